@@ -1,4 +1,4 @@
-//! `drift-poller rbac` grants what targets need and not one verb more: with all of it every loop closes, and where one verb is taken
+//! `kubectl drift rbac` grants what targets need and not one verb more: with all of it every loop closes, and where one verb is taken
 //! away the loop that needs it does not.
 //!
 //! Each verb has a namespace and a target of its own, so one pair of programs plays all of them side by side.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_kube::access::rights::{Need, rights_at_home};
 use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, Pace};
@@ -20,7 +19,6 @@ use drift_kube::object_writer::CallSlots;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_kube::process::shutdown::ShutdownSignals;
 use drift_kube::process::tasks;
-use drift_kube::program::settings::parse_command_line_of;
 use drift_kube::program::site::Site;
 use drift_kube::program::supervise;
 use drift_kube::resources::ResourceClient;
@@ -33,14 +31,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clean_up::VerdictCleaner;
-use crate::commands::check;
-use crate::commands::command_line::{Command, RunningSettings};
-use crate::commands::ending::end;
-use crate::commands::plugin::CalledAs;
-use crate::commands::schema::print_schema;
-use crate::commands::{completions, explain, get, rbac, request, suspend};
+use crate::command_line::{Command, RunningSettings};
 use crate::context::Context;
-use crate::core::requests_on_objects::ObjectRequest;
 use crate::hints::{HintServer, Reception};
 use crate::in_force::{InForceList, annotations};
 use crate::metrics::Metrics;
@@ -50,50 +42,16 @@ use crate::target_work::work;
 use crate::unnamed::UnnamedEntries;
 use crate::webhooks::Webhooks;
 
-pub use crate::commands::command_line::CommandLine;
-
-/// Reads the command line under the name that the program was called by.
-///
-/// # Errors
-/// As [`parse_command_line_of`]; and where kubectl asked what may follow, once that is answered.
-pub fn read_command_line() -> Result<CommandLine, ExitCode> {
-    let command = CommandLine::command();
-    match called_as() {
-        CalledAs::Completer => Err(end(completions::answer_kubectl(command, std::env::args_os().skip(1)))),
-        called => parse_command_line_of(called.named(command)),
-    }
-}
-
-fn called_as() -> CalledAs {
-    CalledAs::of(std::env::args_os().next().as_deref())
-}
+pub use crate::command_line::CommandLine;
 
 /// Runs the program; its exit code tells the truth.
 ///
 /// # Errors
 /// When it cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
-    let logs = if matches!(command_line.command, Command::Run(_)) {
-        command_line.logs
-    } else {
-        command_line.logs.of_command()
-    };
+    let CommandLine { command: Command::Run(settings), logs } = command_line;
     telemetry::start(&logs.log_level, logs.log_format)?;
-    match command_line.command {
-        Command::Check(settings) => Ok(end(check::run(&settings))),
-        Command::Explain(settings) => Ok(end(explain::run(&settings))),
-        Command::Get(settings) => Ok(end(get::run(&settings))),
-        Command::Pause(settings) => Ok(end(request::run(&settings, ObjectRequest::Pause))),
-        Command::Resume(settings) => Ok(end(request::run(&settings, ObjectRequest::Resume))),
-        Command::Poll(settings) => Ok(end(request::run(&settings, ObjectRequest::Poll))),
-        Command::Retry(settings) => Ok(end(request::run(&settings, ObjectRequest::Retry))),
-        Command::Suspend(settings) => Ok(end(suspend::run(&settings, true))),
-        Command::Unsuspend(settings) => Ok(end(suspend::run(&settings, false))),
-        Command::Rbac(settings) => Ok(end(rbac::run(&settings))),
-        Command::Completions(settings) => Ok(end(completions::run(&settings, (CommandLine::command(), called_as())))),
-        Command::Run(settings) => run_until_told(&settings),
-        Command::Schema => Ok(end(print_schema())),
-    }
+    run_until_told(&settings)
 }
 
 fn run_until_told(settings: &RunningSettings) -> anyhow::Result<ExitCode> {

@@ -5,7 +5,7 @@
 pub mod actor;
 pub mod app;
 mod clean_up;
-mod commands;
+mod command_line;
 pub mod context;
 pub mod core;
 pub mod counts;
@@ -18,7 +18,7 @@ pub mod outside;
 pub mod page;
 pub mod poll;
 pub mod shared_rate;
-mod sources;
+pub mod sources;
 pub mod target_work;
 pub mod troubles;
 pub mod unnamed;

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use drift_kube::client::install_crypto;
-use drift_poller::app::{read_command_line, run};
+use drift_kube::program::settings::parse_command_line;
+use drift_poller::app::run;
 
 fn main() -> anyhow::Result<ExitCode> {
     install_crypto();
-    match read_command_line() {
+    match parse_command_line() {
         Ok(command_line) => run(command_line),
         Err(exit) => Ok(exit),
     }

@@ -1,6 +1,6 @@
 //! What `--keep` prints: where everything is, and what to try while it goes on running.
 //!
-//! The commands are those of the poller's program as people install it, so a folder for PATH has it as a plugin of kubectl.
+//! A folder for PATH has kubectl and its plugin `kubectl-drift`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::installation::Installation;
-use crate::programs::{Which, built};
+use crate::programs::built;
 
 /// What is told after the act; each of its commands is one line behind five spaces.
 pub(super) struct ThingsToTry {
@@ -69,14 +69,14 @@ Things to try in another terminal, which is told this first:
     }
 }
 
-/// A folder with kubectl, and with the poller's program under the names by which people and kubectl call it.
+/// A folder with kubectl, and with the plugin under the names by which kubectl calls it.
 async fn link_tools(installation: &Installation) -> Result<PathBuf> {
     let folder = installation.folder.join("bin");
     fs::create_dir_all(&folder)?;
-    let poller = built().await?.path(Which::Poller);
+    let cli = built().await?.cli()?;
     link(&installation.plane.binaries().kubectl, &folder.join("kubectl"))?;
-    for name in ["drift-poller", "kubectl-drift", "kubectl_complete-drift"] {
-        link(poller, &folder.join(name))?;
+    for name in ["kubectl-drift", "kubectl_complete-drift"] {
+        link(cli, &folder.join(name))?;
     }
     Ok(folder)
 }
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
     use clap::Parser as _;
-    use drift_poller::app::CommandLine;
+    use kubectl_drift::CommandLine;
 
     #[test]
     fn what_is_to_be_tried_can_be_typed() {

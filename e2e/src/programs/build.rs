@@ -1,4 +1,4 @@
-//! Building the two programs with the cargo, the profile and the target folder that built this very program.
+//! Building the programs with the cargo, the profile and the target folder that built this very program.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,11 +19,15 @@ const READY_MADE: &str = "E2E_PROGRAMS";
 /// How long a build may take before something is wrong: a cold release build on two busy cores.
 const BUILD_WITHIN: Duration = Duration::from_secs(1800);
 
-/// Where the two programs are.
+/// The file of the CLI.
+const CLI: &str = "kubectl-drift";
+
+/// The files of the programs.
 #[derive(Clone, Debug)]
 pub struct Built {
     poller: PathBuf,
     controller: PathBuf,
+    cli: Option<PathBuf>,
 }
 
 impl Built {
@@ -35,9 +39,17 @@ impl Built {
             Which::Controller => &self.controller,
         }
     }
+
+    /// The file of `kubectl-drift`.
+    ///
+    /// # Errors
+    /// When the folder of ready-made programs lacks it.
+    pub fn cli(&self) -> Result<&Path> {
+        self.cli.as_deref().with_context(|| format!("there is no program {CLI}"))
+    }
 }
 
-/// The two programs, built at the first call of this process.
+/// The programs, built at the first call of this process.
 ///
 /// # Errors
 /// When they do not compile, with what cargo said.
@@ -54,7 +66,7 @@ async fn build() -> Result<Built> {
         return find(|name| Some(folder.join(name)).filter(|file| file.is_file()));
     }
     let mut process = start()?;
-    let mut heartbeat = Heartbeat::begin("building drift-poller and drift-controller with cargo");
+    let mut heartbeat = Heartbeat::begin("building drift-poller, drift-controller and kubectl-drift with cargo");
     let began = Instant::now();
     let exit = loop {
         if let Some(exit) = process.ended_within(ASK_EVERY).await? {
@@ -80,7 +92,7 @@ fn start() -> Result<Process> {
     // The folder of the profile `dev` is called `debug`.
     let profile = if profile == "debug" { "dev" } else { profile };
     Launch::new("build-programs", cargo)
-        .arguments(["build", "-p", "drift-poller", "-p", "drift-controller", "--bins"])
+        .arguments(["build", "-p", "drift-poller", "-p", "drift-controller", "-p", CLI, "--bins"])
         .arguments(["--profile", profile, "--message-format", "json-render-diagnostics", "--target-dir"])
         .argument(run_folder::target_folder()?)
         .with_whole_environment()
@@ -90,7 +102,7 @@ fn start() -> Result<Process> {
 
 fn find(locate: impl Fn(&str) -> Option<PathBuf>) -> Result<Built> {
     let one = |which: Which| locate(which.name()).with_context(|| format!("there is no program {}", which.name()));
-    Ok(Built { poller: one(Which::Poller)?, controller: one(Which::Controller)? })
+    Ok(Built { poller: one(Which::Poller)?, controller: one(Which::Controller)?, cli: locate(CLI) })
 }
 
 /// The file that a line of cargo's JSON messages names for the program `name`.

@@ -1,4 +1,4 @@
-//! The programs' commands that end by themselves, as a person runs them: with the administrator's kubeconfig.
+//! The commands of `kubectl-drift`, run with the administrator's kubeconfig.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::World;
 use crate::binaries;
 use crate::process::{Launch, Process};
-use crate::programs::{Which, built};
+use crate::programs::built;
 
 /// No command waits for more than an external system's timeout and a few calls of the API server.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
@@ -26,27 +26,26 @@ pub struct Ended {
 }
 
 impl World {
-    /// Runs a command of the poller's program to its end.
+    /// Runs a command to its end.
     ///
     /// # Errors
     /// When it cannot be started or does not end.
     pub async fn run_command(&self, arguments: &[&str]) -> Result<Ended> {
-        let mut command = Command::new(built().await?.path(Which::Poller));
+        let mut command = Command::new(built().await?.cli()?);
         command.args(arguments).env("KUBECONFIG", self.control_plane().admin_kubeconfig());
         end(command).await
     }
 
-    /// Starts a command of the poller's program that goes on; what it prints goes to its log.
+    /// Starts a command that goes on; its output goes to its log.
     ///
     /// # Errors
     /// When it cannot be started.
     pub async fn start_command(&self, name: &str, arguments: &[&str]) -> Result<Process> {
-        let launch = Launch::new(name, built().await?.path(Which::Poller)).arguments(arguments);
+        let launch = Launch::new(name, built().await?.cli()?).arguments(arguments);
         launch.variable("KUBECONFIG", self.control_plane().admin_kubeconfig()).start(self.folder())
     }
 
-    /// Runs kubectl to its end, with the poller's program as its plugin `drift`: by PATH, and with no kubeconfig but one that the
-    /// arguments name.
+    /// Runs kubectl to its end, with its plugin `drift` on PATH, and with no kubeconfig but one that the arguments name.
     ///
     /// # Errors
     /// When it cannot be started or does not end.
@@ -55,7 +54,7 @@ impl World {
         let plugin = plugins.join("kubectl-drift");
         if !plugin.is_symlink() {
             std::fs::create_dir_all(&plugins)?;
-            std::os::unix::fs::symlink(built().await?.path(Which::Poller), &plugin)?;
+            std::os::unix::fs::symlink(built().await?.cli()?, &plugin)?;
         }
         let mut command = Command::new(binaries::locate().await?.kubectl);
         command.arg("drift").args(arguments).env("PATH", &plugins).env_remove("KUBECONFIG").env("HOME", self.folder());

@@ -9,8 +9,9 @@ use drift_e2e::pages::code;
 use crate::documentation::pages;
 
 /// The programs by the words that call them.
-const PROGRAMS: [(&str, Program); 3] = [
-    ("kubectl drift ", Program::Poller),
+const PROGRAMS: [(&str, Program); 4] = [
+    ("kubectl drift ", Program::Cli),
+    ("kubectl-drift ", Program::Cli),
     ("drift-poller ", Program::Poller),
     ("drift-controller ", Program::Controller),
 ];
@@ -20,6 +21,7 @@ const NO_CALL: &str = "drift-poller hints";
 
 #[derive(Clone, Copy)]
 enum Program {
+    Cli,
     Poller,
     Controller,
 }
@@ -28,6 +30,7 @@ impl Program {
     /// What is wrong with a command line, and in which way.
     fn refusal(self, words: &[String]) -> Option<(ErrorKind, String)> {
         let refused = match self {
+            Self::Cli => kubectl_drift::CommandLine::try_parse_from(words).err(),
             Self::Poller => drift_poller::app::CommandLine::try_parse_from(words).err(),
             Self::Controller => drift_controller::app::CommandLine::try_parse_from(words).err(),
         };
@@ -110,7 +113,11 @@ fn every_call_in_a_sentence_is_taken() {
 
 #[test]
 fn every_example_of_help_is_taken() {
-    let commands = [drift_poller::app::CommandLine::command(), drift_controller::app::CommandLine::command()];
+    let commands = [
+        kubectl_drift::CommandLine::command(),
+        drift_poller::app::CommandLine::command(),
+        drift_controller::app::CommandLine::command(),
+    ];
     for subcommand in commands.iter().flat_map(clap::Command::get_subcommands) {
         let help = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
         let calls: Vec<_> = help.lines().skip(1).filter(|line| line.starts_with("  ")).flat_map(calls).collect();

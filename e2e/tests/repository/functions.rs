@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 /// The folders of the workspace with sources.
-const SOURCES: [&str; 4] = ["shared", "poller", "controller", "e2e"];
+const SOURCES: [&str; 5] = ["shared", "poller", "controller", "cli", "e2e"];
 /// Test attributes, as they begin.
 const TESTS: [&str; 2] = ["#[test]", "#[tokio::test"];
 

@@ -1,4 +1,4 @@
-//! The manual pages in docs/man are what the command lines of both programs say of themselves.
+//! The manual pages in docs/man are what the command lines of the programs say of themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -45,6 +45,7 @@ fn as_they_stand(examples: &str) -> String {
 #[test]
 fn the_manual_says_what_the_programs_say() {
     let mut expected = BTreeMap::new();
+    pages(kubectl_drift::CommandLine::command(), &mut expected);
     pages(drift_poller::app::CommandLine::command(), &mut expected);
     pages(drift_controller::app::CommandLine::command(), &mut expected);
     let folder = root().join("docs/man");

@@ -37,23 +37,23 @@ const OBJECTS_THAT_COUNT: usize = 3;
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
 /// What the answers gave, and how long the objects are to be left alone.
-pub(crate) type Heeded<T> = (Result<T, Failure>, Option<Duration>);
+pub type Heeded<T> = (Result<T, Failure>, Option<Duration>);
 
 /// What came of a read.
 #[derive(Debug)]
-pub(crate) struct Look<T> {
+pub struct Look<T> {
     /// What was found out; `Err` where nothing was, since a host is to be left alone.
-    pub(crate) found: Result<Heeded<T>, Postponed>,
+    pub found: Result<Heeded<T>, Postponed>,
     /// Whether the log says already why there was no answer.
-    pub(crate) told: bool,
+    pub told: bool,
     /// How long it took, without the wait for a place.
-    pub(crate) took: Duration,
+    pub took: Duration,
     /// By what the state that was found can be asked for again.
-    pub(crate) tagged: Option<Tagged>,
+    pub tagged: Option<Tagged>,
     /// The answers that were judged, where they can be told apart.
-    pub(crate) judged: Option<Fingerprint>,
+    pub judged: Option<Fingerprint>,
     /// What it went out with.
-    pub(crate) sent: SentCredentials,
+    pub sent: SentCredentials,
 }
 
 /// Says in the log what became of a read, unless why there was no answer was `told` already.
@@ -66,7 +66,7 @@ pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, found: &Found
 }
 
 /// Reads the external resource of one object.
-pub(crate) async fn look_at_one(
+pub async fn look_at_one(
     outside: &Outside,
     target: &Target,
     (uid, prepared, view): (&Uid, &Prepared, &OpenView<'_>),
@@ -93,7 +93,7 @@ pub(crate) async fn look_at_one(
 }
 
 /// Goes through a collection once; the values of these entries are kept.
-pub(crate) async fn look_at_all(
+pub async fn look_at_all(
     outside: &Outside,
     target: &Target,
     (uids, wanted): (Vec<Uid>, HashSet<String>),
@@ -117,7 +117,7 @@ pub(crate) async fn look_at_all(
 ///
 /// # Errors
 /// Why nothing can be said.
-pub(crate) fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Observation, Failure> {
+pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Observation, Failure> {
     match &target.read.source {
         Source::Http(read) => observe_item(read, view, entry),
         Source::Postgres(read) => observe_row(read, view, entry),
@@ -132,7 +132,8 @@ impl<T> Look<T> {
         Self { found, told, took, tagged: None, judged: None, sent: SentCredentials::default() }
     }
 
-    pub(crate) fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
+    /// Continues with what was found.
+    pub fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
         let found = self.found.map(|(found, pause)| (found.and_then(done), pause));
         Look { sent: self.sent, ..Look::new(found, self.told, self.took) }
     }

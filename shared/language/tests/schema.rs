@@ -70,7 +70,7 @@ fn the_schema_that_is_checked_in_is_the_readers() {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target.schema.json");
         fs::write(&file, schema).unwrap();
         panic!(
-            "docs/target.schema.json is old; as it is now, and as `drift-poller schema` prints it: {}",
+            "docs/target.schema.json is old; as it is now, and as `kubectl drift schema` prints it: {}",
             file.display()
         );
     }

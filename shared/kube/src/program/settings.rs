@@ -29,14 +29,7 @@ const COMMAND_LEVEL: &str = "warn";
 /// # Errors
 /// The exit code, where the program has nothing to do: 0 after help, 3 after a mistake. What there was to say is said.
 pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
-    parse_command_line_of(P::command())
-}
-
-/// The same by a command that was altered.
-///
-/// # Errors
-/// As [`parse_command_line`].
-pub fn parse_command_line_of<P: clap::Parser>(mut command: clap::Command) -> Result<P, ExitCode> {
+    let mut command = P::command();
     let matches = command.try_get_matches_from_mut(std::env::args_os());
     let parsed = matches.and_then(|matches| P::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
     parsed.map_err(|error| {

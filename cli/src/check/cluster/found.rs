@@ -1,0 +1,45 @@
+//! Answers of the cluster about one target.
+
+use drift_kube::kinds::ExaminedKind;
+use drift_language::UnknownField;
+
+use crate::check::report::Severity;
+
+/// What was found out about one target.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The fields that the target reads or writes and that its kind lacks.
+    pub(super) unknown: Vec<UnknownField>,
+    pub(super) said: Vec<(Severity, String)>,
+    /// Of Secrets, by name.
+    pub(super) secrets: Vec<(String, (Severity, String))>,
+    /// How many the target selects.
+    pub(super) objects: Option<u64>,
+    /// Why no write of the condition was tried, where that is nobody's mistake.
+    pub(super) untried: Option<String>,
+    /// Whether something could not be asked.
+    pub(super) is_partial: bool,
+}
+
+impl Found {
+    pub(super) fn error(&mut self, message: impl Into<String>) {
+        self.said.push((Severity::Error, message.into()));
+    }
+
+    /// What the definition of a kind says that the cluster does not have yet. Of what is not there nothing else can be asked.
+    pub(super) fn by_definition(&mut self, kind: &str, ExaminedKind { problems, unknown, .. }: ExaminedKind) {
+        let message = format!(
+            "the cluster has no kind {kind} yet: it is checked by its definition among the files, and rights, objects and a write of the \
+             condition are not"
+        );
+        self.said.push((Severity::Warning, message));
+        problems.into_iter().for_each(|problem| self.error(problem));
+        self.unknown = unknown;
+    }
+
+    /// What could not be asked is no mistake of the target.
+    pub(super) fn unasked(&mut self, what: &str, error: impl std::fmt::Display) {
+        self.is_partial = true;
+        self.said.push((Severity::Warning, format!("{what} cannot be looked at, so that it is not checked: {error}")));
+    }
+}

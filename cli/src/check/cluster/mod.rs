@@ -1,0 +1,253 @@
+//! `kubectl drift check` with a cluster: compares targets, applied or in files, with what the cluster has. Writes
+//! nothing.
+
+use std::collections::BTreeSet;
+
+use drift_api::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER};
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::access::missing::rules;
+use drift_kube::access::{Account, Right, missing_rights_of};
+use drift_kube::client::ResolvedKind;
+use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
+use drift_kube::config::documents_in;
+use drift_kube::kinds::{ExaminedKind, KindError, WrittenKinds, examine_kind, locate_served_kind};
+use drift_kube::process::progress::Progress;
+use drift_kube::watch::read_secret;
+use drift_language::{DocumentName, Mode, Refused, Source, Target};
+use k8s_openapi::api::core::v1::ServiceAccount;
+
+use crate::check::report::{Document, Rate, Remark, Report, Severity, Source as Text, check, check_without};
+use crate::check::written_kinds::check_with;
+use crate::cluster::{connect, each_object, target_maps};
+use crate::ending::CommandError;
+use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
+use crate::targets::lease_notes;
+use found::Found;
+use trial::try_write;
+use troubles::{missing_targets, rate_trouble, secret_doubt, secret_trouble};
+
+mod found;
+mod trial;
+mod troubles;
+
+/// After so many objects more it is told how many there are by now: a page of a list.
+const COUNTED_ALOUD: u64 = 500;
+
+/// Checks the live targets of a namespace.
+///
+/// # Errors
+/// When they cannot be read, or there are none.
+pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
+    let client = connect(cluster).await?;
+    let mut documents = Vec::new();
+    let texts = documents_in(&target_maps(&client, namespace).await?);
+    let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+    let missing = missing_targets(namespace, &texts, &notes);
+    for (config_map, texts) in texts {
+        for (key, text) in texts {
+            let source = Text { name: format!("configmap/{config_map}/{key}"), text };
+            documents.push(Document::whole(DocumentName { config_map: config_map.clone(), key }, source));
+        }
+    }
+    if documents.is_empty() && missing.is_empty() {
+        let message =
+            format!("namespace {namespace} has no ConfigMap with the label driftpoller.dev/targets: \"true\"");
+        return Err(CommandError::BadUsage(message));
+    }
+    let mut report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
+    report.is_partial |= notes.unread.is_some();
+    let unread = notes.unread.map(|why| {
+        let message = format!("{why}: whether a target is missing is not checked");
+        Remark::of_source(&format!("lease/{POLLER_LEASE}"), &message)
+    });
+    report.extend(missing.into_iter().chain(unread));
+    Ok(report)
+}
+
+/// Checks targets of files, as if they were applied in this namespace, and beside them the kinds that the cluster does not have.
+///
+/// # Errors
+/// When there is no usable configuration.
+pub(super) async fn check_files(
+    cluster: &KubeconfigSettings,
+    place: (&str, &WrittenKinds),
+    documents: &[Document],
+) -> Result<Report, CommandError> {
+    let client = connect(cluster).await?;
+    let Some(cause) = silence(&client).await else { return Ok(check_against(&client, place, documents).await) };
+    let mut report = check_with(documents, place.1);
+    report.is_partial = true;
+    if let Some(first) = documents.first() {
+        let message = format!("the cluster cannot be asked, so that the files are checked without it: {cause}");
+        report.say(first, Severity::Warning, message);
+    }
+    Ok(report)
+}
+
+/// Why the API server gives no answer at all, asked once: every other question would say the same. One that answers with something
+/// else than its version may know the rest.
+async fn silence(client: &kube::Client) -> Option<CallError> {
+    let answer = client::within(CALL_DEADLINE, client.apiserver_version()).await;
+    answer.err().filter(CallError::is_silence)
+}
+
+async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), documents: &[Document]) -> Report {
+    let mut refused = Refused::new();
+    let mut found = Vec::new();
+    let (targets, mut progress) = (check(documents).targets, Progress::begin());
+    for (number, good) in targets.iter().enumerate() {
+        let told = format!("checking target {} of {}, {}", number + 1, targets.len(), good.target.name);
+        progress.tell(&told);
+        let seen = examine(client, place, &good.target, |objects| {
+            progress.tell(&format!("{told}: {objects} objects"));
+        });
+        let seen = seen.await;
+        if !seen.unknown.is_empty() {
+            refused.insert(good.target.document.clone(), seen.unknown.clone());
+        }
+        found.push((good.target.clone(), seen));
+    }
+    progress.clear();
+    let mut report = check_without(documents, &refused);
+    for (target, seen) in found {
+        let Some(document) = Document::find(documents, &target.document) else { continue };
+        seen.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
+        for (name, said) in seen.secrets {
+            report.say_of_secret(document, &name, said);
+        }
+        report.is_partial |= seen.is_partial;
+        report.note(&target.name, (seen.objects, seen.untried));
+    }
+    report
+}
+
+/// `count` is told now and then how many objects were seen.
+async fn examine(
+    client: &kube::Client,
+    (namespace, written): (&str, &WrittenKinds),
+    target: &Target,
+    mut count: impl FnMut(u64),
+) -> Found {
+    let mut found = Found::default();
+    find_secrets(client, namespace, target, &mut found).await;
+    let Some((kind, is_usable)) = find_kind(client, written, target, &mut found).await else { return found };
+    try_write(client, (target, &kind), &mut found).await;
+    if !is_usable {
+        return found;
+    }
+    let read = find_read_kind(client, target, &mut found).await;
+    let kinds = TargetKinds { objects: &kind, read: read.as_ref() };
+    find_rights(client, namespace, (target, &kinds), &mut found).await;
+    let mut objects = 0;
+    let place = (None, FieldPaths::default());
+    let look = |_: &SeenObject| {
+        objects += 1;
+        if objects % COUNTED_ALOUD == 0 {
+            count(objects);
+        }
+    };
+    match each_object(client, (&target.objects, &kind), place, look).await {
+        Ok(()) => found.objects = Some(objects),
+        Err(error) => found.unasked(&format!("how many {} there are", kind.resource.plural), error),
+    }
+    let rates = found.objects.map(|objects| Rate::of(target, objects)).unwrap_or_default();
+    found.said.extend(rate_trouble(target, &rates).map(|message| (Severity::Warning, message)));
+    found
+}
+
+/// The kind, and whether the target can work with it.
+async fn find_kind(
+    client: &kube::Client,
+    written: &WrittenKinds,
+    target: &Target,
+    found: &mut Found,
+) -> Option<(ResolvedKind, bool)> {
+    match examine_kind(client, target).await {
+        Ok(ExaminedKind { kind, problems, unknown }) => {
+            let is_usable = problems.is_empty() && unknown.is_empty();
+            problems.into_iter().for_each(|problem| found.error(problem));
+            found.unknown = unknown;
+            Some((kind, is_usable))
+        }
+        Err(KindError::Unavailable(error)) => {
+            found.unasked(&target.objects.kind, error);
+            None
+        }
+        Err(error) => {
+            // The definition among the files is applied with the target.
+            match written.examine(target).filter(|_| matches!(error, KindError::Missing { .. })) {
+                Some(examined) => found.by_definition(&target.objects.kind, examined),
+                None => found.error(error.to_string()),
+            }
+            None
+        }
+    }
+}
+
+/// The kind of what `read.kubernetes` reads, which a manifest makes too.
+async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<ResolvedKind> {
+    let Source::Kubernetes(read) = &target.read.source else { return None };
+    match locate_served_kind(client, (read.group(), &read.kind), std::iter::once(&*read.api_version)).await {
+        Ok(kind) => Some(kind),
+        Err(KindError::Missing { .. }) => {
+            let (kind, api_version) = (&read.kind, &read.api_version);
+            found.error(format!("the cluster has no kind {kind} in {api_version}, which read.kubernetes reads"));
+            None
+        }
+        Err(error) => {
+            found.unasked(&read.kind, error);
+            None
+        }
+    }
+}
+
+async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, found: &mut Found) {
+    for needed in target.needed_secrets() {
+        match read_secret(client, namespace, &needed.name).await {
+            Ok(secret) => {
+                let labelled = secret.as_ref().map(|(label, secret)| (label.as_deref(), secret));
+                let trouble = secret_trouble(&needed, labelled).map(|trouble| (Severity::Error, trouble));
+                let doubt = || Some((Severity::Warning, secret_doubt(&needed, &secret.as_ref()?.1)?));
+                found.secrets.extend(trouble.or_else(doubt).map(|said| (needed.name.clone(), said)));
+            }
+            Err(error) => found.unasked(&format!("Secret {}", needed.name), error),
+        }
+    }
+}
+
+/// What the programs may not do. Where there is no controller, nothing corrects, and it needs nothing.
+async fn find_rights(
+    client: &kube::Client,
+    namespace: &str,
+    (target, kinds): (&Target, &TargetKinds<'_>),
+    found: &mut Found,
+) {
+    let programs = [
+        (POLLER_MANAGER, poller_needs(target, kinds), true),
+        (CONTROLLER_MANAGER, controller_needs(target, kinds), target.correct.mode == Mode::Correct),
+    ];
+    for (name, rights, is_needed) in programs {
+        let account = Account { namespace: namespace.to_owned(), name: name.to_owned() };
+        let accounts: kube::Api<ServiceAccount> = kube::Api::namespaced(client.clone(), namespace);
+        match client::within(CALL_DEADLINE, accounts.get_opt(name)).await {
+            Ok(None) if is_needed => found
+                .unasked(&format!("what {name} may do"), format!("namespace {namespace} has no ServiceAccount {name}")),
+            Ok(None) => {}
+            // Whether it is there cannot be told: its rights can all the same.
+            _ => find_rights_of(client, &account, rights, found).await,
+        }
+    }
+}
+
+async fn find_rights_of(client: &kube::Client, account: &Account, rights: Vec<Right>, found: &mut Found) {
+    let rights: BTreeSet<Right> = rights.into_iter().collect();
+    match missing_rights_of(client, account, &rights).await {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(missing) => {
+            let rules = rules(&missing);
+            found.error(format!("the ServiceAccount {} lacks rights that this target needs: {rules}", account.name));
+        }
+        Err(error) => found.unasked(&format!("what {} may do", account.name), error),
+    }
+}

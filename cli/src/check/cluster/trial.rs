@@ -1,0 +1,170 @@
+//! A server-side dry run of a write of `driftObserved`, and whether the API server would keep all of it.
+//!
+//! Schemas are not enough: CEL rules, admission policies and webhooks decide too.
+
+use drift_api::condition::{Condition, PatchBase, StatusFields, condition_patch};
+use drift_api::names::PERSON_MANAGER;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::client::ResolvedKind;
+use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
+use drift_kube::kinds::lost_field;
+use drift_kube::process::clock;
+use drift_language::Target;
+use serde_json::Value;
+
+use super::found::Found;
+use super::troubles::{lost_fields, trial_condition};
+
+/// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
+const TRIES: u32 = 5;
+
+/// How the API server refuses whoever may not do it.
+const FORBIDDEN: u16 = 403;
+/// How it answers where something of its own fails, or a webhook that does not say whether a dry run changes anything.
+const NOT_OF_THE_WRITE: [u16; 2] = [400, 500];
+
+/// What it means that a trial failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure {
+    /// Another writer was faster.
+    Overtaken,
+    /// Whoever runs the command may not write it, which says nothing of the programs.
+    NotAllowed,
+    /// It says nothing of the target.
+    Unasked,
+    /// The programs' writes would be refused too.
+    Refused,
+}
+
+/// Tries it on one of the target's objects, as whoever runs the command. Where there is none, nothing is tried.
+pub(super) async fn try_write(client: &kube::Client, (target, kind): (&Target, &ResolvedKind), found: &mut Found) {
+    for tries_left in (0..TRIES).rev() {
+        let object = match first_object(client, target, kind).await {
+            Ok(Some(object)) => object,
+            Ok(None) => return,
+            Err(error) => return found.unasked(&question(kind), error),
+        };
+        let sent = trial_condition(&object, &clock::wall_seconds());
+        let place = format!("tried on {}, without changing it", object.id);
+        match try_once(client, kind, (&object, &sent)).await {
+            Ok(answer) => {
+                let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(kind, field));
+                return lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
+            }
+            Err(error) => match (error.to_string(), failure_of(error)) {
+                (_, Failure::Overtaken) if tries_left > 0 => {}
+                (_, Failure::NotAllowed) => {
+                    let plural = &kind.resource.plural;
+                    return found.untried = Some(format!("you may not patch {plural}/status"));
+                }
+                (error, Failure::Overtaken | Failure::Unasked) => return found.unasked(&question(kind), error),
+                (error, Failure::Refused) => {
+                    return found.error(format!("a write of the condition is refused: {error} ({place})"));
+                }
+            },
+        }
+    }
+}
+
+fn question(kind: &ResolvedKind) -> String {
+    format!("whether {} keep the condition", kind.resource.plural)
+}
+
+async fn try_once(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    (object, sent): (&LeanObject, &Condition),
+) -> Result<Value, CallError> {
+    let base = PatchBase {
+        uid: &object.id.uid,
+        resource_version: &object.resource_version,
+        generation: None,
+        conditions: &object.conditions,
+    };
+    let patch = condition_patch(&base, object.conditions.observed.as_ref(), sent, &StatusFields::default());
+    ObjectClient::new(client.clone(), PERSON_MANAGER).try_status(kind, &object.id, patch).await
+}
+
+fn failure_of(error: CallError) -> Failure {
+    let code = error.code();
+    if code == Some(FORBIDDEN) && !is_by_admission(&error) {
+        return Failure::NotAllowed;
+    }
+    match WriteError::from(error) {
+        WriteError::Moved => Failure::Overtaken,
+        WriteError::Refused(_) if code.is_some_and(|code| !NOT_OF_THE_WRITE.contains(&code)) => Failure::Refused,
+        _ => Failure::Unasked,
+    }
+}
+
+/// Whether admission refuses what is written: a webhook, a policy, or a plug-in. A missing right is told of the user.
+fn is_by_admission(error: &CallError) -> bool {
+    let CallError::Answered(status) = error else { return false };
+    let said = &status.message;
+    let is_of_user = said.contains(" is forbidden: User ");
+    !is_of_user
+        && [" denied the request", " denied request: ", " is forbidden: "].iter().any(|words| said.contains(words))
+}
+
+/// One that the target selects and that is not being deleted.
+async fn first_object(
+    client: &kube::Client,
+    target: &Target,
+    kind: &ResolvedKind,
+) -> Result<Option<LeanObject>, CallError> {
+    let mut pages = ObjectPages::new(client, kind, &target.objects.namespaces, FieldPaths::default());
+    while let Some(page) = pages.next_seen().await? {
+        let mut selected = page.into_iter().filter(|seen| {
+            !seen.object.deleting && target.objects.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref())
+        });
+        if let Some(seen) = selected.next() {
+            return Ok(Some(seen.object));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+    use serde_json::json;
+
+    #[test]
+    fn only_a_refused_write_is_the_targets_mistake() {
+        let failed_test = "the server rejected our request due to an error in our request";
+        let cause =
+            json!({"causes": [{"reason": "FieldValueInvalid", "field": "status.conditions[0]", "message": "m"}]});
+        for (code, message, details, expected) in [
+            (409, "the object has been modified", json!({}), Failure::Overtaken),
+            (422, failed_test, json!({}), Failure::Overtaken),
+            (422, "Record \"one\" is invalid", cause, Failure::Refused),
+            (422, "admission webhook \"w\" denied the request: no", json!({}), Failure::Refused),
+            (403, "may not", json!({}), Failure::NotAllowed),
+            (
+                403,
+                "oxen.demo \"a\" is forbidden: User \"ann\" cannot patch resource \"oxen\"",
+                json!({}),
+                Failure::NotAllowed,
+            ),
+            (403, "admission webhook \"w\" denied the request: no", json!({}), Failure::Refused),
+            (
+                403,
+                "oxen.demo \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
+                json!({}),
+                Failure::Refused,
+            ),
+            (400, "admission webhook \"w\" does not support dry run", json!({}), Failure::Unasked),
+            (404, "not found", json!({}), Failure::Unasked),
+            (500, "failed calling webhook", json!({}), Failure::Unasked),
+            (503, "busy", json!({}), Failure::Unasked),
+        ] {
+            let status =
+                json!({"status": "Failure", "code": code, "message": message, "reason": "", "details": details});
+            let status: Status = serde_json::from_value(status).expect("a status");
+            assert_eq!(failure_of(CallError::Answered(Box::new(status))), expected, "{code} {message}");
+        }
+        assert_eq!(failure_of(CallError::Transport("no route".to_owned())), Failure::Unasked);
+    }
+}

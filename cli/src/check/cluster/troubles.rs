@@ -1,0 +1,174 @@
+//! Mistakes that only the cluster's answers show: wrong Secrets, a condition that the CRD drops, more requests than a
+//! target allows itself.
+//!
+//! Pure. Shows no value of a Secret.
+
+use std::sync::Arc;
+
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
+use drift_api::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecret;
+use drift_language::{NeededSecret, Target, Texts};
+use serde_json::Value;
+
+use crate::check::report::{Rate, Remark, Severity};
+use crate::targets::known::{ByLastGood, LeaseNotes, LiveTargets};
+
+/// What is wrong with a Secret that a target needs, found with this value of the label or not at all.
+#[must_use]
+pub(crate) fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>, &LabelledSecret)>) -> Option<String> {
+    let NeededSecret { user, name, keys, host } = needed;
+    let Some((label, secret)) = found else {
+        return Some(format!("Secret {name} does not exist beside the ConfigMap; the {user} needs it"));
+    };
+    if label != Some(*user) {
+        let stands = label.map_or_else(|| "has no such label".to_owned(), |other| format!("says {other}"));
+        return Some(format!(
+            "Secret {name} needs the label {CREDENTIAL_LABEL}: {user}, without which the {user} does not use it; it {stands}"
+        ));
+    }
+    let of_key = keys.iter().find_map(|key| secret.text(name, key).err());
+    let of_host = host.as_ref().and_then(|host| secret.check_host(name, host, false).err());
+    let of_host = of_host.map(|error| format!("{error}: its annotation {HOSTS_ANNOTATION} says where it may go"));
+    of_key.map(|error| error.to_string()).or(of_host)
+}
+
+/// That nothing bounds where a Secret that goes to a host may be sent.
+#[must_use]
+pub(crate) fn secret_doubt(needed: &NeededSecret, secret: &LabelledSecret) -> Option<String> {
+    let host = needed.host.as_ref().filter(|_| !secret.names_hosts())?;
+    Some(format!(
+        "Secret {} has no annotation {HOSTS_ANNOTATION}, so that whoever edits targets may send it to any host; it goes to {host} here",
+        needed.name
+    ))
+}
+
+/// An error for each target that the Lease's notes name and that no labelled ConfigMap contains.
+#[must_use]
+pub(crate) fn missing_targets(namespace: &str, texts: &Texts, notes: &LeaseNotes) -> Vec<Remark> {
+    let remark = |target: &Arc<ByLastGood>| {
+        let remark = Remark::of_source(&format!("configmap/{}", target.missing_map.as_ref()?), &target.trouble);
+        Some(Remark { severity: Severity::Error, ..remark })
+    };
+    LiveTargets::of(namespace, texts, notes).by_last_good.iter().filter_map(remark).collect()
+}
+
+/// That the polls of so many objects need more requests than the target allows itself, so that they come late.
+#[must_use]
+pub(crate) fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
+    let needed: f64 = rates.iter().map(Rate::per_second).sum();
+    let allowed = target.read.limits.per_second;
+    (needed > f64::from(allowed)).then(|| {
+        format!(
+            "its objects need {needed:.0} requests/s and read.limits.perSecond allows {allowed}: polls come late; make `interval` longer, \
+             read a collection, or allow more"
+        )
+    })
+}
+
+/// A condition as the poller writes it, for a write that is tried and lands nowhere.
+#[must_use]
+pub(crate) fn trial_condition(object: &LeanObject, now: &str) -> Condition {
+    Condition {
+        kind: ConditionKind::Observed,
+        status: ConditionStatus::True,
+        reason: ObservedReason::FieldsDiffer.as_str().into(),
+        message: "1 field differs: /size desired 2, observed 1 [wish 0000000000000000]".into(),
+        observed_generation: object.generation,
+        last_transition_time: now.into(),
+    }
+}
+
+/// The fields of a condition that an object lacks as the API server gives it back.
+#[must_use]
+pub(crate) fn lost_fields(sent: &Condition, object: &Value) -> Vec<&'static str> {
+    let sent = sent.to_json();
+    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    let kept = list.into_iter().flatten().find(|entry| entry.get("type") == sent.get("type"));
+    let is_lost = |field: &&str| {
+        sent.get(*field)
+            .is_some_and(|value| !kept.and_then(|kept| kept.get(*field)).is_some_and(|kept| is_same(value, kept)))
+    };
+    ["type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"]
+        .into_iter()
+        .filter(is_lost)
+        .collect()
+}
+
+/// Whether a value came back: a time may be written otherwise.
+fn is_same(sent: &Value, kept: &Value) -> bool {
+    let time = |value: &Value| value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    sent == kept || time(sent).is_some_and(|sent| time(kept) == Some(sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_api::names::CREDENTIAL_POLLER;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_kept_of_a_condition_is_told() {
+        let sent = Condition {
+            kind: ConditionKind::Observed,
+            status: ConditionStatus::True,
+            reason: "FieldsDiffer".into(),
+            message: "m".into(),
+            observed_generation: Some(3),
+            last_transition_time: "2026-01-01T00:00:00Z".into(),
+        };
+        let object = |entry: Value| json!({"status": {"conditions": [{"type": "Ready"}, entry]}});
+        let mut kept = sent.to_json();
+        assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new());
+        kept["lastTransitionTime"] = json!("2026-01-01T01:00:00.000+01:00");
+        assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new(), "the same time");
+        kept["message"] = json!("");
+        kept.as_object_mut().into_iter().for_each(|entry| _ = entry.remove("observedGeneration"));
+        assert_eq!(lost_fields(&sent, &object(kept)), ["message", "observedGeneration"]);
+        assert_eq!(lost_fields(&sent, &json!({"status": {}})).len(), 6);
+        // A kind without generations has none to lose.
+        let sent = Condition { observed_generation: None, ..sent };
+        assert_eq!(lost_fields(&sent, &object(sent.to_json())), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn each_trouble_of_a_secret_is_told() {
+        let host = Some("h.example:443".to_owned());
+        let needed =
+            NeededSecret { user: CREDENTIAL_POLLER, name: "s".to_owned(), keys: vec!["token".to_owned()], host };
+        let secret = |hosts, key: &str| LabelledSecret::new(hosts, [(key.to_owned(), b"hunter2".to_vec())]);
+        let good = secret(Some("h.example"), "token");
+        let table = [
+            (Some((Some("poller"), &good)), None),
+            (None, Some("Secret s does not exist beside the ConfigMap; the poller needs it")),
+            (
+                Some((None, &good)),
+                Some(
+                    "Secret s needs the label driftpoller.dev/credential: poller, without which the poller does not use it; it has no such label",
+                ),
+            ),
+            (
+                Some((Some("controller"), &good)),
+                Some(
+                    "Secret s needs the label driftpoller.dev/credential: poller, without which the poller does not use it; it says controller",
+                ),
+            ),
+            (Some((Some("poller"), &secret(None, "other"))), Some("Secret s has no key token")),
+            (
+                Some((Some("poller"), &secret(Some("o.example"), "token"))),
+                Some(
+                    "Secret s may not be sent to h.example:443: its annotation driftpoller.dev/hosts says where it may go",
+                ),
+            ),
+        ];
+        for (found, expected) in table {
+            assert_eq!(secret_trouble(&needed, found).as_deref(), expected);
+        }
+        let doubt = secret_doubt(&needed, &secret(None, "token")).unwrap_or_default();
+        assert!(doubt.contains("any host; it goes to h.example:443 here"), "{doubt}");
+        assert_eq!(secret_doubt(&needed, &good), None);
+        let elsewhere = NeededSecret { host: None, ..needed };
+        assert_eq!(secret_doubt(&elsewhere, &secret(None, "token")), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! The texts that a command line names: files, folders, standard input.
+
+use std::fs;
+use std::io::{Read as _, stdin};
+use std::path::{Path, PathBuf};
+
+use drift_language::find_documents;
+use drift_language::manifests_of;
+
+use crate::check::report::{Remark, Source};
+use crate::ending::CommandError;
+
+/// What standard input is called on a command line, and to people.
+const STANDARD_INPUT: (&str, &str) = ("-", "stdin");
+/// Said of what holds none.
+const NO_TARGET: &str = "no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in \
+                         a ConfigMap";
+/// What the manifest of a kind calls itself.
+const DEFINITION: &str = "CustomResourceDefinition";
+/// How the names of files end that are read where a folder is named.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Reads all of them, as [`read_with_neighbours`], and tells each path that neither holds a target document nor defines a kind.
+///
+/// # Errors
+/// When one cannot be read, or none holds a target document.
+pub(crate) fn read_sources<'p>(
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(Vec<Source>, Vec<Remark>), CommandError> {
+    let (mut remarks, mut all) = (Vec::new(), Vec::new());
+    for path in paths {
+        let read = read_path(path)?;
+        if !read.iter().any(|source| holds_target(source) || defines_kind(&source.text)) {
+            remarks.push(Remark::of_source(&path.display().to_string(), NO_TARGET));
+        }
+        all.push((path, read));
+    }
+    Ok((gather(all)?, remarks))
+}
+
+/// Reads all of them, of which one has to hold a target document; what else stands there may speak of its kind.
+///
+/// # Errors
+/// When one cannot be read, or none holds any.
+pub(crate) fn read_with_neighbours<'p>(
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<Vec<Source>, CommandError> {
+    gather(paths.into_iter().map(|path| Ok((path, read_path(path)?))).collect::<Result<_, CommandError>>()?)
+}
+
+/// Whether it means standard input, which can be read once.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT.0
+}
+
+/// Each source once, if one of them holds a target document.
+fn gather(read: Vec<(&PathBuf, Vec<Source>)>) -> Result<Vec<Source>, CommandError> {
+    let names: Vec<_> = read.iter().map(|(path, _)| path.display().to_string()).collect();
+    let mut sources = Vec::new();
+    read.into_iter().for_each(|(_, read)| add_new(&mut sources, read));
+    if sources.iter().any(holds_target) {
+        Ok(sources)
+    } else {
+        Err(CommandError::BadUsage(format!("{}: {NO_TARGET}", names.join(", "))))
+    }
+}
+
+fn defines_kind(text: &str) -> bool {
+    manifests_of(text).iter().any(|manifest| manifest["kind"] == DEFINITION)
+}
+
+fn holds_target(source: &Source) -> bool {
+    !find_documents(&source.text).is_empty()
+}
+
+/// A file that is named beside its folder is read once.
+fn add_new(sources: &mut Vec<Source>, read: Vec<Source>) {
+    let is_new = |new: &Source| !sources.iter().any(|known| place(&known.name) == place(&new.name));
+    let new: Vec<_> = read.into_iter().filter(is_new).collect();
+    sources.extend(new);
+}
+
+fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {
+    let unreadable = |error: std::io::Error| CommandError::BadUsage(format!("{}: {error}", path.display()));
+    if is_standard_input(path) {
+        let mut text = String::new();
+        stdin().read_to_string(&mut text).map_err(unreadable)?;
+        return Ok(vec![Source { name: STANDARD_INPUT.1.to_owned(), text }]);
+    }
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        return Ok(vec![Source { name: path.display().to_string(), text }]);
+    }
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    let mut below: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(|path| is_read(path)).collect();
+    below.sort();
+    let sources = below.iter().map(|path| read_path(path)).collect::<Result<Vec<_>, _>>()?;
+    Ok(sources.into_iter().flatten().collect())
+}
+
+/// The file itself, however its path is written.
+fn place(name: &str) -> PathBuf {
+    fs::canonicalize(name).unwrap_or_else(|_| PathBuf::from(name))
+}
+
+/// Whether what lies in a folder is read. A folder that another place links to is read there.
+fn is_read(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let ends_so = path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    !is_hidden && (ends_so || (path.is_dir() && !path.is_symlink()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_known_however_it_is_written() {
+        for (text, expected) in [
+            ("kind: CustomResourceDefinition\n", true),
+            ("a: 1\n---\n\"kind\":   'CustomResourceDefinition'\n", true),
+            ("{\"kind\": \"CustomResourceDefinition\", \"spec\": {}}", true),
+            ("kind: List\nitems: [{kind: CustomResourceDefinition}]\n", true),
+            ("# kind: CustomResourceDefinition\nkind: Role\n", false),
+            ("- a\n", false),
+            ("", false),
+        ] {
+            assert_eq!(defines_kind(text), expected, "{text}");
+        }
+    }
+}

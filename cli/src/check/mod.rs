@@ -1,0 +1,184 @@
+//! `kubectl drift check`: whether target documents are good, before they are applied.
+
+mod cluster;
+pub(crate) mod files;
+mod rendering;
+pub(crate) mod report;
+mod sarif;
+pub(crate) mod written_kinds;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::program::settings::{BAD_USAGE, parse_namespace};
+use drift_language::Target;
+use drift_language::manifests_of;
+use serde_json::Value;
+
+use crate::cluster::{SHIPPED_NAMESPACE, block_on};
+use crate::ending::{CANNOT_TELL, CommandError};
+use cluster::{check_files, check_live};
+use files::{read_sources, read_with_neighbours};
+use rendering::{annotations, json, people, summary};
+use report::{Report, check, documents_of, misplaced};
+use sarif::sarif;
+use written_kinds::{check_with, written_in};
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  kubectl drift check targets/ crds/      with the kinds that are defined in the files
+  kubectl kustomize overlays/production | kubectl drift check -
+  kubectl drift check --from-cluster -n drift-system
+  kubectl drift check targets/ --context production      the same of targets that are not applied yet
+
+Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not be looked at, 3 bad";
+
+/// What to check, and how to say what was found.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckSettings {
+    /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
+    /// CustomResourceDefinitions of their kinds
+    #[arg(
+        required_unless_present_any = ["from_cluster", "filenames"],
+        conflicts_with = "from_cluster",
+        value_name = "FILE|FOLDER|-"
+    )]
+    paths: Vec<PathBuf>,
+    /// The same, as other commands take them; may be given several times
+    #[arg(long = "filename", short, conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
+    filenames: Vec<PathBuf>,
+    /// The live ConfigMaps instead: with their kinds, Secrets, the rights of both programs, objects and request rates, as files are
+    /// checked too where --kubeconfig or --context names a cluster
+    #[arg(long)]
+    from_cluster: bool,
+    /// Namespace of the ConfigMaps with targets
+    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
+    namespace: String,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
+    /// How what was found is told
+    #[arg(long, short, value_enum, default_value_t)]
+    output: CheckOutput,
+    /// End with 3 where there are warnings too
+    #[arg(long)]
+    fail_on_warnings: bool,
+}
+
+/// How what was found is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum CheckOutput {
+    /// For people: mistakes to stderr, with the line they stand in, and what is good to stdout
+    #[default]
+    Text,
+    /// One JSON object on stdout
+    Json,
+    /// Workflow commands on stdout, which GitHub shows beside the lines of a change
+    Github,
+    /// SARIF 2.1.0 on stdout, which code scanning takes
+    Sarif,
+}
+
+/// Checks what it is told to.
+///
+/// # Errors
+/// When a file cannot be read, or nobody takes what is printed.
+pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
+    let report = match find_out(settings) {
+        Ok(report) => report,
+        Err(error) => {
+            // Whatever reads it is told that it is not good because nothing was found.
+            anstream::stdout().write_all(failure(&error.to_string(), settings.output).as_bytes())?;
+            return Err(error);
+        }
+    };
+    print(&report, settings.output)?;
+    let is_bad = report.is_bad() || (settings.fail_on_warnings && report.has_warnings());
+    Ok(match (is_bad, report.is_partial) {
+        (true, _) => ExitCode::from(BAD_USAGE),
+        (false, true) => ExitCode::from(CANNOT_TELL),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
+    let CheckSettings { paths, filenames, from_cluster, namespace, cluster, .. } = settings;
+    if *from_cluster {
+        return block_on(check_live(cluster, namespace));
+    }
+    let (sources, without_target) = read_sources(paths.iter().chain(filenames))?;
+    let kinds = written_in(&sources);
+    let documents = documents_of(sources);
+    let mut report = match cluster.kubeconfig.is_none() && cluster.context.is_none() {
+        true => check_with(&documents, &kinds),
+        false => block_on(check_files(cluster, (namespace, &kinds), &documents))?,
+    };
+    report.extend(misplaced(&documents, namespace));
+    report.extend(without_target);
+    Ok(report)
+}
+
+/// What is printed where nothing could be checked.
+fn failure(message: &str, output: CheckOutput) -> String {
+    match output {
+        // It stands on stderr.
+        CheckOutput::Text => String::new(),
+        CheckOutput::Json => format!("{:#}\n", rendering::failed_json(message)),
+        CheckOutput::Sarif => format!("{:#}\n", sarif::failed(message)),
+        CheckOutput::Github => rendering::failed_annotation(message),
+    }
+}
+
+/// What stands in files that are tried.
+#[derive(Debug, Default)]
+pub(crate) struct TriedFiles {
+    /// Their targets, all of which are good.
+    pub(crate) targets: Vec<Arc<Target>>,
+    /// Every manifest.
+    pub(crate) manifests: Vec<Value>,
+}
+
+/// Reads files whose targets all have to be good; what is wrong is shown as `check` does. Nothing where no file is named.
+///
+/// # Errors
+/// When one cannot be read, something in it is bad, or none has a target.
+pub(crate) fn read_tried(files: &[PathBuf]) -> Result<TriedFiles, CommandError> {
+    if files.is_empty() {
+        return Ok(TriedFiles::default());
+    }
+    let sources = read_with_neighbours(files)?;
+    let manifests = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
+    let report = check(&documents_of(sources));
+    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    refuse_bad(&report, &format!("{} is not good", names.join(", ")))?;
+    Ok(TriedFiles { targets: report.targets.into_iter().map(|good| good.target).collect(), manifests })
+}
+
+/// Shows what is wrong, if something is.
+///
+/// # Errors
+/// When something is wrong: then `consequence` is told.
+pub(crate) fn refuse_bad(report: &Report, consequence: &str) -> Result<(), CommandError> {
+    if !report.is_bad() {
+        return Ok(());
+    }
+    anstream::stderr().write_all(people(report).as_bytes())?;
+    Err(CommandError::BadUsage(consequence.to_owned()))
+}
+
+fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {
+    match output {
+        CheckOutput::Text => {
+            // It takes the colours out where no terminal shows them, or NO_COLOR is set.
+            anstream::stderr().write_all(people(report).as_bytes())?;
+            anstream::stdout().write_all(summary(report).as_bytes())?;
+        }
+        CheckOutput::Json => writeln!(anstream::stdout(), "{:#}", json(report))?,
+        CheckOutput::Sarif => writeln!(anstream::stdout(), "{:#}", sarif(report))?,
+        CheckOutput::Github => anstream::stdout().write_all(annotations(report).as_bytes())?,
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! The report as text for people, as JSON, and as GitHub workflow commands.
+//!
+//! Text for people always has colours; the stream that prints it removes them where no terminal shows them.
+
+use std::fmt::Write as _;
+
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use crate::check::report::{Good, Rate, Remark, Report, Severity, requests_of, total_rates};
+
+/// Every remark, with the line it is about.
+pub(super) fn people(report: &Report) -> String {
+    report.remarks.iter().map(|remark| format!("{}\n\n", of_remark(remark))).collect()
+}
+
+fn of_remark(remark: &Remark) -> String {
+    let level = match remark.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(remark.message.as_str());
+    let group = match remark.place {
+        Some((line, column)) => {
+            let span = AnnotationKind::Primary.span(word_at(&remark.line, column));
+            let snippet = Snippet::source(remark.line.as_str()).line_start(line).path(remark.source.as_str());
+            title.element(snippet.annotation(span))
+        }
+        None => title.element(Origin::path(remark.source.as_str())),
+    };
+    Renderer::styled().render(&[group])
+}
+
+/// The bytes of the word at a column; of one letter where there is none.
+fn word_at(line: &str, column: usize) -> std::ops::Range<usize> {
+    let start = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(start, _)| start);
+    let rest = &line[start..];
+    let is_word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-');
+    let length = rest.find(|letter| !is_word(letter)).unwrap_or(rest.len());
+    let first = rest.chars().next().map_or(0, char::len_utf8);
+    start..start + length.max(first)
+}
+
+/// What is good, and what its polls ask of whom.
+pub(super) fn summary(report: &Report) -> String {
+    let mut text: String = report.targets.iter().map(|good| format!("{}\n", of_target(good))).collect();
+    text.push_str(&together(report));
+    let count = |severity| report.remarks.iter().filter(|remark| remark.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let good = report.targets.iter().filter(|good| !good.has_error).count();
+    let counted = [(good, "good target"), (errors, "error"), (warnings, "warning")].map(|(count, word)| {
+        let end = if count == 1 { "" } else { "s" };
+        format!("{count} {word}{end}")
+    });
+    // Writing to a text does not fail.
+    let _ = writeln!(text, "{}", counted.join(", "));
+    text
+}
+
+fn of_target(good: &Good) -> String {
+    let target = &good.target;
+    let objects = format!("{}: {} of {}", target.name, target.objects.kind, target.objects.api_version);
+    let interval = humantime::format_duration(target.interval);
+    let polls: Vec<String> = match good.objects {
+        Some(0) => vec!["no object yet, so that no write of the condition could be tried".to_owned()],
+        Some(count) => Rate::of(target, count).iter().map(of_rate).collect(),
+        None => {
+            let requests = requests_of(target).into_iter().map(|requests| {
+                let end = if requests.count == 1 { "" } else { "s" };
+                let whom = if requests.is_shared { "for all objects and a page" } else { "for each object" };
+                format!("every {interval} {} request{end} to {} {whom}", requests.count, requests.host)
+            });
+            requests.collect()
+        }
+    };
+    let untried = good.untried.iter().map(|why| format!("; no write of the condition was tried: {why}"));
+    format!("{objects}, {}{}", polls.join(" and "), untried.collect::<String>())
+}
+
+/// `600 objects / 30s = 20 requests/s to dns.example:443`.
+fn of_rate(rate: &Rate) -> String {
+    let (interval, end) = (humantime::format_duration(rate.interval), if rate.objects == 1 { "" } else { "s" });
+    let shared = if rate.requests < rate.objects { " together" } else { "" };
+    let per_second = short(rate.per_second());
+    format!("{} object{end}{shared} / {interval} = {per_second} requests/s to {}", rate.objects, rate.host)
+}
+
+/// What all targets ask of hosts that several of them ask.
+fn together(report: &Report) -> String {
+    let rates = report.targets.iter().filter_map(|good| Some(Rate::of(&good.target, good.objects?)));
+    let rates: Vec<Rate> = rates.flatten().collect();
+    let several = |host: &String| rates.iter().filter(|rate| rate.host == *host).count() > 1;
+    let totals = total_rates(&rates).into_iter().filter(|(host, _)| several(host));
+    totals.map(|(host, rate)| format!("together: {} requests/s to {host}\n", short(rate))).collect()
+}
+
+/// Two digits behind the point at most.
+fn short(rate: f64) -> String {
+    format!("{rate:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The same for programs.
+pub(super) fn json(report: &Report) -> Value {
+    let problem = |remark: &Remark| {
+        json!({
+            "severity": word(remark.severity), "file": remark.source, "message": remark.message,
+            "line": remark.place.map(|(line, _)| line), "column": remark.place.map(|(_, column)| column),
+        })
+    };
+    let target = |good: &Good| {
+        let requests = requests_of(&good.target).into_iter();
+        let requests = requests.map(
+            |requests| json!({"host": requests.host, "count": requests.count, "forAllObjects": requests.is_shared}),
+        );
+        json!({
+            "name": good.target.name, "file": good.source, "apiVersion": good.target.objects.api_version,
+            "kind": good.target.objects.kind, "intervalSeconds": good.target.interval.as_secs(),
+            "requests": requests.collect::<Vec<_>>(), "objects": good.objects,
+            "untried": good.untried,
+        })
+    };
+    let problems: Vec<_> = report.remarks.iter().map(problem).collect();
+    let targets: Vec<_> = report.targets.iter().map(target).collect();
+    json!({"problems": problems, "targets": targets})
+}
+
+/// The same as workflow commands of GitHub.
+pub(super) fn annotations(report: &Report) -> String {
+    let mut text = String::new();
+    for remark in &report.remarks {
+        let place = remark.place.map(|(line, column)| format!(",line={line},col={column}")).unwrap_or_default();
+        let (file, message) = (property(&remark.source), escaped(&remark.message));
+        let _ = writeln!(text, "::{} file={file}{place},title=kubectl drift check::{message}", word(remark.severity));
+    }
+    text
+}
+
+/// For programs, that nothing could be checked, and why.
+pub(super) fn failed_json(message: &str) -> Value {
+    json!({"error": message, "problems": [], "targets": []})
+}
+
+/// The same for GitHub.
+pub(super) fn failed_annotation(message: &str) -> String {
+    format!("::error title=kubectl drift check::{}\n", escaped(message))
+}
+
+const fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// In the properties of a command, these end a value.
+fn property(text: &str) -> String {
+    escaped(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,279 @@
+//! The report of a check: mistakes and doubts in target documents, and the requests that polls send.
+
+mod doubts;
+mod rates;
+
+use std::sync::Arc;
+
+use drift_language::find_documents;
+use drift_language::place_of_key;
+use drift_language::place_of_secret;
+use drift_language::{Catalogue, DocumentName, FoundDocument, Problem, Refused, Target, Texts};
+
+pub(crate) use rates::{Rate, requests_of, total_rates};
+
+use doubts::doubts;
+
+/// A text that people wrote, and what they call it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// A file's path, or a ConfigMap and its key.
+    pub(crate) name: String,
+    /// All of it.
+    pub(crate) text: String,
+}
+
+/// A target document in a source.
+#[derive(Debug)]
+pub(crate) struct Document {
+    name: DocumentName,
+    text: String,
+    source: Arc<Source>,
+    /// How it stands in the source; `None` where it is all of it.
+    found: Option<FoundDocument>,
+}
+
+/// How much something matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Severity {
+    /// The target would not come into force, or would not work.
+    Error,
+    /// It would, and perhaps not as it is meant.
+    Warning,
+}
+
+/// One thing to say about a place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    /// How much it matters.
+    pub(crate) severity: Severity,
+    /// The source's name.
+    pub(crate) source: String,
+    /// 1-based line and column; `None` where it is about the whole source.
+    pub(crate) place: Option<(usize, usize)>,
+    /// The text of that line.
+    pub(crate) line: String,
+    /// What is wrong and what to write instead.
+    pub(crate) message: String,
+}
+
+impl Remark {
+    /// A warning of a whole source.
+    #[must_use]
+    pub(crate) fn of_source(source: &str, message: &str) -> Self {
+        let (source, message) = (source.to_owned(), message.to_owned());
+        Self { severity: Severity::Warning, source, place: None, line: String::new(), message }
+    }
+}
+
+/// A target that would come into force.
+#[derive(Debug)]
+pub(crate) struct Good {
+    /// The target.
+    pub(crate) target: Arc<Target>,
+    /// The name of the source it stands in.
+    pub(crate) source: String,
+    /// How many objects it selects, where a cluster was asked.
+    pub(crate) objects: Option<u64>,
+    /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
+    pub(crate) untried: Option<String>,
+    /// Whether it can be read, and would not work all the same.
+    pub(crate) has_error: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// In the order of the sources.
+    pub(crate) remarks: Vec<Remark>,
+    /// By name.
+    pub(crate) targets: Vec<Good>,
+    /// Whether something could not be looked at, so that nothing is said of it.
+    pub(crate) is_partial: bool,
+}
+
+impl Report {
+    /// Whether something would not work.
+    #[must_use]
+    pub(crate) fn is_bad(&self) -> bool {
+        self.remarks.iter().any(|remark| remark.severity == Severity::Error)
+    }
+
+    /// Adds to what is said of one document.
+    pub(crate) fn say(&mut self, document: &Document, severity: Severity, message: impl Into<String>) {
+        self.say_here(document, (0, 0), (severity, message.into()));
+    }
+
+    /// The same about the key at a path of the document, or the nearest one above it.
+    pub(crate) fn say_at(&mut self, document: &Document, path: &[&str], said: (Severity, String)) {
+        self.say_here(document, place_of_key(&document.text, path), said);
+    }
+
+    /// The same about the place where the document names a Secret.
+    pub(crate) fn say_of_secret(&mut self, document: &Document, name: &str, said: (Severity, String)) {
+        self.say_here(document, place_of_secret(&document.text, name), said);
+    }
+
+    fn say_here(&mut self, document: &Document, place: (usize, usize), (severity, message): (Severity, String)) {
+        self.remarks.push(document.remark(severity, place, message));
+        let of_document = self.targets.iter_mut().filter(|good| good.target.document == document.name);
+        of_document.for_each(|good| good.has_error |= severity == Severity::Error);
+    }
+
+    /// Adds remarks.
+    pub(crate) fn extend(&mut self, remarks: impl IntoIterator<Item = Remark>) {
+        self.remarks.extend(remarks);
+        self.sort();
+    }
+
+    /// Whether there are warnings.
+    #[must_use]
+    pub(crate) fn has_warnings(&self) -> bool {
+        self.remarks.iter().any(|remark| remark.severity == Severity::Warning)
+    }
+
+    /// Notes how many objects a target selects, and why no write of the condition was tried on one.
+    pub(crate) fn note(&mut self, target: &str, (objects, untried): (Option<u64>, Option<String>)) {
+        if let Some(good) = self.targets.iter_mut().find(|good| good.target.name == target) {
+            (good.objects, good.untried) = (objects, untried);
+        }
+    }
+
+    fn sort(&mut self) {
+        self.remarks.sort_by(|left, right| (&left.source, left.place).cmp(&(&right.source, right.place)));
+        self.remarks.dedup();
+    }
+}
+
+impl Document {
+    /// A document that is all of its source, under the name by which the catalogue is to know it.
+    #[must_use]
+    pub(crate) fn whole(name: DocumentName, source: Source) -> Self {
+        Self { name, text: source.text.clone(), source: Arc::new(source), found: None }
+    }
+
+    /// The document that has this name.
+    #[must_use]
+    pub(crate) fn find<'d>(documents: &'d [Self], name: &DocumentName) -> Option<&'d Self> {
+        documents.iter().find(|document| document.name == *name)
+    }
+
+    fn mistake(&self) -> Option<String> {
+        self.found.as_ref().and_then(FoundDocument::mistake)
+    }
+
+    fn remark(&self, severity: Severity, (line, column): (usize, usize), message: String) -> Remark {
+        let (line, column) = match &self.found {
+            Some(found) => found.place(line, column),
+            None => (line.max(1), column.max(1)),
+        };
+        let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
+        Remark { severity, source: self.source.name.clone(), place: Some((line, column)), line: text, message }
+    }
+}
+
+/// The documents of some sources.
+#[must_use]
+pub(crate) fn documents_of(sources: Vec<Source>) -> Vec<Document> {
+    let mut documents: Vec<Document> = Vec::new();
+    for source in sources {
+        let source = Arc::new(source);
+        let found = find_documents(&source.text);
+        let several = found.len() > 1;
+        for (number, found) in found.into_iter().enumerate() {
+            let mut name = name_of(&source.name, &found, several.then_some(number + 1));
+            if documents.iter().any(|known| known.name == name) {
+                // Of two ConfigMaps of one name, say for two namespaces.
+                name.config_map = format!("{} (document {})", name.config_map, number + 1);
+            }
+            let (text, source) = (found.text.clone(), source.clone());
+            documents.push(Document { name, text, source, found: Some(found) });
+        }
+    }
+    documents
+}
+
+/// What messages call a document: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
+fn name_of(source: &str, found: &FoundDocument, number: Option<usize>) -> DocumentName {
+    if let Some(holder) = &found.holder {
+        return DocumentName { config_map: format!("{source}:{}", holder.config_map), key: holder.key.clone() };
+    }
+    let (folder, file) = source.rsplit_once('/').unwrap_or((".", source));
+    let number = number.map(|number| format!(" document {number}")).unwrap_or_default();
+    DocumentName { config_map: folder.to_owned(), key: format!("{file}{number}") }
+}
+
+/// Checks documents together: each for itself, and whether they go with one another.
+#[must_use]
+pub(crate) fn check(documents: &[Document]) -> Report {
+    check_without(documents, &Refused::new())
+}
+
+/// The same, where the kinds of some targets lack what these read or write.
+#[must_use]
+pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report {
+    let mut texts = Texts::new();
+    for document in documents.iter().filter(|document| document.mistake().is_none()) {
+        let keys = texts.entry(document.name.config_map.clone()).or_default();
+        keys.insert(document.name.key.clone(), document.text.clone());
+    }
+    let catalogue = Catalogue::default().update_without(&texts, refused);
+    let mut report = Report::default();
+    let mut tell = |severity, problems: &[Problem]| {
+        for Problem { document, line, column, message } in problems {
+            let document = Document::find(documents, document);
+            report.remarks.extend(document.map(|found| found.remark(severity, (*line, *column), message.clone())));
+        }
+    };
+    tell(Severity::Error, catalogue.problems());
+    tell(Severity::Warning, &catalogue.doubts());
+    let good = |target: &Arc<Target>| {
+        let document = Document::find(documents, &target.document)?;
+        Some((document, target.clone()))
+    };
+    let good: Vec<_> = catalogue.targets().values().filter_map(good).collect();
+    let no_document = |document: &Document| Some(document.remark(Severity::Error, (0, 0), document.mistake()?));
+    report.remarks.extend(documents.iter().filter_map(no_document));
+    report.remarks.extend(unlabelled(documents));
+    report.remarks.extend(doubts(&good));
+    let of_source = |(document, target): (&Document, Arc<Target>)| Good {
+        target,
+        source: document.source.name.clone(),
+        objects: None,
+        untried: None,
+        has_error: false,
+    };
+    report.targets = good.into_iter().map(of_source).collect();
+    report.sort();
+    report
+}
+
+/// The ConfigMaps that hold documents and lack the label by which they are found; it may come from elsewhere, say kustomize.
+fn unlabelled(documents: &[Document]) -> impl Iterator<Item = Remark> {
+    documents.iter().filter_map(|document| {
+        let holder = document.found.as_ref()?.holder.as_ref().filter(|holder| !holder.is_labelled)?;
+        let message = format!(
+            "ConfigMap {} holds a target and has no label driftpoller.dev/targets: \"true\": unless something adds it, nobody reads it",
+            holder.config_map
+        );
+        Some(document.remark(Severity::Warning, (0, 0), message))
+    })
+}
+
+/// The ConfigMaps that hold documents and say another namespace than the one in which the programs read them.
+#[must_use]
+pub(crate) fn misplaced(documents: &[Document], namespace: &str) -> Vec<Remark> {
+    let remark = |document: &Document| {
+        let holder = document.found.as_ref()?.holder.as_ref()?;
+        let stated = holder.namespace.as_deref().filter(|stated| *stated != namespace)?;
+        let message = format!(
+            "ConfigMap {} is for namespace {stated}, and the programs read targets in their own, {namespace} (--namespace names another)",
+            holder.config_map
+        );
+        Some(document.remark(Severity::Warning, (0, 0), message))
+    };
+    documents.iter().filter_map(remark).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Warnings about good targets: two that write to one place, corrections that lack a half, grants that are too wide.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use drift_language::place_of_key;
+use drift_language::{DeclaredSecret, Destination, HttpStep, Mode, Target};
+use http::Method;
+
+use super::{Document, Remark, Severity};
+
+/// Said of an identity that every object has.
+const ONE_IDENTITY: &str = "no field in which objects differ stands in it, so that all objects have one identity: one of them has the external resource, the \
+                            others become Unknown/IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
+
+/// Said of objects that are made for each other.
+const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` selects; where one of them is selected too, another one is made for it, \
+                                without end: select by a label that what is made does not have";
+
+/// Said of corrections that nobody turned on or off.
+const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \
+                       where that is meant";
+
+/// Said of Secrets beside objects that may be anywhere.
+const EVERY_SECRET: &str = "`fromObject` without `namespaces` in `objects`: the controller has to read every Secret of the cluster; \
+                            write namespaces: [team-a] with those that have such objects";
+
+/// Said of a create that seems to ask before it writes.
+const UNMARKED_LOOK_UP: &str = "its first step is a POST, as the read is: if it only looks something up, write reads: true, or the claim is made \
+                                before it and takes what it finds for ours; if it writes, write reads: false";
+
+/// What is doubtful about these targets.
+pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
+    let mut remarks = shared_scopes(targets);
+    for (document, target) in targets {
+        let mut warn = |path: &[&str], message: &str| {
+            let place = place_of_key(&document.text, path);
+            remarks.push(document.remark(Severity::Warning, place, message.to_owned()));
+        };
+        if !target.has_own_identities() {
+            warn(&["spec", "identity"], ONE_IDENTITY);
+        }
+        if target.correct.destination.is_some() && !has_key(&document.text, ["spec", "correct", "mode"]) {
+            warn(&["spec", "correct"], NO_MODE);
+        }
+        if let Some(message) = without_update(&target.left_by_updates()) {
+            warn(&["spec", "correct", kind_of(target), "update"], &message);
+        }
+        if let Some(message) = without_key(&target.lacking_in_updates()) {
+            warn(&["spec", "correct", kind_of(target), "update"], &message);
+        }
+        if reads_every_secret(target) {
+            warn(&["spec", "secrets"], EVERY_SECRET);
+        }
+        if has_unmarked_look_up(target) {
+            warn(&["spec", "correct", "http", "create"], UNMARKED_LOOK_UP);
+        }
+        if let Some(Destination::Kubernetes(correct)) = &target.correct.destination
+            && correct.makes_what_is_selected(&target.objects)
+        {
+            warn(&["spec", "correct", "kubernetes"], MADE_WITHOUT_END);
+        }
+        for (path, message) in target.shared_requests() {
+            warn(&path, &message);
+        }
+        for (path, message) in target.unbounded_grants() {
+            warn(&path, &message);
+        }
+        for (key, message) in target.unobserved() {
+            warn(&["spec", "compare", "desired", &key], &message);
+        }
+    }
+    for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode == Mode::Correct) {
+        let actions = target.correct.actions();
+        let half = match (actions.create, actions.update) {
+            (false, true) => Some(("update", "create: what does not exist outside is told and never made")),
+            (true, false) if !target.replaces_all() => {
+                Some(("create", "update: what differs outside is told and never changed"))
+            }
+            _ => None,
+        };
+        if let Some((has, lacks)) = half {
+            let place = place_of_key(&document.text, &["spec", "correct", kind_of(target), has]);
+            remarks.push(document.remark(Severity::Warning, place, format!("it has {has} without {lacks}")));
+        }
+    }
+    remarks
+}
+
+/// Whether the controller has to read the Secrets of all namespaces.
+fn reads_every_secret(target: &Target) -> bool {
+    target.correct.mode == Mode::Correct
+        && target.objects.namespaces.is_empty()
+        && target.secrets.iter().any(DeclaredSecret::is_of_object)
+}
+
+/// Whether a create begins with a POST that may be a look-up: the read is one, and a later step can write.
+fn has_unmarked_look_up(target: &Target) -> bool {
+    let (Some(Destination::Http(correct)), Some(read)) = (&target.correct.destination, target.read.http()) else {
+        return false;
+    };
+    let asks = |first: &HttpStep| first.request.method == Method::POST && first.reads.is_none();
+    correct.create.len() > 1
+        && correct.create.first().is_some_and(asks)
+        && read.steps().any(|step| step.request.method == Method::POST)
+}
+
+/// What is said of an update that has no write for these keys.
+fn without_update(keys: &[String]) -> Option<String> {
+    let which = match keys {
+        [] => return None,
+        [key] => format!("`{key}`"),
+        keys => format!("one of `{}`", keys.join("`, `")),
+    };
+    Some(format!(
+        "if {which} differs alone, no step of update writes it: nothing is sent, and the correction fails each time; add a step for \
+         it, or widen a `when`"
+    ))
+}
+
+/// What is said of an update that carries other keys than these.
+fn without_key(keys: &[String]) -> Option<String> {
+    if keys.is_empty() {
+        return None;
+    }
+    let keys = keys.join("`, `");
+    Some(format!(
+        "no request of update carries `{keys}` of `desired`: where that differs, it is sent again and again and nothing heals; add it to a \
+         body, or write body: \"${{desired}}\""
+    ))
+}
+
+/// Targets that write outside and whose identities name things in one scope.
+fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
+    let mut scopes = BTreeMap::<&str, &Target>::new();
+    let mut remarks = Vec::new();
+    for (document, target) in targets.iter().filter(|(_, target)| writes(target)) {
+        let Some(first) = scopes.get(&*target.scope.name) else {
+            scopes.insert(&target.scope.name, target);
+            continue;
+        };
+        let message = format!(
+            "it writes to the scope that target `{}` writes to ({}): of objects with one identity only one has the external \
+             resource, the others become Unknown/IdentityTaken; give the targets a `scope` each if they mean different systems",
+            first.name, target.scope.name
+        );
+        let path: &[&str] =
+            if has_key(&document.text, ["spec", "scope"]) { &["spec", "scope"] } else { &["spec", "identity"] };
+        remarks.push(document.remark(Severity::Warning, place_of_key(&document.text, path), message));
+    }
+    remarks
+}
+
+/// Whether a document has a key: one that it lacks is placed where the nearest above it stands.
+fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
+    place_of_key(text, &path) != place_of_key(text, &path[..DEPTH - 1])
+}
+
+/// Whether its corrections change the external system by themselves.
+fn writes(target: &Target) -> bool {
+    target.correct.mode == Mode::Correct && !matches!(target.correct.destination, None | Some(Destination::Nudge(_)))
+}
+
+/// The key of the destination.
+fn kind_of(target: &Target) -> &'static str {
+    match target.correct.destination {
+        Some(Destination::Http(_)) => "http",
+        Some(Destination::Postgres(_)) => "postgres",
+        Some(Destination::Job(_)) => "job",
+        Some(Destination::Kubernetes(_)) => "kubernetes",
+        Some(Destination::Nudge(_)) | None => "nudge",
+    }
+}

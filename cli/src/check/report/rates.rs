@@ -1,0 +1,78 @@
+//! Requests that a target's polls send to each host. Hints and corrections are not counted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drift_language::{Source, Target};
+
+/// Requests of one poll to one system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Requests {
+    /// Host and port, or what stands for them.
+    pub(crate) host: String,
+    /// How many a poll sends; of a collection, so many pages more.
+    pub(crate) count: u32,
+    /// Whether they answer for all objects of the target.
+    pub(crate) is_shared: bool,
+}
+
+/// Requests of all objects of a target to one system.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rate {
+    /// Host and port, or what stands for them.
+    pub(crate) host: String,
+    /// Objects that are polled.
+    pub(crate) objects: u64,
+    /// How often.
+    pub(crate) interval: Duration,
+    /// Requests in each interval.
+    pub(crate) requests: u64,
+}
+
+impl Rate {
+    /// Requests in a second.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "for people, and far from 2^52")]
+    pub(crate) fn per_second(&self) -> f64 {
+        self.requests as f64 / self.interval.as_secs_f64()
+    }
+
+    /// Of `objects` objects of a target.
+    #[must_use]
+    pub(crate) fn of(target: &Target, objects: u64) -> Vec<Self> {
+        let rate = |requests: Requests| {
+            let polls = if requests.is_shared { objects.min(1) } else { objects };
+            let all = polls * u64::from(requests.count);
+            Self { host: requests.host, objects, interval: target.interval, requests: all }
+        };
+        requests_of(target).into_iter().map(rate).collect()
+    }
+}
+
+/// What one poll of a target sends, by system.
+#[must_use]
+pub(crate) fn requests_of(target: &Target) -> Vec<Requests> {
+    let is_shared = target.read.keys().is_some();
+    let hosts: Vec<String> = match &target.read.source {
+        Source::Http(read) => {
+            let hosts = read.steps().map(|step| match &step.request.socket {
+                Some(socket) => format!("unix:{socket}"),
+                None => step.request.url.host().to_owned(),
+            });
+            hosts.collect()
+        }
+        Source::Postgres(read) => vec![format!("the database of Secret {}", read.connection.secret)],
+        Source::Kubernetes(_) => vec!["the API server".to_owned()],
+    };
+    let mut counts = BTreeMap::<String, u32>::new();
+    hosts.into_iter().for_each(|host| *counts.entry(host).or_default() += 1);
+    counts.into_iter().map(|(host, count)| Requests { host, count, is_shared }).collect()
+}
+
+/// Requests per second to each host, of all targets together.
+#[must_use]
+pub(crate) fn total_rates<'r>(rates: impl IntoIterator<Item = &'r Rate>) -> BTreeMap<String, f64> {
+    let mut hosts = BTreeMap::<String, f64>::new();
+    rates.into_iter().for_each(|rate| *hosts.entry(rate.host.clone()).or_default() += rate.per_second());
+    hosts
+}

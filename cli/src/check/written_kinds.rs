@@ -1,0 +1,45 @@
+//! CustomResourceDefinitions among the files, and whether targets beside them fit.
+
+use drift_kube::kinds::{ExaminedKind, WrittenKinds};
+use drift_language::Refused;
+use drift_language::manifests_of;
+
+use crate::check::report::{Document, Report, Severity, Source, check, check_without};
+
+/// The kinds that are defined beside targets.
+pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {
+    let manifests: Vec<_> = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
+    WrittenKinds::read(&manifests)
+}
+
+/// Checks documents together with the kinds that are defined beside them.
+pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report {
+    let report = check(documents);
+    let (mut refused, mut said) = (Refused::new(), Vec::new());
+    for good in &report.targets {
+        let (name, objects) = (&good.target.document, &good.target.objects);
+        let Some(ExaminedKind { problems, unknown, .. }) = kinds.examine(&good.target) else {
+            if kinds.lacks(objects) {
+                let message = format!(
+                    "what targets read and write of {} is not checked: no CustomResourceDefinition among the files defines it in {}{}",
+                    objects.kind,
+                    objects.api_version,
+                    kinds.question(objects)
+                );
+                said.push((name.clone(), (Severity::Warning, message)));
+            }
+            continue;
+        };
+        if !unknown.is_empty() {
+            refused.insert(name.clone(), unknown);
+        }
+        said.extend(problems.into_iter().map(|problem| (name.clone(), (Severity::Error, problem))));
+    }
+    let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
+    for (name, said) in said {
+        if let Some(document) = Document::find(documents, &name) {
+            report.say_at(document, &["spec", "objects", "kind"], said);
+        }
+    }
+    report
+}

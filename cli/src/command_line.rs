@@ -1,0 +1,93 @@
+//! The command line: each command with its settings, and its help.
+
+use drift_kube::program::settings::LogSettings;
+
+use crate::check::CheckSettings;
+use crate::completions::CompletionsSettings;
+use crate::explain::ExplainSettings;
+use crate::get::GetSettings;
+use crate::rbac::RbacSettings;
+use crate::request::{PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
+use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
+
+/// Shown at the end of `--help` of `schema`.
+const SCHEMA_EXAMPLES: &str = "Example:
+  kubectl drift schema > target.schema.json     # then, as the first line of a target in an editor with the YAML language server:
+  # yaml-language-server: $schema=target.schema.json";
+
+/// Shows what drifted and why, checks targets, and asks the programs for polls and corrections.
+#[derive(Debug, clap::Parser)]
+#[command(version, about, bin_name = "kubectl drift")]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) logs: LogSettings,
+}
+
+/// A command.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
+    Check(CheckSettings),
+    /// Poll one object now and say what was asked, what differs, and whether a correction would follow or what holds it
+    Explain(ExplainSettings),
+    /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
+    Get(GetSettings),
+    /// Pause objects: nothing is created, updated or deleted for them outside, and polling goes on
+    #[command(after_help = PAUSE_EXAMPLES)]
+    Pause(RequestSettings),
+    /// Let objects that were paused be corrected again
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(RequestSettings),
+    /// Ask for a poll of objects at once
+    #[command(after_help = POLL_EXAMPLES)]
+    Poll(RequestSettings),
+    /// Ask for one more correction of objects whose attempts are exhausted
+    #[command(after_help = RETRY_EXAMPLES)]
+    Retry(RequestSettings),
+    /// Suspend a target: no polls and no corrections of its objects, by spec.suspend in its ConfigMap
+    #[command(after_help = SUSPEND_EXAMPLES)]
+    Suspend(SuspendSettings),
+    /// Put a suspended target to work again
+    #[command(after_help = UNSUSPEND_EXAMPLES)]
+    Unsuspend(SuspendSettings),
+    /// Print the roles that targets need, for both programs and with not one verb more
+    Rbac(RbacSettings),
+    /// Print the JSON Schema of target documents, by which an editor completes and checks them
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+    /// Print what makes a shell complete these commands
+    Completions(CompletionsSettings),
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn help(arguments: &[&str]) -> String {
+        let command = CommandLine::command();
+        command.try_get_matches_from([&["/opt/bin/kubectl-drift"], arguments].concat()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn help_shows_what_people_type() {
+        assert!(help(&["--help"]).contains("Usage: kubectl drift "));
+        let get = help(&["get", "--help"]);
+        assert!(get.contains("Usage: kubectl drift get ") && get.contains("\n  kubectl drift get -A"), "{get}");
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for subcommand in CommandLine::command().get_subcommands() {
+            let name = subcommand.get_name();
+            let shown = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                shown.starts_with("Example") && shown.contains(&format!("kubectl drift {name}")),
+                "{name}: {shown}"
+            );
+        }
+    }
+}

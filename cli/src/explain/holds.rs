@@ -1,0 +1,218 @@
+//! Whether a correction would follow a verdict, and what holds it.
+//!
+//! Only the target, the object and the Leases count. Delays, limits and the breaker are the controller's memory.
+
+use std::collections::BTreeMap;
+
+use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing, Verdict};
+use drift_api::names::RETRY_REQUESTED_ANNOTATION;
+use drift_api::object::LeanObject;
+use drift_api::voucher::Voucher;
+use drift_language::{Existing, Mode, Target};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::deleting::{deletion_holds, paused, suspended};
+use crate::targets::leases::{is_held, vouchers};
+
+/// What is known of one object and its target.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'f> {
+    /// The target.
+    pub target: &'f Target,
+    /// Whether it is one of the cluster, and not tried from a file.
+    pub is_deployed: bool,
+    /// The object.
+    pub object: &'f LeanObject,
+    /// What a poll found just now.
+    pub verdict: &'f Verdict,
+}
+
+impl Facts<'_> {
+    /// Whether there is something to correct.
+    #[must_use]
+    pub fn is_drifted(&self) -> bool {
+        self.verdict.status() == ConditionStatus::True
+    }
+}
+
+/// The programs' Leases, as they were read just now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leases {
+    /// The poller's; `None` where there is none, or it could not be read.
+    pub(crate) poller: Option<Value>,
+    /// The controller's.
+    pub(crate) controller: Option<Value>,
+}
+
+/// What a correction of this verdict would do.
+#[must_use]
+pub(crate) fn action(facts: Facts<'_>) -> &'static str {
+    match facts.verdict.reason {
+        _ if facts.object.deleting => "delete",
+        _ if facts.target.correct.actions().nudge => "nudge",
+        reason if reason.is_absence() => "create",
+        _ if facts.verdict.tag.replace => "replace",
+        _ => "update",
+    }
+}
+
+/// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
+#[must_use]
+pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    if facts.object.deleting {
+        if !facts.object.has_finalizer() {
+            // It ends without these programs: nothing waits for them.
+            return Vec::new();
+        }
+        let mut held = tried_only(facts);
+        held.extend(deletion_holds(facts.target, facts.object));
+        // A deletion needs nobody who vouches.
+        held.extend(without_controller(facts, leases, now));
+        return held;
+    }
+    if let Some(why) = idle(facts) {
+        return vec![why];
+    }
+    let mut held = tried_only(facts);
+    held.extend(of_target(facts));
+    held.extend(paused(facts.object));
+    held.extend(of_conditions(facts));
+    held.extend(of_leases(facts, leases, now));
+    held
+}
+
+/// What of this the target and the object say by themselves. A manifest that no poller has seen has no conditions yet: then nothing
+/// follows from them.
+#[must_use]
+pub(crate) fn stated_holds(facts: Facts<'_>) -> Vec<String> {
+    if facts.object.deleting {
+        return deletion_holds(facts.target, facts.object);
+    }
+    if let Some(why) = idle(facts) {
+        return vec![why];
+    }
+    let mut held = of_target(facts);
+    held.extend(paused(facts.object));
+    if facts.object.conditions.observed().is_some() {
+        held.extend(of_conditions(facts));
+    }
+    held
+}
+
+fn tried_only(facts: Facts<'_>) -> Vec<String> {
+    let tried = "the target was tried from a file: nobody acts on it until it is in force".to_owned();
+    if facts.is_deployed { Vec::new() } else { vec![tried] }
+}
+
+/// Why nothing would be corrected, whatever else holds it.
+fn idle(facts: Facts<'_>) -> Option<String> {
+    let Facts { target, verdict, .. } = facts;
+    match verdict.status() {
+        ConditionStatus::False => Some("it is in sync: there is nothing to correct".to_owned()),
+        ConditionStatus::Unknown if target.suspend => Some(suspended(target)),
+        ConditionStatus::Unknown if verdict.reason == ObservedReason::Suspended => {
+            Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
+        }
+        ConditionStatus::Unknown => Some("nothing can be said of it, and nothing is corrected on a guess".to_owned()),
+        ConditionStatus::True if target.correct.mode != Mode::Correct => {
+            Some("the target only observes: its `correct.mode` is not Correct".to_owned())
+        }
+        ConditionStatus::True => None,
+    }
+}
+
+fn of_target(facts: Facts<'_>) -> Vec<String> {
+    let actions = facts.target.correct.actions();
+    let action = action(facts);
+    let has_it = match action {
+        "create" => actions.create,
+        "update" => actions.update,
+        "replace" => actions.replace,
+        _ => actions.nudge,
+    };
+    if has_it { Vec::new() } else { vec![format!("the target has no steps for {action}")] }
+}
+
+fn of_conditions(facts: Facts<'_>) -> Vec<String> {
+    let Facts { target, object, verdict, .. } = facts;
+    let mut held = Vec::new();
+    let note = object.conditions.correction_status();
+    let touches_what_was_there = !verdict.reason.is_absence() && !target.correct.actions().nudge;
+    if touches_what_was_there && note.owned().is_none() && target.correct.existing == Existing::Refuse {
+        held.push(
+            "what stands outside was not made for this object, and `correct.existing` is Refuse (NotOurs)".to_owned(),
+        );
+    }
+    if note.reason == Some(CorrectedReason::IdentityChanged) {
+        held.push("its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned());
+    }
+    match object.conditions.observed().and_then(Standing::read).filter(|standing| standing.reason.status() == ConditionStatus::True) {
+        None => held.push(format!(
+            "the controller acts on what stands on the object, and there driftObserved is not True yet; {}",
+            confirmation(target, verdict.reason)
+        )),
+        Some(standing) if !standing.is_of(object.generation, verdict.tag.wish) || standing.tag.wish != verdict.tag.wish => {
+            held.push("driftObserved speaks of an older spec; the next poll renews it".to_owned());
+        }
+        Some(standing) if standing.tag.correction != note.correction => held.push(format!(
+            "correction {} is to be verified by a poll first; driftObserved speaks of correction {}",
+            note.correction, standing.tag.correction
+        )),
+        Some(standing) if standing.replaces_in_vain(&note) => held.push(format!(
+            "a replacement was accepted and the same fields differ (AttemptsExhausted): nothing until an edit, or a new value of the \
+             annotation {RETRY_REQUESTED_ANNOTATION}; write desired as the external system shows it, or add a rule to compare"
+        )),
+        Some(standing) if standing.tag.unhealed >= target.correct.limits.attempts => held.push(format!(
+            "{} corrections in a row changed nothing (AttemptsExhausted): one try an hour, or at once by a new value of the annotation \
+             {RETRY_REQUESTED_ANNOTATION}",
+            standing.tag.unhealed
+        )),
+        Some(_) => {}
+    }
+    held
+}
+
+/// How often the poller has to find this before it says so.
+fn confirmation(target: &Target, reason: ObservedReason) -> String {
+    let polls = if reason.is_absence() { target.confirm.absent } else { target.confirm.drift };
+    match polls {
+        1 => "its next poll says so".to_owned(),
+        polls => format!("{polls} polls in a row have to find it"),
+    }
+}
+
+fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    if !facts.is_deployed {
+        return Vec::new();
+    }
+    let mut held: Vec<_> = without_controller(facts, leases, now).into_iter().collect();
+    match vouchers(leases.poller.as_ref(), now) {
+        None => held.push("no poller holds its Lease at the moment, so that nobody vouches for what stands".to_owned()),
+        Some(vouchers) => held.extend(unvouched(facts, &vouchers)),
+    }
+    held
+}
+
+fn without_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
+    let is_missing = facts.is_deployed && !is_held(leases.controller.as_ref(), now);
+    is_missing.then(|| "no controller holds its Lease at the moment".to_owned())
+}
+
+/// Why the poller does not vouch for what stands on the object.
+fn unvouched(facts: Facts<'_>, vouchers: &BTreeMap<String, Voucher>) -> Option<String> {
+    match vouchers.get(&facts.target.name) {
+        None => Some("the poller does not vouch for the target at the moment (its Lease does not list it)".to_owned()),
+        Some(voucher) if voucher.hash != facts.target.verdict_hash => {
+            Some("the poller vouches for another text of the target than this one".to_owned())
+        }
+        Some(voucher) => voucher
+            .except
+            .has(&facts.object.id)
+            .then(|| "the poller could not renew its verdict on this object and does not vouch for it".to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

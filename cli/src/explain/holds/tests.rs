@@ -1,0 +1,96 @@
+//! What holds a correction, one thing after the other.
+
+use super::*;
+use crate::fixtures::{TEXT, target};
+use drift_api::condition::{Tag, Wish};
+use drift_api::names::{IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
+use drift_api::object::field_paths::FieldPaths;
+use serde_json::json;
+
+const NOW: &str = "2026-01-01T00:00:30Z";
+const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";
+
+fn verdict(reason: ObservedReason) -> Verdict {
+    let tag = Tag { wish: Some(Wish::of(&json!(1))), correction: 2, ..Tag::default() };
+    Verdict { reason, text: "x".into(), tag, generation: Some(1) }
+}
+
+/// An object on which this verdict and this note stand.
+fn object(standing: &Verdict, note: &str, more: &Value) -> LeanObject {
+    let mut metadata = json!({"name": "web", "uid": "u", "generation": 1});
+    metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let observed = standing.to_condition(None, NOW).to_json();
+    let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": note, "observedGeneration": 1,
+        "lastTransitionTime": NOW});
+    LeanObject::prune(
+        &json!({"metadata": metadata, "status": {"conditions": [observed, corrected]}}),
+        &FieldPaths::default(),
+    )
+}
+
+fn leases(target: &Target, renewed: &str) -> Leases {
+    let lease = json!({"metadata": {"annotations": {IN_FORCE_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
+        "spec": {"holderIdentity": "a", "renewTime": renewed}});
+    Leases { poller: Some(lease.clone()), controller: Some(lease) }
+}
+
+#[test]
+fn each_thing_that_holds_is_told() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let (differs, absent) = (verdict(ObservedReason::FieldsDiffer), verdict(ObservedReason::ExternalMissing));
+    let owned = "correction 2, owns \"x\": updated";
+    let no_more = json!({});
+    let exhausted = Verdict { tag: Tag { unhealed: 99, ..differs.tag.clone() }, ..differs.clone() };
+    let table = [
+        (&differs, object(&differs, owned, &no_more), ""),
+        (&absent, object(&absent, owned, &no_more), ""),
+        (&differs, object(&verdict(ObservedReason::InSync), owned, &no_more), "there driftObserved is not True yet"),
+        (&differs, object(&differs, "correction 3, owns \"x\": updated", &no_more), "correction 3 is to be verified"),
+        (&differs, object(&differs, "correction 2: updated", &no_more), "was not made for this object"),
+        (&differs, object(&exhausted, owned, &no_more), "99 corrections in a row changed nothing"),
+        (&differs, object(&differs, owned, &json!({"generation": 2})), "an older spec"),
+        (&differs, object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "true"}})), "is paused"),
+    ];
+    let now = NOW.parse().unwrap();
+    for (verdict, object, expected) in &table {
+        let facts = Facts { target: &correcting, is_deployed: true, object, verdict };
+        let held = holds(facts, &leases(&correcting, NOW), now).join("; ");
+        assert!(held.contains(expected) && held.is_empty() == expected.is_empty(), "{expected}: {held}");
+    }
+    let facts = Facts { target: &correcting, is_deployed: true, object: &table[0].1, verdict: &differs };
+    let stale = holds(facts, &leases(&correcting, "2026-01-01T00:01:30Z"), now);
+    assert_eq!(stale.len(), 2, "{stale:?}");
+    assert_eq!(holds(facts, &Leases::default(), now).len(), 2);
+    assert_eq!(holds(Facts { is_deployed: false, ..facts }, &Leases::default(), now).len(), 1);
+    let mut other = leases(&correcting, NOW);
+    other.poller.as_mut().unwrap()["metadata"]["annotations"][IN_FORCE_ANNOTATION] = json!("{}");
+    assert!(holds(facts, &other, now)[0].contains("does not vouch"));
+}
+
+#[test]
+fn conditions_that_nobody_wrote_hold_nothing() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let differs = verdict(ObservedReason::FieldsDiffer);
+    let bare = LeanObject::prune(&json!({"metadata": {"name": "web"}}), &FieldPaths::default());
+    let in_sync = object(&verdict(ObservedReason::InSync), "correction 2, owns \"x\": updated", &json!({}));
+    let facts = |object| Facts { target: &correcting, is_deployed: false, object, verdict: &differs };
+    assert_eq!(stated_holds(facts(&bare)), Vec::<String>::new());
+    let held = stated_holds(facts(&in_sync));
+    assert!(held.len() == 1 && held[0].contains("driftObserved is not True yet"), "{held:?}");
+}
+
+#[test]
+fn without_drift_or_mode_nothing_follows() {
+    let (observing, now) = (target(TEXT), NOW.parse().unwrap());
+    for (reason, expected) in [
+        (ObservedReason::InSync, "nothing to correct"),
+        (ObservedReason::PollTimedOut, "on a guess"),
+        (ObservedReason::FieldsDiffer, "only observes"),
+    ] {
+        let verdict = verdict(reason);
+        let object = object(&verdict, "x", &json!({}));
+        let facts = Facts { target: &observing, is_deployed: true, object: &object, verdict: &verdict };
+        let held = holds(facts, &Leases::default(), now);
+        assert!(held.len() == 1 && held[0].contains(expected), "{held:?}");
+    }
+}

@@ -1,0 +1,249 @@
+//! `kubectl drift explain`: polls one object now and says what follows. Writes nothing.
+
+mod deleting;
+mod holds;
+mod polling;
+mod shown;
+mod steps;
+mod told;
+mod trial;
+mod tried_object;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_api::names::CONTROLLER_LEASE;
+use drift_api::object::LeanObject;
+use drift_kube::process::clock;
+use drift_kube::program::settings::parse_lease_name;
+use drift_language::Target;
+use drift_language::to_yaml;
+use serde_json::Value;
+
+use crate::check::files::is_standard_input;
+use crate::check::{TriedFiles, read_tried};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
+use crate::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::targets::known::{KnownTarget, LiveTargets};
+use crate::targets::{find_object, live_targets};
+use drift_poller::core::credentials::Credentials;
+use drift_poller::core::drift::Subject;
+use drift_poller::core::finding::Finding;
+use drift_poller::core::rendered::{Rendered, appraise};
+use drift_poller::core::reply::{Observation, compare};
+use drift_poller::core::verdict::{Basis, reach_verdict};
+use holds::{Leases, holds};
+use polling::{Polled, outside, poll};
+use shown::request_lines;
+use trial::try_files;
+
+pub use holds::Facts;
+pub use shown::{differing, observed};
+pub use steps::steps;
+pub use told::{Explanation, Poll, Shown};
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  kubectl drift explain proxy/web -n team-a
+  kubectl drift explain proxy/web -n team-a -f target.yaml      a target that is not deployed yet; nothing is written
+  kubectl kustomize overlays/production | kubectl drift explain proxy/web -n team-a -f -
+  kubectl drift explain proxy/web -n team-a --watch             again every 5 s: what changed
+  kubectl drift explain proxy/web -f target.yaml -f web.yaml --answer answer.json      neither cluster nor system is asked
+
+Exit codes: 0 in sync, 1 drifted, 2 cannot tell (as of an object that is being deleted), 3 bad usage";
+
+/// Between two polls of `--watch`: soon enough for one who looks on, and one request more than the poller's own for a system.
+const WATCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Which object, and by which target.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainSettings {
+    /// The object: KIND/NAME, or KIND NAME; its kind as for get
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    object: Vec<String>,
+    #[command(flatten)]
+    place: PlaceSettings,
+    #[command(flatten)]
+    targets: TargetsSettings,
+    /// A file, a folder (every .yaml, .yml and .json below), or - for standard input, with targets to try instead of those of the
+    /// cluster; may be given several times
+    #[arg(long = "file", short, alias = "filename", value_name = "FILE|FOLDER|-")]
+    files: Vec<PathBuf>,
+    /// A file with the body of an answer, to try a target without a cluster and without the external system: the object stands in
+    /// the files of -f too, and is taken as it is written there: the defaults of its CustomResourceDefinition, which the API server
+    /// would fill in, are missing. The status is 200 unless it is written before it (404=none.json); further requests of a
+    /// read take further answers
+    #[arg(long = "answer", value_name = "[STATUS=]FILE", requires = "files", conflicts_with = "watch")]
+    answers: Vec<String>,
+    /// Poll again every 5 s, and tell what changed
+    #[arg(long, short)]
+    watch: bool,
+    /// How it is told
+    #[arg(long, short, value_enum, default_value_t)]
+    output: ExplainOutput,
+    /// The controller's Lease
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
+    controller_lease: String,
+}
+
+/// How an explanation is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum ExplainOutput {
+    /// Paragraphs for people
+    #[default]
+    Text,
+    /// A JSON object
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+/// Polls and says what it means.
+///
+/// # Errors
+/// When there is no such object or target, or nobody takes what is printed.
+pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
+    let (kind, name) = match named_objects(&settings.object, false) {
+        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
+        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
+    };
+    // Before the cluster is asked: what is wrong with a file needs no cluster.
+    let mut tried = read_tried(&settings.files)?;
+    if !settings.answers.is_empty() {
+        let explanation = try_files(&tried, (kind, settings.place.stated(), name), &settings.answers)?;
+        print(&explanation, None, settings.output)?;
+        return Ok(code_of(&explanation));
+    }
+    block_on(async {
+        let client = connect(&settings.targets.cluster).await?;
+        let mut before: Option<Explanation> = None;
+        loop {
+            match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
+                // Whoever watches goes on watching.
+                Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
+                explanation => {
+                    let explanation = explanation?;
+                    print(&explanation, before.as_ref(), settings.output)?;
+                    if !settings.watch {
+                        return Ok(code_of(&explanation));
+                    }
+                    before = Some(explanation);
+                }
+            }
+            tokio::time::sleep(WATCH_EVERY).await;
+            read_again(&settings.files, &mut tried)?;
+        }
+    })
+}
+
+/// Takes in what was edited meanwhile; standard input is read once, and what is not good any more leaves what was.
+fn read_again(files: &[PathBuf], tried: &mut TriedFiles) -> Result<(), CommandError> {
+    if files.iter().any(|file| is_standard_input(file)) {
+        return Ok(());
+    }
+    match read_tried(files) {
+        Ok(anew) => *tried = anew,
+        Err(error) => writeln!(anstream::stderr(), "error: {error}")?,
+    }
+    Ok(())
+}
+
+fn code_of(explanation: &Explanation) -> ExitCode {
+    match explanation.status() {
+        ConditionStatus::False => ExitCode::SUCCESS,
+        ConditionStatus::True => ExitCode::from(DRIFTED),
+        ConditionStatus::Unknown => ExitCode::from(CANNOT_TELL),
+    }
+}
+
+/// What changed, under the time; without an earlier one, all of it.
+fn print(explanation: &Explanation, before: Option<&Explanation>, output: ExplainOutput) -> Result<(), CommandError> {
+    let text = match output {
+        _ if before.is_some_and(|before| before == explanation) => return Ok(()),
+        ExplainOutput::Text if before.is_some() => format!("--- {}\n{}", clock::wall(), explanation.text(before)),
+        ExplainOutput::Text => explanation.text(None),
+        ExplainOutput::Json => format!("{:#}\n", explanation.json()),
+        ExplainOutput::Yaml => {
+            format!("{}{}", if before.is_some() { "---\n" } else { "" }, to_yaml(&explanation.json()))
+        }
+    };
+    Ok(anstream::stdout().write_all(text.as_bytes())?)
+}
+
+async fn explain(
+    client: &kube::Client,
+    settings: &ExplainSettings,
+    (kind, name): (&str, &str),
+    tried: &[Arc<Target>],
+) -> Result<Explanation, CommandError> {
+    let TargetsSettings { targets_namespace: home, poller_lease, cluster } = &settings.targets;
+    let is_deployed = settings.files.is_empty();
+    let live = match is_deployed {
+        true => live_targets(client, &settings.targets).await?,
+        false => LiveTargets::tried(tried.to_vec()),
+    };
+    let place = (settings.place.namespace(client), name);
+    let ((target, kind), object) = find_object(client, &live, kind, place).await?;
+    let target = match target {
+        KnownTarget::Text(target) => target,
+        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object)),
+    };
+    let mut rendered = appraise(&target, &object);
+    // Who has the external resource is known to the poller, which knows all objects of all targets.
+    let standing = object.conditions.observed().and_then(Standing::read);
+    let taken = standing.as_ref().filter(|standing| standing.reason == ObservedReason::IdentityTaken);
+    if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.wish)) {
+        rendered.bar_as_taken(&target);
+    }
+    let outside = Box::pin(outside((cluster, client), home, &target)).await?;
+    let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
+    let moved = object.conditions.moved_secrets();
+    let view = object.view.open();
+    let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
+    let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
+    let found = compare(&target, subject, polled.observation.clone());
+    let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
+    let leases = Leases {
+        poller: lease_or_warning(client, home, poller_lease).await?,
+        controller: lease_or_warning(client, home, &settings.controller_lease).await?,
+    };
+    let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
+    let follows = (steps(facts), holds(facts, &leases, clock::wall()));
+    let poll = Poll { causes: outside.troubles.causes(&target.name), ..shown(&target, &polled, subject) };
+    Ok(Explanation::new(facts, poll, follows))
+}
+
+async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Result<Option<Value>, CommandError> {
+    match read_lease(client, home, name).await {
+        Ok(lease) => Ok(lease),
+        Err(sentence) => warn(&sentence).map(|()| None),
+    }
+}
+
+fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, finding: &Finding) -> Verdict {
+    let correction = object.conditions.correction();
+    let basis = Basis { generation: object.generation, wish: rendered.wish, correction, moved: 0 };
+    reach_verdict(finding, &basis, standing, false)
+}
+
+fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
+    let asked = polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default();
+    let observed = match &polled.observation {
+        Observation::Present(value) => Shown::Present(observed(target, subject, value)),
+        Observation::Absent => Shown::Absent,
+        // Nothing is remembered here that could be known already.
+        Observation::AsBefore | Observation::Known(_) => Shown::Failed("it is as it was the last time".to_owned()),
+        Observation::Failed(failure) => Shown::Failed(failure.text.to_string()),
+    };
+    let differing = match &polled.observation {
+        Observation::Present(value) => differing(target, subject, value),
+        _ => Vec::new(),
+    };
+    Poll { asked, observed, causes: Vec::new(), differing }
+}

@@ -1,0 +1,96 @@
+//! The poll of `explain`, made by the poller's code with the rights and the network of the person who runs it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use drift_api::names::{CREDENTIAL_POLLER, POLLER_MANAGER};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::resources::ResourceClient;
+use drift_kube::watch::read_secret;
+use drift_language::Target;
+use drift_systems::{Databases, HttpSender, SentCredentials};
+
+use crate::ending::CommandError;
+use drift_poller::core::finding::Failure;
+use drift_poller::core::prepared::Prepared;
+use drift_poller::core::rendered::{Rendered, rule_error};
+use drift_poller::core::reply::Observation;
+use drift_poller::core::request::Request;
+use drift_poller::outside::Outside;
+use drift_poller::shared_rate::SharedRate;
+use drift_poller::sources::{Look, look_at_all, look_at_one, observe_entry};
+use drift_poller::troubles::Troubles;
+
+/// What one poll came to.
+pub(super) struct Polled {
+    /// What was asked first; `None` where nothing had to be.
+    pub(super) request: Option<Request>,
+    pub(super) observation: Observation,
+    /// What it went out with.
+    pub(super) sent: SentCredentials,
+}
+
+/// The way out, with the Secrets that reading needs.
+///
+/// # Errors
+/// When there is no usable configuration.
+pub(super) async fn outside(
+    (cluster, client): (&KubeconfigSettings, &kube::Client),
+    namespace: &str,
+    target: &Target,
+) -> Result<Outside, CommandError> {
+    let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
+    for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
+        match read_secret(client, namespace, &needed.name).await {
+            Ok(Some((label, secret))) if label.as_deref() == Some(CREDENTIAL_POLLER) => {
+                secrets.push((needed.name, secret))
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!("Secret {} cannot be read: {error}", needed.name),
+        }
+    }
+    let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
+    let resources = cluster.configuration().await.and_then(ResourceClient::of);
+    Ok(Outside {
+        sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
+        databases: Databases::new(secrets, POLLER_MANAGER),
+        resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
+        gate: Arc::default(),
+        troubles: Arc::new(Troubles::silent()),
+    })
+}
+
+/// One poll, as the poller makes it.
+pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
+    let prepared = Prepared::of(target, &object.view);
+    let request = match prepared.asked(rendered) {
+        Ok(request) => request.clone(),
+        Err(observation) => return Polled { request: None, observation, sent: SentCredentials::default() },
+    };
+    let (observed, sent) = match observe(outside, target, object, (rendered, &prepared, &request)).await {
+        Ok(look) => (look.found.map_err(|postponed| postponed.cause).and_then(|(found, _)| found), look.sent),
+        Err(failure) => (Err(failure), SentCredentials::default()),
+    };
+    Polled { request: Some(request), observation: observed.unwrap_or_else(Observation::Failed), sent }
+}
+
+async fn observe(
+    outside: &Outside,
+    target: &Target,
+    object: &LeanObject,
+    (rendered, prepared, request): (&Rendered, &Prepared, &Request),
+) -> Result<Look<Observation>, Failure> {
+    let (uid, view) = (&object.id.uid, &object.view.open());
+    let Some(keys) = target.read.keys() else {
+        return Ok(look_at_one(outside, target, (uid, prepared, view), (None, None)).await);
+    };
+    let identity = rendered.identity.as_deref().unwrap_or_default();
+    let key = keys.of_object(view, identity).map_err(|error| rule_error(&error))?;
+    let rate = SharedRate::per_second(target.read.limits.per_second);
+    let wanted = (vec![uid.clone()], HashSet::from([key.clone()]));
+    let look = look_at_all(outside, target, wanted, (request.clone(), &rate)).await;
+    Ok(look.map(|entries| Ok(entries.observe(&key, |entry| observe_entry(target, view, entry)))))
+}

@@ -1,0 +1,203 @@
+//! Requests and values as `explain` shows them, with secrets masked. The sender adds credentials later, so a request
+//! here has none.
+
+use drift_api::printable::printable;
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::secret_names::looks_secret;
+use drift_language::{Auth, ListKind, Place, Source, Target};
+use serde_json::Value;
+use url::Url;
+
+use drift_poller::core::description::{Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo};
+use drift_poller::core::difference::{Difference, find_differences, find_moved};
+use drift_poller::core::drift::Subject;
+use drift_poller::core::request::Request;
+
+/// Differences that are shown one by one: as many as a person can page through.
+const MAX_LINES: usize = 1_000;
+
+/// A request, line by line.
+#[must_use]
+pub(crate) fn request_lines(target: &Target, request: &Request) -> Vec<String> {
+    match request {
+        Request::Http(request) => {
+            let mut lines = http_lines(request);
+            lines.extend(credential(target));
+            lines
+        }
+        Request::Sql(query) => {
+            let mut lines = vec![query.text.to_string()];
+            let parameters = query.parameters.iter().enumerate();
+            lines.extend(parameters.map(|(number, value)| {
+                let value = value
+                    .as_ref()
+                    .map_or_else(|| "NULL".to_owned(), |text| masked(&Value::from(text.as_str()), None).to_string());
+                format!("${} = {value}", number + 1)
+            }));
+            lines
+        }
+        Request::Kubernetes(resource) => vec![
+            format!("GET {resource}"),
+            "by the rights of whoever runs this: the poller reads by its own".to_owned(),
+        ],
+    }
+}
+
+pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", request.method, url_text(&request.url))];
+    lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
+    for (name, value) in &*request.headers {
+        let text = value.to_str().ok().filter(|text| !looks_secret(name.as_str()) && !holds_secret(text));
+        lines.push(format!("{name}: {}", text.unwrap_or(REDACTED)));
+    }
+    if let Some(body) = &request.body {
+        let json = serde_json::from_slice::<Value>(body).ok();
+        lines.push(
+            json.map_or_else(|| format!("a body of {} bytes", body.len()), |json| masked(&json, None).to_string()),
+        );
+    }
+    lines
+}
+
+/// A URL without what stands in the query under the name of a secret.
+fn url_text(url: &Url) -> String {
+    if url.query().is_none() {
+        return url.to_string();
+    }
+    let mut shown = url.clone();
+    let pairs = url.query_pairs().map(|(name, value)| {
+        let value = if looks_secret(&name) { REDACTED.to_owned() } else { value.into_owned() };
+        (name.into_owned(), value)
+    });
+    let pairs: Vec<_> = pairs.collect();
+    shown.query_pairs_mut().clear().extend_pairs(pairs);
+    shown.to_string()
+}
+
+/// By which credential the request goes, without it.
+fn credential(target: &Target) -> Option<String> {
+    let Source::Http(read) = &target.read.source else { return None };
+    let (how, secret) = match read.auth.as_ref()? {
+        Auth::Bearer(key) => ("a bearer token", &key.name),
+        Auth::Basic { secret } => ("user name and password", secret),
+        Auth::Header { value, .. } => ("a header", &value.name),
+        Auth::OAuth2(oauth2) => ("a token of an identity server", &oauth2.secret),
+        Auth::Challenge(challenge) => ("a token where the host asks for one", challenge.secret.as_ref()?),
+    };
+    Some(format!("with {how} by Secret {secret}"))
+}
+
+/// What was observed, without what a condition would hide either.
+#[must_use]
+pub fn observed(target: &Target, subject: Subject<'_>, observed: &Value) -> Value {
+    let root = Some(target.compare.rules.root());
+    match subject.credentials {
+        Some(credentials) => masked(&credentials.values().conceal(observed, REDACTED), root),
+        None => masked(observed, root),
+    }
+}
+
+/// A value without what a condition would hide either: what rules redact at these places, texts whose names or content look
+/// like a secret's, credentials in URLs.
+#[must_use]
+pub(super) fn masked(value: &Value, place: Option<Place<'_>>) -> Value {
+    mask(value, place, false)
+}
+
+fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
+    let is_scalar = !value.is_object() && !value.is_array();
+    if place.is_some_and(|place| place.is_redacted() || (place.redacts_below() && is_scalar)) {
+        return Value::from(REDACTED);
+    }
+    match value {
+        Value::String(text) => Value::from(mask_text(text, place, is_secret)),
+        Value::Array(items) => {
+            let item = |(position, item): (usize, &Value)| {
+                let below = place.map(|place| match place.list() {
+                    ListKind::Ordered => place.item(position),
+                    _ => place.any_item(),
+                });
+                let is_hidden = place.is_some_and(Place::redacts_single_items);
+                if is_hidden {
+                    Value::from(REDACTED)
+                } else {
+                    mask(item, below, is_secret || is_named_like_a_secret(item))
+                }
+            };
+            items.iter().enumerate().map(item).collect()
+        }
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| {
+                let below = place.map(|place| place.field(name));
+                (name.clone(), mask(value, below, is_secret || looks_secret(name)))
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A text, and one that holds JSON from inside.
+fn mask_text(text: &str, place: Option<Place<'_>>, is_secret: bool) -> String {
+    if holds_secret(text) || (is_secret && !place.is_some_and(Place::is_shown)) {
+        return REDACTED.to_owned();
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(inner) if inner.is_object() || inner.is_array() => {
+            mask(&inner, place.map(Place::inside_text), is_secret).to_string()
+        }
+        _ => printable(&without_userinfo(text)),
+    }
+}
+
+/// The fields that differ, in the words of a condition, but more of them.
+#[must_use]
+pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec<String> {
+    let Ok(desired) = target.desired_of(subject.object) else { return Vec::new() };
+    let mut description = Description::without(subject.credentials).with_room(MAX_LINES);
+    let mut found = |difference: &Difference<'_, '_>| description.add(difference);
+    if find_differences(&target.compare.rules, &desired, observed, &mut found).is_err() {
+        return Vec::new();
+    }
+    find_moved(target, subject.moved, &mut found);
+    description.lines()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::fixtures::ruled;
+    use serde_json::json;
+
+    #[test]
+    fn what_looks_like_a_secret_is_masked() {
+        let value = json!({"a": "x", "password": "hunter2", "tokens": {"b": "hunter2"}, "tokenLimit": 3,
+            "list": [{"secret": ["hunter2"]}, "dsn user=me password=hunter2"]});
+        let shown = masked(&value, None);
+        assert!(!shown.to_string().contains("hunter2"), "{shown}");
+        assert_eq!((&shown["a"], &shown["tokenLimit"]), (&json!("x"), &json!(3)));
+        let hidden = [
+            json!({"env": [{"name": "DB_PASSWORD", "value": "hunter2"}]}),
+            json!({"url": "postgres://app:hunter2@db/x"}),
+            json!({"config": "{\"password\":\"hunter2\",\"url\":\"http://a:hunter2@b\"}"}),
+        ];
+        for value in hidden {
+            assert!(!masked(&value, None).to_string().contains("hunter2"), "{value}");
+        }
+        let url = Url::parse("https://h/x?api_key=hunter2&zone=a").unwrap();
+        assert_eq!(url_text(&url), "https://h/x?api_key=%28redacted%29&zone=a");
+    }
+
+    #[test]
+    fn what_a_rule_redacts_is_masked_whatever_stands_there() {
+        let target = ruled("{path: /config/seed, redact: true}, {path: /token, show: true}");
+        let shown = |value: Value| masked(&value, Some(target.compare.rules.root())).to_string();
+        for value in
+            [json!({"config": {"seed": "hunter2"}}), json!({"config": "hunter2"}), json!({"config": {"seed": 42}})]
+        {
+            assert!(!shown(value.clone()).contains("hunter2") && !shown(value.clone()).contains("42"), "{value}");
+        }
+        assert_eq!(shown(json!({"token": "public", "name": "a"})), r#"{"name":"a","token":"public"}"#);
+    }
+}

@@ -1,0 +1,239 @@
+//! The requests of a correction, as far as they are known before the first answer.
+//!
+//! Templates see masked values only: declared secrets, what looks like one, and fields that a rule redacts. Whether a
+//! step is sent follows from the real values.
+
+use drift_api::condition::DifferingFields;
+use drift_language::cel::{SecretValues, Variables};
+use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, Source, SqlStatement, Target};
+use serde_json::Value;
+
+use super::holds::{Facts, action};
+use super::shown::{http_lines, masked};
+use drift_poller::core::deletion::{Ending, ending_of};
+use drift_poller::core::description::REDACTED;
+
+/// What stands for a step that cannot be told yet.
+const NOT_YET: &str = "what it is follows from the answers before it";
+
+/// The steps of the correction that this verdict asks for, or of the deletion that is due; none where the target has none for it.
+#[must_use]
+pub fn steps(facts: Facts<'_>) -> Vec<String> {
+    let Facts { target, object, verdict, .. } = facts;
+    let is_due = if object.deleting { ending_of(target, object) == Ending::Deleted } else { facts.is_drifted() };
+    let Some(destination) = target.correct.destination.as_ref().filter(|_| is_due) else {
+        return Vec::new();
+    };
+    let whole = object.view.open();
+    let view = masked(&whole, None);
+    let wished = target.wish_of(&whole).ok().map(|wished| wished.desired);
+    let desired = wished.as_ref().map(|wished| masked(wished, Some(target.compare.rules.root())));
+    let action = action(facts);
+    let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
+    let fields = if is_made_anew(destination, action) { &anew } else { told };
+    let differs = wished.as_ref().and_then(Value::as_object).map(|wished| target.differing_keys(fields, wished));
+    let secrets: SecretValues =
+        target.secrets.iter().map(|secret| (secret.name.clone(), REDACTED.to_owned())).collect();
+    // Answers of earlier steps are not there: what asks for one cannot be told.
+    let shown = Variables {
+        desired: desired.as_ref(),
+        differs: differs.as_ref(),
+        correction: Some(verdict.tag.correction + 1),
+        secrets: Some(&secrets),
+        ..Variables::of_object(&view)
+    };
+    // Whether a step is sent follows from what is there, not from what may be shown.
+    let real = Variables { object: &whole, desired: wished.as_ref(), ..shown };
+    of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
+}
+
+/// What steps see: as it may be shown, and as it is.
+#[derive(Clone, Copy)]
+struct Seen<'v> {
+    shown: &'v Variables<'v>,
+    real: &'v Variables<'v>,
+}
+
+/// Whether the resource is taken away and made anew, and not replaced by steps of its own.
+fn is_made_anew(destination: &Destination, action: &str) -> bool {
+    let has_own_steps = match destination {
+        Destination::Http(http) => !http.replace.is_empty(),
+        Destination::Postgres(postgres) => !postgres.replace.is_empty(),
+        Destination::Kubernetes(_) => false,
+        Destination::Job(_) | Destination::Nudge(_) => true,
+    };
+    action == "replace" && !has_own_steps
+}
+
+/// The parts of a correction, one after the other: what is made anew is deleted and created.
+fn parts<'t, S>(action: &str, [create, update, delete, replace]: [&'t [S]; 4]) -> impl Iterator<Item = &'t S> {
+    let [first, then]: [&[S]; 2] = match action {
+        "create" => [create, &[]],
+        "update" => [update, &[]],
+        "delete" => [delete, &[]],
+        _ if replace.is_empty() => [delete, create],
+        _ => [replace, &[]],
+    };
+    first.iter().chain(then)
+}
+
+fn of_destination(
+    destination: &Destination,
+    action: &str,
+    (target, uid): (&Target, &str),
+    seen: Seen<'_>,
+) -> Vec<String> {
+    let variables = seen.shown;
+    match destination {
+        Destination::Http(http) => {
+            let written = [&*http.create, &http.update, &http.delete, &http.replace];
+            parts(action, written).flat_map(|step| of_http(step, seen)).collect()
+        }
+        Destination::Postgres(postgres) => {
+            let written = [&*postgres.create, &postgres.update, &postgres.delete, &postgres.replace];
+            parts(action, written).map(|statement| of_statement(statement, seen)).collect()
+        }
+        Destination::Job(job) => {
+            let [create, update, delete] = [&job.create, &job.update, &job.delete].map(Option::as_slice);
+            parts(action, [create, update, delete, &[]]).map(|job| of_job(job, variables)).collect()
+        }
+        Destination::Kubernetes(kubernetes) => {
+            let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
+            if action == "delete" {
+                return vec![deleted_resource(read, variables)];
+            }
+            let verb = if action == "create" { "create" } else { "apply" };
+            let manifest =
+                read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables));
+            vec![
+                manifest.map_or_else(|error| unknown(&error), |manifest| format!("{verb} {}", masked(&manifest, None))),
+            ]
+        }
+        Destination::Nudge(nudge) => {
+            let patch = nudge.render(variables).map(Value::Object);
+            vec![patch.map_or_else(
+                |error| unknown(&error),
+                |patch| format!("patch the object with {}", masked(&patch, None)),
+            )]
+        }
+    }
+}
+
+fn deleted_resource(read: &KubernetesRead, variables: &Variables<'_>) -> String {
+    read.render(variables.object).map_or_else(|error| unknown(&error), |resource| format!("delete {resource}"))
+}
+
+fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
+    let name = step.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let is_due = step.is_due(seen.real);
+    if is_due == Ok(false) {
+        return vec![format!("{name}skipped, since its `when` does not hold")];
+    }
+    let mut lines = match step.request.render(seen.shown) {
+        Ok(request) => http_lines(&request),
+        Err(_) if step.request.may_vary() => vec![format!("{} …: {NOT_YET}", step.request.method)],
+        Err(error) => vec![unknown(&error)],
+    };
+    if let Some(first) = lines.first_mut() {
+        let perhaps = if is_due.is_err() { " (or skipped, by the answers before it)" } else { "" };
+        *first = format!("{name}{first}{perhaps}");
+    }
+    lines
+}
+
+fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
+    let name = statement.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    if statement.render(seen.real) == Ok(None) {
+        return format!("{name}skipped, since its `when` does not hold");
+    }
+    match statement.render(seen.shown) {
+        Ok(Some(sql)) => format!("{name}{sql}"),
+        Ok(None) => format!("{name}it is sent, and cannot be shown without what is masked here"),
+        Err(error) => format!("{name}{}", unknown(&error)),
+    }
+}
+
+fn of_job(job: &JobTemplate, variables: &Variables<'_>) -> String {
+    let rendered = job.render(variables);
+    rendered.map_or_else(|error| unknown(&error), |spec| format!("a Job: {}", masked(&spec, None)))
+}
+
+fn unknown(error: &impl std::fmt::Display) -> String {
+    format!("cannot be told without what is masked here: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{TEXT, object, target};
+    use drift_api::condition::{ObservedReason, Tag, Verdict};
+    use serde_json::json;
+
+    const HTTP: &str = "
+  correct:
+    mode: Correct
+    http:
+      create: [{method: POST, url: 'http://h/x', body: '${desired}'}]
+      update:
+      - {name: find, method: GET, url: 'http://h/find'}
+      - {method: PUT, url: 'http://h/${steps.find.body.id}', body: '${desired}'}
+      - {name: token, method: PUT, url: 'http://h/token', when: \"${'a' in differs}\", body: '${desired}'}
+";
+
+    fn rendered(correct: &str, reason: ObservedReason) -> Vec<String> {
+        let target = target(&format!(
+            "{}{correct}",
+            TEXT.trim_end().replace("desired: {a:", "desired: {token: \"${self.spec.a}\", a:")
+        ));
+        let object = object(&target, "u", &json!({"id": "x", "a": "1"}), &Value::Null);
+        let verdict = Verdict { reason, text: "x".into(), tag: Tag::default(), generation: Some(1) };
+        steps(Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict })
+    }
+
+    #[test]
+    fn steps_are_shown_as_far_as_they_are_known() {
+        let created = rendered(HTTP, ObservedReason::NotCreated);
+        assert_eq!(created[0], "POST http://h/x");
+        assert_eq!(created.last().unwrap(), r#"{"a":"1","token":"(redacted)"}"#);
+        let updated = rendered(HTTP, ObservedReason::FieldsDiffer);
+        let expected = [
+            "find: GET http://h/find",
+            "PUT …: what it is follows from the answers before it",
+            "token: skipped, since its `when` does not hold",
+        ];
+        assert_eq!(updated, expected);
+        assert!(rendered(HTTP, ObservedReason::InSync).is_empty());
+        assert!(rendered("", ObservedReason::FieldsDiffer).is_empty());
+    }
+
+    #[test]
+    fn whether_a_step_is_sent_follows_from_what_is_there() {
+        let correct = "
+  correct:
+    mode: Correct
+    http:
+      update:
+      - {method: PUT, url: 'http://h/a', when: \"${desired.token == '1'}\", body: '${desired}'}
+      - {name: find, method: GET, url: 'http://h/find'}
+      - {method: PUT, url: \"http://h/${steps.?find.body.id.orValue('new')}\", body: '${desired}'}
+";
+        let shown = rendered(correct, ObservedReason::FieldsDiffer);
+        assert_eq!(shown[0], "PUT http://h/a", "{shown:?}");
+        assert_eq!(shown.last().unwrap(), "PUT …: what it is follows from the answers before it");
+    }
+
+    #[test]
+    fn statements_and_nudges_are_shown_without_secrets() {
+        let sql = "
+  correct:
+    postgres:
+      connection: {secretRef: {name: db}}
+      update: ['ALTER ROLE a CONNECTION LIMIT ${self.spec.a}', {sql: 'ALTER ROLE a PASSWORD ${desired.token}'}]
+";
+        let statements = rendered(sql, ObservedReason::FieldsDiffer);
+        assert_eq!(statements, ["ALTER ROLE a CONNECTION LIMIT E'1'", "ALTER ROLE a PASSWORD E'(redacted)'"]);
+        let nudge = "\n  correct: {nudge: {annotations: {example.com/nudged: '${string(correction)}'}}}\n";
+        let patched = rendered(nudge, ObservedReason::FieldsDiffer);
+        assert_eq!(patched, [r#"patch the object with {"metadata":{"annotations":{"example.com/nudged":"1"}}}"#]);
+    }
+}

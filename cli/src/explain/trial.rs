@@ -1,0 +1,135 @@
+//! `explain --answer`: the explanation of an object and answers in files, without a cluster and without the external
+//! system.
+
+use std::collections::HashSet;
+use std::fs;
+
+use drift_api::condition::Standing;
+use drift_api::object::LeanObject;
+use drift_language::{Source, Target};
+use drift_systems::{HttpReply, ReplyBody, SentCredentials};
+use http::{HeaderMap, StatusCode};
+
+use super::holds::{Facts, stated_holds};
+use super::polling::Polled;
+use super::steps::steps;
+use super::told::Explanation;
+use super::tried_object::tried_object;
+use super::{judge, shown};
+use crate::check::TriedFiles;
+use crate::ending::CommandError;
+use drift_poller::core::drift::Subject;
+use drift_poller::core::finding::Failure;
+use drift_poller::core::prepared::Prepared;
+use drift_poller::core::reading::{Progress, Reading};
+use drift_poller::core::rendered::appraise;
+use drift_poller::core::rendered::{Rendered, rule_error};
+use drift_poller::core::reply::Observation;
+use drift_poller::core::reply::compare;
+use drift_poller::core::request::Request;
+use drift_poller::core::traversal::{Traversal, observe_item};
+
+/// What holds a correction of what was never asked.
+const TRIED: &str = "the answer was tried from a file: nobody was asked, and nobody acts on it";
+
+/// Explains by these answers the object of that kind, namespace (any where none is stated) and name.
+///
+/// # Errors
+/// When the files have no such object or target, an answer cannot be read, or there are too few or too many.
+pub(super) fn try_files(
+    files: &TriedFiles,
+    named: (&str, Option<&str>, &str),
+    answers: &[String],
+) -> Result<Explanation, CommandError> {
+    let bad = CommandError::BadUsage;
+    let (target, manifest) = tried_object(files, named).map_err(bad)?;
+    let object = LeanObject::prune(&manifest, &target.all_fields);
+    let replies = answers.iter().map(|answer| reply_of(&target, answer)).collect::<Result<Vec<_>, _>>().map_err(bad)?;
+    let rendered = appraise(&target, &object);
+    let (request, observation) = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;
+    let view = object.view.open();
+    let subject = Subject::from(&*view);
+    let found = compare(&target, subject, observation.clone());
+    let standing = object.conditions.observed().and_then(Standing::read);
+    let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
+    let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
+    let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
+    let tried = is_due.then(|| TRIED.to_owned());
+    let held = tried.into_iter().chain(stated_holds(facts)).collect();
+    let polled = Polled { request, observation, sent: SentCredentials::default() };
+    Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))
+}
+
+/// `FILE`, or `STATUS=FILE`.
+fn reply_of(target: &Target, answer: &str) -> Result<HttpReply, String> {
+    let stated = answer.split_once('=').and_then(|(status, file)| Some((status.parse::<StatusCode>().ok()?, file)));
+    let (status, file) = stated.unwrap_or((StatusCode::OK, answer));
+    let body = fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    let body = match &target.read.source {
+        Source::Http(read) if body.len() > read.max_bytes => ReplyBody::TooLarge,
+        _ => ReplyBody::Whole(body),
+    };
+    Ok(HttpReply { status, headers: HeaderMap::new(), body })
+}
+
+/// What is asked first, if anything, and what these answers say of the object, in the order in which they are asked for.
+///
+/// # Errors
+/// A sentence: the target reads otherwise than by HTTP, or asks for more or fewer.
+fn try_answers(
+    target: &Target,
+    object: &LeanObject,
+    rendered: &Rendered,
+    answers: &[HttpReply],
+) -> Result<(Option<Request>, Observation), String> {
+    let Source::Http(read) = &target.read.source else {
+        return Err("answers can be given to read.http alone".to_owned());
+    };
+    let prepared = Prepared::of(target, &object.view);
+    let request = match prepared.asked(rendered) {
+        Ok(Request::Http(request)) => request,
+        Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
+        Err(observation) => return Ok((None, observation)),
+    };
+    let view = object.view.open();
+    let observation = match &read.collection {
+        None => {
+            let mut reading = Reading::new(read, &view);
+            answered(answers, |reply| reading.take(reply))?
+        }
+        Some(collection) => match collection.keys.of_object(&view, rendered.identity.as_deref().unwrap_or_default()) {
+            Err(error) => Err(rule_error(&error)),
+            Ok(key) => {
+                let mut traversal = Traversal::new(read, collection, request.clone(), HashSet::from([key.clone()]));
+                let entries = answered(answers, |reply| traversal.take(reply))?;
+                entries.map(|entries| entries.observe(&key, |entry| observe_item(read, &view, entry)))
+            }
+        },
+    };
+    Ok((Some(Request::Http(request.clone())), observation.unwrap_or_else(Observation::Failed)))
+}
+
+/// What all answers say together that are asked for. A read that fails says itself at which of them.
+///
+/// # Errors
+/// What is asked next, where there are too few; how many were asked for, where there are too many.
+fn answered<T>(
+    answers: &[HttpReply],
+    mut take: impl FnMut(&HttpReply) -> Progress<T>,
+) -> Result<Result<T, Failure>, String> {
+    let mut next = None;
+    for (taken, answer) in (1..).zip(answers) {
+        match take(answer) {
+            Progress::Done(Ok(_)) if taken < answers.len() => return Err(surplus(taken, answers.len())),
+            Progress::Done(found) => return Ok(found),
+            Progress::Ask(request) => next = Some(request),
+        }
+    }
+    let asked = next.map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
+    Err(format!("the read goes on{asked}: give that answer too, by one more --answer"))
+}
+
+fn surplus(taken: usize, given: usize) -> String {
+    let answers = if taken == 1 { "answer" } else { "answers" };
+    format!("the read ended after {taken} {answers}, and {given} were given")
+}

@@ -1,0 +1,292 @@
+//! Objects as rows, made from their conditions.
+
+mod changes;
+mod next;
+
+pub(crate) use changes::Followed;
+pub(crate) use next::Next;
+
+use std::collections::BTreeSet;
+
+use drift_api::condition::{ConditionStatus, CorrectionStatus, Tag};
+use drift_api::object::LeanObject;
+use drift_language::ObjectSelection;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::targets::known::KnownTarget;
+use drift_api::printable::printable;
+use drift_poller::core::deletion::{DELETING, NO_VERDICT, verdict_of};
+use drift_poller::core::description::named_fields;
+
+/// What stands where there is nothing.
+const NOTHING: &str = "-";
+/// What comes next for an object that was deleted while it was followed.
+const GONE: &str = "Gone";
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// `metadata.namespace`; `None` for a cluster-scoped kind.
+    pub(crate) namespace: Option<String>,
+    /// For example `Proxy`.
+    pub(crate) kind: String,
+    /// For example `demo.driftpoller.dev/v1`.
+    pub(crate) api_version: String,
+    /// `metadata.name`.
+    pub(crate) name: String,
+    /// The target that selects it.
+    pub(crate) target: String,
+    /// What the poller says; `None` where it has said nothing yet, and of what is being deleted.
+    pub(crate) observed: Option<Observed>,
+    /// What the controller says.
+    pub(crate) corrected: Option<Corrected>,
+    /// Whether it is being deleted: nothing is said of such an object.
+    pub(crate) deleting: bool,
+    /// Whether it is paused.
+    pub(crate) paused: bool,
+    /// Whether its whole target is suspended; `None` where the target's text is not known.
+    pub(crate) suspended: Option<bool>,
+    /// What comes next.
+    pub(crate) next: Next,
+    /// Whether it was followed, and is gone now.
+    pub(crate) gone: bool,
+}
+
+/// What the poller says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Observed {
+    /// True where it drifted.
+    pub(crate) status: ConditionStatus,
+    /// RFC 3339.
+    pub(crate) since: String,
+    /// For example `FieldsDiffer`.
+    pub(crate) reason: String,
+    /// The sentence without its tag.
+    pub(crate) text: String,
+    /// The paths that differ.
+    pub(crate) fields: Vec<String>,
+    /// Whether it speaks of an older generation of the object than the one that is there.
+    pub(crate) is_outdated: bool,
+}
+
+/// What the controller says of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Corrected {
+    /// The condition's status.
+    pub(crate) status: ConditionStatus,
+    /// For example `CorrectionApplied`.
+    pub(crate) reason: String,
+    /// The whole message.
+    pub(crate) message: String,
+    /// K.
+    pub(crate) correction: u64,
+}
+
+/// What a list says as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Summary {
+    /// All are in sync; so is nothing.
+    InSync,
+    /// At least one drifted.
+    Drifted,
+    /// None drifted, and of at least one nothing can be said.
+    CannotTell,
+}
+
+/// Which rows are asked for; both: either.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Those that drifted.
+    pub(crate) drifted: bool,
+    /// Those of which nothing can be said.
+    pub(crate) unknown: bool,
+    /// Those of these names; where there are none, of any.
+    pub(crate) names: BTreeSet<String>,
+}
+
+impl Wanted {
+    /// The first of the names that no row has.
+    #[must_use]
+    pub(crate) fn missing_in(&self, rows: &[Row]) -> Option<&str> {
+        self.names.iter().find(|name| rows.iter().all(|row| row.name != **name)).map(String::as_str)
+    }
+
+    /// The sentence in the place of rows, if none of those that were found is asked for.
+    #[must_use]
+    pub(crate) fn nothing_of(&self, found: usize, namespace: Option<&str>) -> String {
+        let what = match (self.drifted, self.unknown) {
+            (true, false) => "has drifted",
+            (false, true) => "is unknown",
+            _ => "has drifted or is unknown",
+        };
+        match namespace {
+            _ if found > 0 => format!("none of {found} objects {what}"),
+            Some(namespace) => format!("no objects found in {namespace} (-A takes all namespaces)"),
+            None => "no objects found in any namespace".to_owned(),
+        }
+    }
+
+    /// Whether this row is asked for.
+    #[must_use]
+    pub(crate) fn wants(&self, row: &Row) -> bool {
+        match row.status() {
+            _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
+            _ if !self.drifted && !self.unknown => true,
+            Some(ConditionStatus::True) => self.drifted,
+            Some(ConditionStatus::Unknown) => self.unknown,
+            Some(ConditionStatus::False) | None => false,
+        }
+    }
+}
+
+impl Observed {
+    /// The reason, with a mark where it is of an older spec.
+    fn said_reason(&self) -> String {
+        if self.is_outdated { format!("{} (of an older spec)", self.reason) } else { self.reason.clone() }
+    }
+}
+
+impl Row {
+    /// Of an object that a target selects, as one of these.
+    #[must_use]
+    pub(crate) fn of((target, objects): (&KnownTarget, &ObjectSelection), object: &LeanObject) -> Self {
+        let observed = verdict_of(object).map(|condition| {
+            let message = condition.message.text();
+            let (text, _) = Tag::split(&message);
+            Observed {
+                status: condition.status,
+                since: condition.last_transition_time.to_string(),
+                reason: condition.reason.to_string(),
+                text: text.to_owned(),
+                fields: named_fields(text).into_iter().map(str::to_owned).collect(),
+                is_outdated: object.generation.is_some() && condition.observed_generation != object.generation,
+            }
+        });
+        let corrected = object.conditions.corrected().map(|condition| Corrected {
+            status: condition.status,
+            reason: condition.reason.to_string(),
+            message: condition.message.to_string(),
+            correction: CorrectionStatus::parse(&condition.message.text()).correction,
+        });
+        Self {
+            namespace: object.id.namespace.as_deref().map(str::to_owned),
+            kind: objects.kind.clone(),
+            api_version: objects.api_version.clone(),
+            name: object.id.name.to_string(),
+            target: target.name().to_owned(),
+            observed,
+            corrected,
+            deleting: object.deleting,
+            paused: object.paused,
+            suspended: target.text().map(|target| target.suspend),
+            next: Next::of(target.text(), object),
+            gone: false,
+        }
+    }
+
+    /// What is said of it; nothing yet is Unknown, and what is said of an older spec. `None` of what is being deleted.
+    #[must_use]
+    pub(crate) fn status(&self) -> Option<ConditionStatus> {
+        let present = self.observed.as_ref().filter(|observed| !observed.is_outdated);
+        (!self.deleting).then(|| present.map_or(ConditionStatus::Unknown, |observed| observed.status))
+    }
+
+    /// `proxy.demo.driftpoller.dev/web`, as kubectl takes it beside a namespace.
+    #[must_use]
+    pub(crate) fn qualified_name(&self) -> String {
+        let kind = self.kind.to_ascii_lowercase();
+        let group = self.api_version.split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
+        format!("{kind}{group}/{}", self.name)
+    }
+
+    /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED NEXT, and where `wide` TARGET and MESSAGE.
+    #[must_use]
+    pub(crate) fn cells(&self, now: Timestamp, wide: bool) -> Vec<String> {
+        let observed = self.observed.as_ref();
+        let text = |part: Option<String>| part.filter(|text| !text.is_empty()).unwrap_or_else(|| NOTHING.to_owned());
+        let mut cells = vec![
+            text(self.namespace.clone()),
+            format!("{}/{}", self.kind, self.name),
+            observed.and_then(|_| self.status()).map_or(NOTHING, ConditionStatus::as_str).to_owned(),
+            text(observed.and_then(|observed| age(&observed.since, now))),
+            text(observed.map(Observed::said_reason).or_else(|| self.deleting.then(|| DELETING.to_owned()))),
+            text(observed.map(|observed| observed.fields.join(","))),
+            text(self.corrected.as_ref().map(|corrected| corrected.reason.clone())),
+            text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
+        ];
+        if wide {
+            let message = observed.map(|observed| observed.text.clone());
+            cells.extend([self.target.clone(), text(message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned())))]);
+        }
+        cells.iter().map(|cell| printable(cell)).collect()
+    }
+
+    /// The same for programs.
+    #[must_use]
+    pub(crate) fn json(&self) -> Value {
+        let observed = self.observed.as_ref().map(|observed| {
+            json!({
+                "status": observed.status.as_str(), "since": observed.since, "reason": observed.reason,
+                "message": observed.text, "fields": observed.fields, "outdated": observed.is_outdated,
+            })
+        });
+        let corrected = self.corrected.as_ref().map(|corrected| {
+            json!({
+                "status": corrected.status.as_str(), "reason": corrected.reason, "message": corrected.message,
+                "correction": corrected.correction,
+            })
+        });
+        json!({
+            "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
+            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
+            "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
+        })
+    }
+}
+
+/// The heads of [`Row::cells`].
+#[must_use]
+pub(crate) fn heads(wide: bool) -> Vec<&'static str> {
+    let mut heads = vec!["NAMESPACE", "NAME", "DRIFT", "SINCE", "REASON", "FIELDS", "CORRECTED", "NEXT"];
+    if wide {
+        heads.extend(["TARGET", "MESSAGE"]);
+    }
+    heads
+}
+
+/// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
+#[must_use]
+pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
+    rows.retain(|row| wanted.wants(row));
+    let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
+    rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
+    rows.dedup_by_key(|row| place(row));
+    rows
+}
+
+/// What they say together.
+#[must_use]
+pub(crate) fn summarise(rows: &[Row]) -> Summary {
+    let any = |status| rows.iter().any(|row| row.status() == Some(status));
+    match (any(ConditionStatus::True), any(ConditionStatus::Unknown)) {
+        (true, _) => Summary::Drifted,
+        (false, true) => Summary::CannotTell,
+        (false, false) => Summary::InSync,
+    }
+}
+
+/// How long ago, in the units that kubectl takes: 90s, 12m, 5h, 3d. `None` where it is no time.
+fn age(since: &str, now: Timestamp) -> Option<String> {
+    let seconds = now.as_second().saturating_sub(since.parse::<Timestamp>().ok()?.as_second()).max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    Some(match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{minutes}m"),
+        7_200..172_800 => format!("{hours}h"),
+        _ => format!("{days}d"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

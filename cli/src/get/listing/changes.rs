@@ -1,0 +1,60 @@
+//! Rows of `get --watch`: which change of an object is worth another line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Row, Wanted};
+
+/// The number of the collection that an object was heard of in, and the object's uid.
+pub(crate) type Place = (usize, String);
+
+/// The rows as they were told last.
+#[derive(Debug, Default)]
+pub(crate) struct Followed {
+    wanted: Wanted,
+    told: BTreeMap<Place, Row>,
+    /// Of collections that are listed again, what was not found yet.
+    unfound: BTreeMap<usize, BTreeSet<String>>,
+}
+
+impl Followed {
+    /// Nothing was told yet.
+    #[must_use]
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    /// A list of this collection begins.
+    pub(crate) fn began(&mut self, collection: usize) {
+        let known = self.told.keys().filter(|(of, _)| *of == collection).map(|(_, uid)| uid.clone());
+        self.unfound.insert(collection, known.collect());
+    }
+
+    /// An object is so now; its row, where that is worth a line: it is wanted, or it was until now, and it says something else.
+    pub(crate) fn seen(&mut self, (collection, uid): Place, row: Row) -> Option<Row> {
+        if let Some(unfound) = self.unfound.get_mut(&collection) {
+            unfound.remove(&uid);
+        }
+        let before = self.told.insert((collection, uid), row.clone());
+        let was_wanted = before.as_ref().is_some_and(|before| self.wanted.wants(before));
+        let is_new = before.as_ref() != Some(&row);
+        (is_new && (was_wanted || self.wanted.wants(&row))).then_some(row)
+    }
+
+    /// An object is gone, or selected no more; its last row where that was wanted.
+    pub(crate) fn left(&mut self, place: &Place) -> Option<Row> {
+        let row = self.told.remove(place).filter(|row| self.wanted.wants(row))?;
+        Some(Row { gone: true, ..row })
+    }
+
+    /// The list is whole: the rows of what it lacks.
+    pub(crate) fn ended(&mut self, collection: usize) -> Vec<Row> {
+        let gone = self.unfound.remove(&collection).unwrap_or_default();
+        gone.into_iter().filter_map(|uid| self.left(&(collection, uid))).collect()
+    }
+
+    /// Everything that is known.
+    #[must_use]
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        self.told.values().cloned().collect()
+    }
+}

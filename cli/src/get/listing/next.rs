@@ -1,0 +1,166 @@
+//! The NEXT column: what happens next with an object, by its conditions and its target. The controller's delays and
+//! breaker are not known here.
+
+use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing};
+use drift_api::object::LeanObject;
+use drift_language::{Mode, Target};
+
+use drift_poller::core::deletion::{Ending, ending_of};
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing: it is in sync.
+    Nothing,
+    /// Nothing while its target is suspended, as a whole or for it.
+    Suspended,
+    /// Nothing while it is paused.
+    Paused,
+    /// The external resource goes, or is left behind.
+    Deletion,
+    /// A poll has to say more.
+    Poll,
+    /// Nothing: the target only observes.
+    Observing,
+    /// Nothing: what stands outside is not this object's.
+    NotOurs,
+    /// Nothing: its identity was edited.
+    IdentityChanged,
+    /// A poll has to verify the last correction.
+    Verification,
+    /// One try an hour: its attempts are exhausted.
+    HourlyTry,
+    /// Nothing: one more replacement would be in vain.
+    AttemptsExhausted,
+    /// A correction.
+    Correction,
+    /// What the target's last good text says, which is not known.
+    Unknown,
+}
+
+impl Next {
+    /// Of an object that a target selects, by its text if that is known.
+    #[must_use]
+    pub(crate) fn of(target: Option<&Target>, object: &LeanObject) -> Self {
+        let standing = object.conditions.observed().and_then(Standing::read);
+        let reason = standing.as_ref().map(|standing| standing.reason);
+        let is_outdated = |standing: &Standing| object.generation.is_some() && standing.generation != object.generation;
+        let ends_by_itself = |target: &Target| object.deleting && ending_of(target, object) != Ending::Deleted;
+        match &standing {
+            _ if target.is_some_and(ends_by_itself) => Self::Deletion,
+            _ if target.is_some_and(|target| target.suspend) || reason == Some(ObservedReason::Suspended) => {
+                Self::Suspended
+            }
+            _ if object.paused => Self::Paused,
+            _ if object.deleting => Self::Deletion,
+            None => Self::Poll,
+            Some(standing) if is_outdated(standing) => Self::Poll,
+            Some(standing) => match standing.reason.status() {
+                ConditionStatus::False => Self::Nothing,
+                ConditionStatus::Unknown => Self::Poll,
+                ConditionStatus::True => {
+                    target.map_or(Self::Unknown, |target| Self::of_drift(target, object, standing))
+                }
+            },
+        }
+    }
+
+    fn of_drift(target: &Target, object: &LeanObject, standing: &Standing) -> Self {
+        let note = object.conditions.correction_status();
+        match note.reason {
+            _ if target.correct.mode != Mode::Correct => Self::Observing,
+            Some(CorrectedReason::NotOurs) => Self::NotOurs,
+            Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
+            _ if standing.tag.correction != note.correction => Self::Verification,
+            _ if standing.replaces_in_vain(&note) => Self::AttemptsExhausted,
+            _ if standing.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
+            _ => Self::Correction,
+        }
+    }
+
+    /// As it stands in a table; `None` where nothing comes, and nothing holds it.
+    #[must_use]
+    pub(crate) const fn as_str(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Nothing => return None,
+            Self::Suspended => "Suspended",
+            Self::Paused => "Paused",
+            Self::Deletion => "Deletion",
+            Self::Poll => "Poll",
+            Self::Observing => "Observing",
+            Self::NotOurs => "NotOurs",
+            Self::IdentityChanged => "IdentityChanged",
+            Self::Verification => "Verification",
+            Self::HourlyTry => "HourlyTry",
+            Self::AttemptsExhausted => "AttemptsExhausted",
+            Self::Correction => "Correction",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{TEXT, target};
+    use drift_api::names::FINALIZER;
+    use drift_api::object::field_paths::FieldPaths;
+    use serde_json::{Value, json};
+
+    const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";
+
+    fn object(metadata: Value, observed: (&str, &str, &str), corrected: (&str, &str)) -> LeanObject {
+        let mut whole = json!({"metadata": metadata, "status": {"conditions": [
+            {"type": "driftObserved", "status": observed.0, "reason": observed.1, "message": observed.2, "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "driftCorrected", "status": "True", "reason": corrected.0, "message": corrected.1, "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        whole["metadata"]["generation"] = json!(1);
+        LeanObject::prune(&whole, &FieldPaths::default())
+    }
+
+    #[test]
+    fn what_comes_next_follows_from_what_stands() {
+        let (observing, correcting) = (target(TEXT), target(&format!("{}{CORRECT}", TEXT.trim_end())));
+        let suspended = TEXT.replace("  interval: 30s", "  interval: 30s\n  suspend: true");
+        let suspended = target(&format!("{}{CORRECT}", suspended.trim_end()));
+        let none = json!({});
+        let (drifted, applied) = (
+            ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2]"),
+            ("CorrectionApplied", "correction 2: x"),
+        );
+        let hopeless = ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 99]");
+        let in_vain =
+            ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 1, fields image, replace]");
+        let replaced = ("CorrectionApplied", "correction 2, owns \"x\": replaced [replaced]");
+        let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
+        let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let orphaned = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER],
+            "annotations": {"driftpoller.dev/paused": "true", "driftpoller.dev/orphan": "true"}});
+        let table = [
+            (&correcting, &none, ("False", "InSync", "x"), applied, None),
+            (&correcting, &none, ("Unknown", "PollTimedOut", "x"), applied, Some("Poll")),
+            (&correcting, &none, ("Unknown", "Suspended", "x"), applied, Some("Suspended")),
+            (&correcting, &none, drifted, applied, Some("Correction")),
+            (&correcting, &none, drifted, ("CorrectionApplied", "correction 3: x"), Some("Verification")),
+            (&correcting, &none, drifted, ("NotOurs", "correction 2: x"), Some("NotOurs")),
+            (&correcting, &none, drifted, ("IdentityChanged", "correction 2: x"), Some("IdentityChanged")),
+            (&correcting, &none, hopeless, applied, Some("HourlyTry")),
+            (&correcting, &none, in_vain, replaced, Some("AttemptsExhausted")),
+            (&correcting, &none, in_vain, applied, Some("Correction")),
+            (&correcting, &paused, ("False", "InSync", "x"), applied, Some("Paused")),
+            (&correcting, &deleting, drifted, applied, Some("Deletion")),
+            (&correcting, &orphaned, drifted, applied, Some("Deletion")),
+            (&observing, &none, drifted, applied, Some("Observing")),
+            (&suspended, &paused, drifted, applied, Some("Suspended")),
+        ];
+        for (target, metadata, observed, corrected, expected) in table {
+            let object = object(metadata.clone(), observed, corrected);
+            assert_eq!(Next::of(Some(target), &object).as_str(), expected, "{observed:?} {corrected:?}");
+        }
+        let bare = LeanObject::prune(&json!({"metadata": {"name": "x"}}), &FieldPaths::default());
+        assert_eq!(Next::of(Some(&correcting), &bare), Next::Poll);
+        assert_eq!(Next::of(None, &object(none.clone(), drifted, applied)), Next::Unknown);
+        assert_eq!(Next::of(None, &object(paused, drifted, applied)), Next::Paused);
+    }
+}

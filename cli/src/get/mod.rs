@@ -1,0 +1,239 @@
+//! `kubectl drift get`: lists the objects of all targets with their conditions. Polls nothing.
+
+mod listing;
+mod rendering;
+mod table;
+mod watching;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::process::clock;
+use drift_language::LabelSelector;
+
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, is_selected, warn};
+use crate::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::kinds::KindWord;
+use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::targets::{KnownKind, known_kinds, live_targets};
+use listing::{Row, Summary, Wanted, arrange, summarise};
+use rendering::{GetOutput, whole_list};
+use watching::watch;
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  kubectl drift get -A                     every object of every target
+  kubectl drift get proxies -n team-a --drifted
+  kubectl drift get proxy/web -n team-a
+  kubectl drift get -A --drifted -w        and each change as it comes
+  kubectl drift get proxies -l tier=prod -o name
+  kubectl drift get -A -o json | jq '.items[] | select(.paused)'
+
+Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 cannot tell, 3 bad usage";
+
+/// Which objects, and how to say what stands on them.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GetSettings {
+    /// Only objects of this kind, named as for kubectl: by its kind, plural or short name, with or without .GROUP; and of it only
+    /// those that are named, as KIND NAME… or KIND/NAME
+    #[arg(value_name = "KIND")]
+    objects: Vec<String>,
+    #[command(flatten)]
+    place: PlaceSettings,
+    /// Objects of all namespaces
+    #[arg(long, short = 'A', conflicts_with = "namespace")]
+    all_namespaces: bool,
+    #[command(flatten)]
+    targets: TargetsSettings,
+    /// Only objects that drifted
+    #[arg(long)]
+    drifted: bool,
+    /// Only objects of which nothing can be said
+    #[arg(long)]
+    unknown: bool,
+    /// Only objects whose labels match, such as tier=prod
+    #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = LabelSelector::parse)]
+    selector: Option<LabelSelector>,
+    /// Go on after the list, and tell each change as it comes
+    #[arg(long, short)]
+    watch: bool,
+    /// How the objects are told
+    #[arg(long, short, value_enum, default_value_t)]
+    output: GetOutput,
+}
+
+/// What is looked at.
+struct Looked {
+    /// Of the kind that was named, or all.
+    known: Vec<KnownKind>,
+    /// What is wrong with targets.
+    troubles: Vec<String>,
+    /// Which of the objects.
+    selector: LabelSelector,
+    /// Whether that is all that there is.
+    whole: bool,
+}
+
+/// Lists what stands on the objects.
+///
+/// # Errors
+/// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
+pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
+    let (kind, names) = one_kind(&settings.objects, settings.selector.is_some()).map_err(CommandError::BadUsage)?;
+    block_on(async {
+        let client = connect(&settings.targets.cluster).await?;
+        let looked = look_up(&client, settings, kind).await?;
+        let (troubles, mut whole) = (&looked.troubles, looked.whole);
+        troubles.iter().try_for_each(|trouble| warn(trouble))?;
+        let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
+        let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
+        if settings.watch {
+            watch(&client, &looked, (namespace, &wanted, settings.output)).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut rows = Vec::new();
+        for one in &looked.known {
+            whole &= add_rows(&client, (one, &looked), namespace, &mut rows).await?;
+        }
+        let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
+        let found = named.len();
+        let missing = wanted.missing_in(&named).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
+        let rows = arrange(named, &wanted);
+        if let Some(missing) = missing {
+            // What was found is told all the same.
+            if !rows.is_empty() {
+                print(&rows, troubles, settings.output)?;
+            }
+            return Err(missing);
+        }
+        if rows.is_empty() {
+            writeln!(anstream::stderr(), "{}", wanted.nothing_of(found, namespace))?;
+        }
+        print(&rows, troubles, settings.output)?;
+        Ok(match summarise(&rows) {
+            Summary::Drifted => ExitCode::from(DRIFTED),
+            Summary::InSync if whole => ExitCode::SUCCESS,
+            Summary::InSync | Summary::CannotTell => ExitCode::from(CANNOT_TELL),
+        })
+    })
+}
+
+fn print(rows: &[Row], troubles: &[String], output: GetOutput) -> Result<(), CommandError> {
+    // It takes the colours out where no terminal shows them, or NO_COLOR is set.
+    Ok(anstream::stdout().write_all(whole_list((rows, troubles), output, clock::wall()).as_bytes())?)
+}
+
+/// What it means that an object that was named is not listed.
+fn missing_error(kind: &str, name: &str, whole: bool) -> CommandError {
+    if whole {
+        return CommandError::BadUsage(format!("there is no {kind} {name}"));
+    }
+    CommandError::CannotTell(format!("whether there is a {kind} {name} cannot be told: not everything could be listed"))
+}
+
+/// The kind that is meant, and the names, where some are.
+fn one_kind(words: &[String], selects: bool) -> Result<(Option<&str>, BTreeSet<String>), String> {
+    let is_kind = selects || (words.len() == 1 && !words[0].contains('/'));
+    if words.is_empty() {
+        return Ok((None, BTreeSet::new()));
+    }
+    match named_objects(words, is_kind)? {
+        NamedObjects::OfKind(kind) => Ok((Some(kind), BTreeSet::new())),
+        NamedObjects::Each(named) => {
+            let kinds: BTreeSet<&str> = named.iter().map(|(kind, _)| *kind).collect();
+            let names = named.iter().map(|(_, name)| (*name).to_owned()).collect();
+            match kinds.len() {
+                1 => Ok((kinds.first().copied(), names)),
+                _ => Err("write objects of one kind".to_owned()),
+            }
+        }
+    }
+}
+
+/// The targets that are about the kind that was named, or all; and whether they are all that there are.
+async fn look_up(client: &kube::Client, settings: &GetSettings, kind: Option<&str>) -> Result<Looked, CommandError> {
+    let live = live_targets(client, &settings.targets).await?;
+    // A document that is wrong, and a kind that cannot be listed, make the whole uncertain.
+    let (mut known, all_told) = known_kinds(client, &live).await?;
+    let whole = live.is_whole() && all_told;
+    if let Some(word) = kind {
+        let meant = KindWord::look_up(client, word).await;
+        let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|one| meant.means(&one.kind));
+        if named.is_empty() && whole {
+            let others: Vec<_> = others.iter().map(|one| one.kind.resource.plural.as_str()).collect();
+            let message = format!("no target is about {word}; there are targets about {}", others.join(", "));
+            return Err(CommandError::BadUsage(message));
+        }
+        known = named;
+    }
+    let selector = settings.selector.clone().unwrap_or_default();
+    Ok(Looked { known, troubles: live.troubles, selector, whole })
+}
+
+/// Adds the rows of one target; gives whether all its objects were seen.
+async fn add_rows(
+    client: &kube::Client,
+    (one, looked): (&KnownKind, &Looked),
+    namespace: Option<&str>,
+    rows: &mut Vec<Row>,
+) -> Result<bool, CommandError> {
+    let place = (namespace, FieldPaths::default());
+    let look = |seen: &SeenObject| rows.extend(looked.row_of(one, seen));
+    let listed = each_object(client, (&one.objects, &one.kind), place, look).await;
+    if let Err(error) = &listed {
+        let (plural, target) = (&one.kind.resource.plural, one.target.name());
+        warn(&format!("the {plural} of target {target} cannot be listed: {error}"))?;
+    }
+    Ok(listed.is_ok())
+}
+
+impl Looked {
+    /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for.
+    fn row_of(&self, one: &KnownKind, seen: &SeenObject) -> Option<Row> {
+        let is_of_text = |other: &KnownKind| {
+            let is_kind = other.objects.is_of(one.objects.group(), &one.objects.kind);
+            other.target.text().is_some() && is_kind && is_selected(&other.objects, seen)
+        };
+        let is_better_known = one.target.text().is_none() && self.known.iter().any(is_of_text);
+        let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
+        let is_wanted = is_listed && self.selector.matches(seen.labels.as_ref());
+        is_wanted.then(|| Row::of((&one.target, &one.objects), &seen.object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_list_with_holes_lacks_may_exist() {
+        assert!(
+            matches!(missing_error("proxy", "web", true), CommandError::BadUsage(text) if text == "there is no proxy web")
+        );
+        assert!(matches!(missing_error("proxy", "web", false), CommandError::CannotTell(_)));
+    }
+
+    #[test]
+    fn objects_of_one_kind_are_named() {
+        let named = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            one_kind(&words, false).map(|(kind, names)| format!("{kind:?} {names:?}"))
+        };
+        for (text, expected) in [
+            ("", Ok("None {}")),
+            ("proxies", Ok("Some(\"proxies\") {}")),
+            ("proxy/web", Ok("Some(\"proxy\") {\"web\"}")),
+            ("proxy web cache", Ok("Some(\"proxy\") {\"cache\", \"web\"}")),
+            ("proxy/web role/app", Err("write objects of one kind")),
+            ("proxy/web cache", Err("write each object as KIND/NAME")),
+        ] {
+            assert_eq!(named(text), expected.map(str::to_owned).map_err(str::to_owned), "{text}");
+        }
+        assert_eq!(one_kind(&[], true), Ok((None, BTreeSet::new())));
+        assert!(one_kind(&["proxy/web".to_owned()], true).is_err(), "a selector chooses the names");
+    }
+}

@@ -1,0 +1,128 @@
+//! `get --watch`: the list, then each change as the API server reports it.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+
+use drift_api::object::SeenObject;
+use drift_kube::process::clock;
+use drift_kube::watch::{Change, follow_objects};
+use tokio::sync::mpsc;
+
+use super::Looked;
+use super::listing::{Followed, Row, Wanted, arrange};
+use super::rendering::{FollowedList, GetOutput};
+use crate::cluster::selected_namespaces;
+use crate::ending::CommandError;
+use crate::targets::KnownKind;
+
+/// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
+const WAITING_CHANGES: usize = 500;
+
+/// Prints until nobody takes it any more.
+///
+/// # Errors
+/// When nobody does.
+pub(super) async fn watch(
+    client: &kube::Client,
+    looked: &Looked,
+    (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
+) -> Result<(), CommandError> {
+    let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
+    let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
+    for one @ KnownKind { objects, kind, .. } in &looked.known {
+        let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { continue };
+        let namespaces = namespaces.into_iter().map(Some);
+        let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
+        for namespace in all {
+            let told = (of_collections.len(), sender.clone());
+            followers.push(follow_objects(client.clone(), kind.clone(), namespace, told));
+            of_collections.push(one);
+        }
+    }
+    drop(sender);
+    let unlisted = (0..of_collections.len()).collect();
+    let mut watching = Watching {
+        looked,
+        of_collections,
+        unlisted,
+        wanted,
+        output,
+        followed: Followed::new(wanted.clone()),
+        list: None,
+    };
+    let printing = async {
+        while let Some((number, change)) = changes.recv().await {
+            anstream::stdout().write_all(watching.hear(number, change).as_bytes())?;
+        }
+        Ok::<(), CommandError>(())
+    };
+    tokio::select! {
+        printed = printing => printed,
+        _ = futures::future::join_all(followers) => Ok(()),
+    }
+}
+
+struct Watching<'s> {
+    looked: &'s Looked,
+    /// Whose objects the collection of each number holds.
+    of_collections: Vec<&'s KnownKind>,
+    /// Collections whose list has not come yet.
+    unlisted: BTreeSet<usize>,
+    wanted: &'s Wanted,
+    output: GetOutput,
+    followed: Followed,
+    /// Once all lists have come.
+    list: Option<FollowedList>,
+}
+
+impl Watching<'_> {
+    /// The text that follows from a change.
+    fn hear(&mut self, number: usize, change: Change<SeenObject>) -> String {
+        let rows = self.rows_of(number, change);
+        match &self.list {
+            Some(list) => list.lines(&rows, clock::wall()),
+            None if self.unlisted.is_empty() => {
+                let rows = arrange(self.followed.rows(), self.wanted);
+                let (list, text) = FollowedList::begin(&rows, self.output, clock::wall());
+                self.list = Some(list);
+                text
+            }
+            None => String::new(),
+        }
+    }
+
+    fn rows_of(&mut self, number: usize, change: Change<SeenObject>) -> Vec<Row> {
+        match change {
+            Change::ListBegan => self.followed.began(number),
+            Change::Found(seen, _) | Change::Changed(seen) => return self.seen(number, &seen).into_iter().collect(),
+            Change::Deleted(seen) => {
+                return self.followed.left(&(number, seen.object.id.uid.to_string())).into_iter().collect();
+            }
+            Change::ListEnded => {
+                self.unlisted.remove(&number);
+                return self.followed.ended(number);
+            }
+            Change::Failing(why) => {
+                // The others are shown all the same.
+                self.unlisted.remove(&number);
+                if let Some(KnownKind { target, kind, .. }) = self.of_collections.get(number) {
+                    tracing::warn!(
+                        "the {} of target {} cannot be followed: {why}",
+                        kind.resource.plural,
+                        target.name()
+                    );
+                }
+            }
+            Change::Bookmark | Change::Connected => {}
+        }
+        Vec::new()
+    }
+
+    fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
+        let place = (number, seen.object.id.uid.to_string());
+        match self.looked.row_of(self.of_collections.get(number)?, seen) {
+            Some(row) => self.followed.seen(place, row),
+            None => self.followed.left(&place),
+        }
+    }
+}

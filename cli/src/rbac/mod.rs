@@ -1,0 +1,107 @@
+//! `kubectl drift rbac`: prints the roles that targets need, for both programs.
+
+mod kinds;
+mod manifests;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use drift_api::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
+use drift_kube::access::roles::{Role, roles};
+use drift_kube::access::target_rights::rights_on_secrets;
+use drift_kube::access::{Account, Right};
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::program::settings::parse_namespace;
+use drift_language::Target;
+
+use crate::check::files::read_with_neighbours;
+use crate::check::refuse_bad;
+use crate::check::report::{check, documents_of};
+use crate::check::written_kinds::written_in;
+use crate::cluster::SHIPPED_NAMESPACE;
+use crate::ending::CommandError;
+use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
+use kinds::{Kinds, kinds_of};
+use manifests::manifests;
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  kubectl drift rbac -f targets/ -f crds/ | kubectl apply -f -
+  kubectl kustomize overlays/production | kubectl drift rbac -f -
+  kubectl drift rbac -f dns.yaml --name dns
+
+Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
+Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad usage or targets";
+
+/// The group of Events, which the shipped manifests let both programs write everywhere.
+const EVENTS: &str = "events.k8s.io";
+
+/// Of which targets, and to whom.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RbacSettings {
+    /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
+    /// CustomResourceDefinitions of their kinds
+    #[arg(required_unless_present = "filenames", value_name = "FILE|FOLDER|-")]
+    paths: Vec<PathBuf>,
+    /// The same, as kubectl takes them; may be given several times
+    #[arg(long = "filename", short, value_name = "FILE|FOLDER|-")]
+    filenames: Vec<PathBuf>,
+    /// What the roles are called behind the account's name: one name for each set of targets
+    #[arg(long, default_value = "targets")]
+    name: String,
+    /// Namespace of the two ServiceAccounts
+    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
+    namespace: String,
+    /// The poller's ServiceAccount
+    #[arg(long, default_value = POLLER_MANAGER, value_name = "NAME")]
+    poller_account: String,
+    /// The controller's ServiceAccount
+    #[arg(long, default_value = CONTROLLER_MANAGER, value_name = "NAME")]
+    controller_account: String,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
+}
+
+/// Prints the roles and their bindings.
+///
+/// # Errors
+/// When a file cannot be read, a target is bad, it is not known what a kind is called, or nobody takes what is printed.
+pub(crate) fn run(settings: &RbacSettings) -> Result<ExitCode, CommandError> {
+    let sources = read_with_neighbours(settings.filenames.iter().chain(&settings.paths))?;
+    let written = written_in(&sources);
+    let documents = documents_of(sources);
+    let mut report = check(&documents);
+    refuse_bad(&report, "no roles are printed for targets that would not come into force")?;
+    let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
+    let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
+    let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
+    let granted = [
+        (account(&settings.poller_account), roles_of(&targets, &kinds, poller_needs)),
+        (account(&settings.controller_account), roles_of(&targets, &kinds, with_secrets)),
+    ];
+    anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The roles of one program, by what it needs for a target.
+fn roles_of(
+    targets: &[Arc<Target>],
+    kinds: &Kinds,
+    needs: impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right>,
+) -> Vec<Role> {
+    let of_target = |target: &Arc<Target>| {
+        let rights = kinds.of(target).map(|kinds| needs(target, &kinds)).unwrap_or_default();
+        let rights = rights.into_iter().filter(|right| right.group != EVENTS);
+        rights.map(|right| (right, target.name.clone())).collect::<Vec<_>>()
+    };
+    roles(targets.iter().flat_map(of_target))
+}
+
+fn with_secrets(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
+    let mut rights = controller_needs(target, kinds);
+    rights.extend(rights_on_secrets(target));
+    rights
+}

@@ -1,0 +1,168 @@
+//! `kubectl drift pause`, `resume`, `poll` and `retry`: set or remove annotations of objects.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use drift_api::names::PERSON_MANAGER;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::client::ResolvedKind;
+use drift_kube::client::{KubeconfigSettings, ObjectClient, ObjectPages};
+use drift_kube::process::clock;
+use drift_language::LabelSelector;
+
+use crate::cluster::{PlaceSettings, block_on, connect, read_object, unanswered};
+use crate::ending::{CANNOT_TELL, CommandError};
+use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::kinds::names::{ServedKind, find_kind};
+use crate::kinds::{resolved, served_kinds};
+use annotations::ObjectRequest;
+
+pub(crate) mod annotations;
+
+/// Shown at the end of `--help` of `pause`.
+pub(crate) const PAUSE_EXAMPLES: &str = "Examples:
+  kubectl drift pause proxy/web -n team-a
+  kubectl drift pause proxies --all -n team-a --dry-run
+
+Sets the annotation driftpoller.dev/paused. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+/// Shown at the end of `--help` of `resume`.
+pub(crate) const RESUME_EXAMPLES: &str = "Examples:
+  kubectl drift resume proxy/web -n team-a
+  kubectl drift resume proxies -l tier=prod -n team-a
+
+Takes the annotation driftpoller.dev/paused away. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+/// Shown at the end of `--help` of `poll`.
+pub(crate) const POLL_EXAMPLES: &str = "Examples:
+  kubectl drift poll proxy/web -n team-a
+  kubectl drift poll proxies web cache -n team-a
+
+Sets the annotation driftpoller.dev/poll-requested-at. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+/// Shown at the end of `--help` of `retry`.
+pub(crate) const RETRY_EXAMPLES: &str = "Example:
+  kubectl drift retry proxy/web -n team-a
+
+Sets the annotation driftpoller.dev/retry-requested-at. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+/// Which objects.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RequestSettings {
+    /// The objects: KIND/NAME, or KIND NAME…; with --all or -l the KIND alone. A kind is named as for kubectl
+    #[arg(required = true, value_name = "KIND/NAME")]
+    objects: Vec<String>,
+    /// All objects of the kind in the namespace
+    #[arg(long, conflicts_with = "selector")]
+    all: bool,
+    /// The objects of the kind in the namespace whose labels match, such as tier=prod
+    #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = LabelSelector::parse)]
+    selector: Option<LabelSelector>,
+    /// Say what would be set, and set nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    place: PlaceSettings,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
+}
+
+/// Asks it of each object.
+///
+/// # Errors
+/// When there is no such kind or object, or the API server does not answer.
+pub(crate) fn run(settings: &RequestSettings, request: ObjectRequest) -> Result<ExitCode, CommandError> {
+    let selector = settings.selector.clone().or_else(|| settings.all.then(LabelSelector::default));
+    let named = named_objects(&settings.objects, selector.is_some()).map_err(CommandError::BadUsage)?;
+    block_on(async {
+        let client = connect(&settings.cluster).await?;
+        let namespace = settings.place.namespace(&client);
+        let objects = find_objects(&client, namespace, (&named, &selector.unwrap_or_default())).await?;
+        if objects.is_empty() {
+            writeln!(anstream::stderr(), "no objects found in namespace {namespace}")?;
+        }
+        let mut code = ExitCode::SUCCESS;
+        for (kind, object) in &objects {
+            if let Err(error) = ask(&client, (kind, object), (request, settings.dry_run)).await? {
+                writeln!(anstream::stderr(), "error: {} {}: {error}", kind.kind, object.id)?;
+                code = ExitCode::from(CANNOT_TELL);
+            }
+        }
+        Ok(code)
+    })
+}
+
+/// The objects that are meant, each read once before anything is set on any.
+async fn find_objects(
+    client: &kube::Client,
+    namespace: &str,
+    (named, selector): (&NamedObjects<'_>, &LabelSelector),
+) -> Result<Vec<(ServedKind, LeanObject)>, CommandError> {
+    let served = served_kinds(client).await.map_err(|error| unanswered("the kinds of the cluster", &error))?;
+    let kind_of = |word: &str| {
+        let message =
+            || CommandError::BadUsage(format!("the cluster has no kind {word}: kubectl api-resources lists them"));
+        find_kind(&served, word).cloned().ok_or_else(message)
+    };
+    let mut found = Vec::new();
+    match named {
+        NamedObjects::Each(names) => {
+            for (word, name) in names {
+                let kind = kind_of(word)?;
+                let Some(object) = read_object(client, &resolved(&kind), (namespace, name)).await? else {
+                    let place = if kind.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
+                    return Err(CommandError::BadUsage(format!("there is no {} {name}{place}", kind.kind)));
+                };
+                found.push((kind, LeanObject::prune(&object, &FieldPaths::default())));
+            }
+        }
+        NamedObjects::OfKind(word) => {
+            let kind = kind_of(word)?;
+            let objects = selected(client, &resolved(&kind), (namespace, selector)).await?;
+            found.extend(objects.into_iter().map(|object| (kind.clone(), object)));
+        }
+    }
+    Ok(found)
+}
+
+async fn selected(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    (namespace, selector): (&str, &LabelSelector),
+) -> Result<Vec<LeanObject>, CommandError> {
+    let namespaces = if kind.namespaced { vec![namespace.to_owned()] } else { Vec::new() };
+    let mut pages = ObjectPages::new(client, kind, &namespaces, FieldPaths::default());
+    let mut found = Vec::new();
+    let failed = |error| unanswered(&format!("the {}", kind.resource.plural), &error);
+    while let Some(page) = pages.next_seen().await.map_err(failed)? {
+        let matching = page.into_iter().filter(|seen| selector.matches(seen.labels.as_ref()));
+        found.extend(matching.map(|seen| seen.object));
+    }
+    Ok(found)
+}
+
+/// Sets it on one object and says so; the inner error is about this object alone.
+async fn ask(
+    client: &kube::Client,
+    (kind, object): (&ServedKind, &LeanObject),
+    (request, dry_run): (ObjectRequest, bool),
+) -> Result<Result<(), String>, CommandError> {
+    let place = format!("{} {}", kind.kind, object.id);
+    if let Some(needless) = request.is_needless(object) {
+        writeln!(anstream::stdout(), "{place} {needless}")?;
+        return Ok(Ok(()));
+    }
+    let setting = request.setting(&clock::wall().to_string());
+    if !dry_run {
+        let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
+        let (patch, fields) = (setting.patch(&object.id.uid), FieldPaths::default());
+        match writer.merge(&resolved(kind), &object.id, (&patch, PERSON_MANAGER), &fields).await {
+            Ok(_) => {}
+            Err(error) if error.is_about_another() => return Ok(Err("it was replaced meanwhile".to_owned())),
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+    let tried = if dry_run { " (dry run)" } else { "" };
+    writeln!(anstream::stdout(), "{place}: {}{tried}\n  {}", setting.words(), setting.kubectl(kind, object))?;
+    if let Some(doubt) = request.doubt(object) {
+        writeln!(anstream::stderr(), "note: {place}: {doubt}")?;
+    }
+    Ok(Ok(()))
+}

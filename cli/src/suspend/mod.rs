@@ -1,0 +1,186 @@
+//! `kubectl drift suspend` and `unsuspend`: change `spec.suspend` of a target, one line in its ConfigMap.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use drift_api::names::{PERSON_MANAGER, POLLER_LEASE};
+use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
+use drift_kube::config::documents_in;
+use drift_kube::program::settings::{parse_lease_name, parse_namespace};
+use drift_language::parse_document;
+use drift_language::set_suspend;
+use drift_language::{DocumentName, Edited, Target};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::core::{Request, Resource as _};
+use serde_json::{Value, json};
+
+use crate::cluster::{SHIPPED_NAMESPACE, TargetsSettings, block_on, connect, target_maps, unanswered, warn};
+use crate::ending::{CANNOT_TELL, CommandError};
+use crate::targets::known::{EditDoubt, doubt_of_brake};
+use crate::targets::{lease_notes, live_targets};
+
+mod keepers;
+
+use keepers::keeper_of;
+
+/// Shown at the end of `--help` of `suspend`.
+pub(crate) const SUSPEND_EXAMPLES: &str = "Examples:
+  kubectl drift suspend proxies
+  kubectl drift suspend proxies --dry-run      which line of which ConfigMap it would change
+
+One line of the target's text changes. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+/// Shown at the end of `--help` of `unsuspend`.
+pub(crate) const UNSUSPEND_EXAMPLES: &str = "Example:
+  kubectl drift unsuspend proxies
+
+One line of the target's text changes. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+
+/// Which target.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SuspendSettings {
+    /// The target, by its metadata.name
+    target: String,
+    /// Say what would be changed, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Namespace of the ConfigMaps with the targets
+    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
+    namespace: String,
+    /// The poller's Lease, where it runs with another --lease-name
+    #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
+    poller_lease: String,
+    #[command(flatten)]
+    cluster: KubeconfigSettings,
+}
+
+/// Sets or takes off the brake.
+///
+/// # Errors
+/// When there is no such target, its text cannot be edited so, or the API server does not take it.
+pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode, CommandError> {
+    block_on(async {
+        let SuspendSettings { namespace, poller_lease, cluster, .. } = settings;
+        let client = connect(cluster).await?;
+        let Found { target, live, text } = find_target(&client, settings).await?;
+        let notes = lease_notes(&client, namespace, poller_lease).await;
+        let doubt = doubt_of_brake(namespace, (&target, suspend), &notes);
+        let Target { name, document, .. } = target;
+        let DocumentName { config_map, key } = &document;
+        let bad = |message: String| CommandError::BadUsage(format!("target {name} ({config_map}/{key}): {message}"));
+        let Some(edited) = set_suspend(&text, suspend).map_err(|error| bad(error.to_string()))? else {
+            writeln!(
+                anstream::stdout(),
+                "target {name} is {}",
+                if suspend { "suspended already" } else { "not suspended" }
+            )?;
+            return end_with(doubt);
+        };
+        if !parse_document(&document, &edited.text).is_ok_and(|target| target.suspend == suspend && target.name == name)
+        {
+            return Err(bad("its text would not be good any more: edit it by hand".to_owned()));
+        }
+        if !settings.dry_run {
+            write(&client, &live, (namespace, &document, &edited)).await?;
+        }
+        say(&name, (namespace, &document), (&edited, settings.dry_run))?;
+        if let Some(keeper) = keeper_of(&live, PERSON_MANAGER) {
+            writeln!(
+                anstream::stderr(),
+                "note: {keeper} keeps ConfigMap {config_map} and puts its text back: change it there, too"
+            )?;
+        }
+        end_with(doubt)
+    })
+}
+
+/// Says why the brake may have no effect. Where the poller is known to go by another text, nobody is told that it is done.
+fn end_with(doubt: Option<EditDoubt>) -> Result<ExitCode, CommandError> {
+    match doubt {
+        None => Ok(ExitCode::SUCCESS),
+        Some(EditDoubt::Unread(sentence)) => warn(&sentence).map(|()| ExitCode::SUCCESS),
+        Some(EditDoubt::OtherText(sentence)) => warn(&sentence).map(|()| ExitCode::from(CANNOT_TELL)),
+    }
+}
+
+/// A target, and where its text stands.
+struct Found {
+    target: Target,
+    /// The ConfigMap.
+    live: Value,
+    text: String,
+}
+
+/// The target of that name by the text that stands in its ConfigMap.
+async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Result<Found, CommandError> {
+    for live in target_maps(client, &settings.namespace).await? {
+        for (config_map, texts) in documents_in(std::slice::from_ref(&live)) {
+            for (key, text) in texts {
+                let document = DocumentName { config_map: config_map.clone(), key };
+                match parse_document(&document, &text) {
+                    Ok(target) if target.name == settings.target => return Ok(Found { target, live, text }),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Err(no_target(client, settings).await?)
+}
+
+/// Why there is no text of that target in which it could be suspended.
+async fn no_target(client: &kube::Client, settings: &SuspendSettings) -> Result<CommandError, CommandError> {
+    let SuspendSettings { target: name, namespace, poller_lease, cluster, .. } = settings;
+    let (targets_namespace, poller_lease) = (namespace.clone(), poller_lease.clone());
+    let targets = TargetsSettings { targets_namespace, poller_lease, cluster: cluster.clone() };
+    let live = live_targets(client, &targets).await?;
+    if let Some(target) = live.by_last_good.iter().find(|target| target.name == *name) {
+        let instead = "and nothing written there takes effect before that is mended; `pause KIND --all` holds corrections meanwhile";
+        return Ok(CommandError::BadUsage(format!("{}; {instead}", target.trouble)));
+    }
+    let names: Vec<_> = live.good.iter().map(|target| target.name.as_str()).collect();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let troubles: String = live.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
+    Ok(CommandError::BadUsage(format!(
+        "there is no target {name} in namespace {namespace}; there are: {names}{troubles}"
+    )))
+}
+
+/// Writes the text onto the very ConfigMap that was read.
+async fn write(
+    client: &kube::Client,
+    live: &Value,
+    (namespace, document, edited): (&str, &DocumentName, &Edited),
+) -> Result<(), CommandError> {
+    let version = live.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+    let patch = json!({"metadata": {"resourceVersion": version}, "data": {&document.key: edited.text}});
+    let parameters = PatchParams { field_manager: Some(PERSON_MANAGER.to_owned()), ..PatchParams::default() };
+    let request = Request::new(ConfigMap::url_path(&(), Some(namespace))).patch(
+        &document.config_map,
+        &parameters,
+        &Patch::Merge(patch),
+    );
+    let request = request.map_err(|error| CommandError::CannotTell(error.to_string()))?;
+    let written: Result<Value, _> = client::request(client, CALL_DEADLINE, request).await;
+    let what = format!("ConfigMap {}", document.config_map);
+    match written {
+        Ok(_) => Ok(()),
+        Err(error) if error.code() == Some(409) => {
+            Err(CommandError::CannotTell(format!("{what} was changed meanwhile, and nothing was written: try again")))
+        }
+        Err(error) => Err(unanswered(&what, &error)),
+    }
+}
+
+fn say(
+    name: &str,
+    (namespace, document): (&str, &DocumentName),
+    (edited, dry_run): (&Edited, bool),
+) -> Result<(), CommandError> {
+    let DocumentName { config_map, key } = document;
+    let line = edited.text.lines().nth(edited.line - 1).unwrap_or_default().trim();
+    let tried = if dry_run { " (dry run)" } else { "" };
+    let place = format!("ConfigMap {config_map}, {key}, line {}", edited.line);
+    let mut out = anstream::stdout();
+    writeln!(out, "target {name}: {line} ({place}){tried}\n  kubectl edit configmap/{config_map} -n {namespace}")?;
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! The targets as far as the cluster shows them: valid texts in ConfigMaps; and names, kinds and namespaces from the
+//! poller's Lease for targets that run by an older text.
+//!
+//! A program keeps the last valid text in memory while a document is invalid or its ConfigMap is missing. No command
+//! can read that text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use drift_api::names::{TARGETS_LABEL, TRUE};
+use drift_api::object::LeanObject;
+use drift_api::voucher::Voucher;
+use drift_language::manifests_of;
+use drift_language::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts};
+use serde_json::Value;
+
+/// What the poller's Lease says of the targets in force.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeaseNotes {
+    /// The targets that it vouches for; none where no poller holds the Lease.
+    pub(crate) vouched: BTreeMap<String, Voucher>,
+    /// Where targets have, or had, objects.
+    pub(crate) places: Vec<NotedPlace>,
+    /// Why the Lease could not be read, where it could not; then nothing of the above is known.
+    pub(crate) unread: Option<String>,
+}
+
+/// Where one target has, or had, objects. Labels are not noted.
+#[derive(Clone, Debug)]
+pub(crate) struct NotedPlace {
+    /// The target's name.
+    pub(crate) target: String,
+    /// The ConfigMap that last had it.
+    pub(crate) config_map: String,
+    /// Which objects, labels aside.
+    pub(crate) objects: ObjectSelection,
+}
+
+/// What is known of the targets of a cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveTargets {
+    /// By the texts that stand in the ConfigMaps.
+    pub(crate) good: Vec<Arc<Target>>,
+    /// By texts that stand there no more.
+    pub(crate) by_last_good: Vec<Arc<ByLastGood>>,
+    /// What is wrong, a sentence each.
+    pub(crate) troubles: Vec<String>,
+}
+
+/// Why what is written into the good text of a target may have no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EditDoubt {
+    /// The poller goes by another text, in a sentence.
+    OtherText(String),
+    /// Whether it does could not be looked at, in a sentence.
+    Unread(String),
+}
+
+/// A target that the programs have by its last good text, which cannot be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ByLastGood {
+    /// Its name.
+    pub(crate) name: String,
+    /// Where it has objects, labels aside.
+    pub(crate) objects: Vec<ObjectSelection>,
+    /// What is wrong with it, and what that means.
+    pub(crate) trouble: String,
+    /// The ConfigMap that last had it and that is missing; `None` if a wrong document stands for the target.
+    pub(crate) missing_map: Option<String>,
+}
+
+/// A target as far as it is known.
+#[derive(Clone, Debug)]
+pub(crate) enum KnownTarget {
+    /// By the text that stands in its ConfigMap.
+    Text(Arc<Target>),
+    /// By name and place alone.
+    LastGood(Arc<ByLastGood>),
+}
+
+/// A document that is wrong.
+struct Wrong {
+    document: DocumentName,
+    /// What it calls its target, where that can be read.
+    name: Option<String>,
+    problems: String,
+}
+
+impl LiveTargets {
+    /// Of the ConfigMaps of a namespace.
+    #[must_use]
+    pub(crate) fn of(namespace: &str, texts: &Texts, notes: &LeaseNotes) -> Self {
+        let catalogue = Catalogue::default().update(texts);
+        let good: Vec<_> = catalogue.targets().values().cloned().collect();
+        let wrong = wrong_documents(texts, catalogue.problems());
+        let by_last_good = by_last_good(namespace, (texts, &catalogue), (&wrong, notes));
+        let mut troubles: Vec<_> = by_last_good.iter().map(|target| target.trouble.clone()).collect();
+        let is_told = |wrong: &&Wrong| by_last_good.iter().any(|target| may_be_of(wrong, &target.name, notes));
+        troubles.extend(
+            wrong.iter().filter(|wrong| !is_told(wrong)).map(|wrong| {
+                format!("{}; an earlier text of it is not known to be in force", wrong.sentence(namespace))
+            }),
+        );
+        let other_texts = good.iter().filter_map(|target| other_text(namespace, target, notes));
+        troubles.extend(other_texts.map(|sentence| {
+            format!("{sentence}: that was edited a moment ago, or what the cluster has does not fit it (check --from-cluster says what)")
+        }));
+        troubles.extend(
+            notes
+                .unread
+                .iter()
+                .map(|why| format!("{why}: targets that are in force by an earlier text could not be looked for")),
+        );
+        Self { good, by_last_good, troubles }
+    }
+
+    /// Targets that are not those of a cluster.
+    #[must_use]
+    pub(crate) fn tried(good: Vec<Arc<Target>>) -> Self {
+        Self { good, ..Self::default() }
+    }
+
+    /// Whether every text that stands there is good, none is known not to be in force, and the Lease could be asked for others.
+    #[must_use]
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.troubles.is_empty()
+    }
+
+    /// Each target with the objects of one kind, those with a text first.
+    #[must_use]
+    pub(crate) fn known(&self) -> Vec<(KnownTarget, ObjectSelection)> {
+        let good = self.good.iter().map(|target| (KnownTarget::Text(target.clone()), target.objects.clone()));
+        let by_last_good = self.by_last_good.iter().flat_map(|target| {
+            let places = target.objects.iter().cloned();
+            places.map(|objects| (KnownTarget::LastGood(target.clone()), objects))
+        });
+        good.chain(by_last_good).collect()
+    }
+}
+
+impl KnownTarget {
+    /// Its name.
+    #[must_use]
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Text(target) => &target.name,
+            Self::LastGood(target) => &target.name,
+        }
+    }
+
+    /// Its text, where that is known.
+    #[must_use]
+    pub(crate) fn text(&self) -> Option<&Target> {
+        match self {
+            Self::Text(target) => Some(target),
+            Self::LastGood(_) => None,
+        }
+    }
+
+    /// Whether an object of its kind is one of its objects. Of a text that is not known the selector is not known either: what
+    /// carries a condition of ours may be its object.
+    #[must_use]
+    pub(crate) fn lists(&self, objects: &ObjectSelection, object: &LeanObject, labels: Option<&Value>) -> bool {
+        let is_ours = || object.conditions.observed().is_some() || object.conditions.corrected().is_some();
+        objects.selects(object.id.namespace.as_deref(), labels) && (self.text().is_some() || is_ours())
+    }
+}
+
+impl Wrong {
+    fn sentence(&self, namespace: &str) -> String {
+        let DocumentName { config_map, key } = &self.document;
+        format!("the text in ConfigMap {namespace}/{config_map}, key {key}, is wrong ({})", self.problems)
+    }
+}
+
+fn wrong_documents(texts: &Texts, problems: &[Problem]) -> Vec<Wrong> {
+    let mut wrong: Vec<Wrong> = Vec::new();
+    for Problem { document, line, column, message } in problems {
+        let said = if *line == 0 { message.clone() } else { format!("line {line} column {column}: {message}") };
+        match wrong.last_mut().filter(|last| last.document == *document) {
+            Some(last) => last.problems = format!("{}; {said}", last.problems),
+            None => {
+                let text = texts.get(&document.config_map).and_then(|documents| documents.get(&document.key));
+                let manifest = text.and_then(|text| manifests_of(text).into_iter().next());
+                let name = manifest.and_then(|manifest| Some(manifest.pointer("/metadata/name")?.as_str()?.to_owned()));
+                wrong.push(Wrong { document: document.clone(), name, problems: said });
+            }
+        }
+    }
+    wrong
+}
+
+/// Whether a wrong document may be what became of this target: by its name, or where it has none, or one that nobody knows, by its
+/// ConfigMap.
+fn may_be_of(wrong: &Wrong, target: &str, notes: &LeaseNotes) -> bool {
+    let is_noted = |name: &String| notes.places.iter().any(|place| place.target == *name);
+    match wrong.name.as_ref().filter(|name| is_noted(name)) {
+        Some(name) => name == target,
+        None => {
+            let was_there =
+                |place: &NotedPlace| place.target == target && place.config_map == wrong.document.config_map;
+            notes.places.iter().any(was_there)
+        }
+    }
+}
+
+fn by_last_good(
+    namespace: &str,
+    (texts, catalogue): (&Texts, &Catalogue),
+    (wrong, notes): (&[Wrong], &LeaseNotes),
+) -> Vec<Arc<ByLastGood>> {
+    let names: BTreeSet<&String> = notes.places.iter().map(|place| &place.target).collect();
+    let lost = names.into_iter().filter(|name| !catalogue.targets().contains_key(*name));
+    let of = |name: &String| {
+        let places: Vec<_> = notes.places.iter().filter(|place| place.target == *name).collect();
+        let is_vouched = notes.vouched.contains_key(name);
+        let said: Vec<_> = wrong.iter().filter(|wrong| may_be_of(wrong, name, notes)).collect();
+        let missing_map = places.iter().map(|place| &place.config_map).find(|map| !texts.contains_key(*map));
+        let missing_map = missing_map.filter(|_| said.is_empty()).cloned();
+        let said = match &missing_map {
+            _ if !said.is_empty() => {
+                said.iter().map(|wrong| wrong.sentence(namespace)).collect::<Vec<_>>().join(", and ")
+            }
+            Some(map) => format!(
+                "ConfigMap {namespace}/{map}, which had it, is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""
+            ),
+            // A ConfigMap that stands there lacks the target: it was removed, and the programs clean up after it.
+            None => return None,
+        };
+        let consequence = match (is_vouched, &missing_map) {
+            (true, _) => "the programs go on by its last good text, which cannot be read from here",
+            (false, Some(_)) => {
+                "the poller does not vouch for the target, so nothing of it is corrected, and after a restart nothing is polled; apply the \
+                 ConfigMap with the label again, without the target if it is to go"
+            }
+            (false, None) => {
+                "whether the programs go on by an earlier text cannot be told: the poller does not vouch for the target at the moment"
+            }
+        };
+        let objects = places.iter().map(|place| place.objects.clone()).collect();
+        let trouble = format!("target {name}: {said}; {consequence}");
+        Some(Arc::new(ByLastGood { name: name.clone(), objects, trouble, missing_map }))
+    };
+    lost.filter_map(of).collect()
+}
+
+/// That the poller vouches for another text of a target than the one that stands in its ConfigMap.
+fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
+    notes.vouched.get(&target.name).filter(|voucher| voucher.hash != target.verdict_hash)?;
+    let DocumentName { config_map, key } = &target.document;
+    let place = format!("ConfigMap {namespace}/{config_map}, key {key}");
+    Some(format!("target {}: the poller goes by another text than the one in {place}", target.name))
+}
+
+/// Why `suspend: true` or `suspend: false` in the text of this target may have no effect; `None` where nothing speaks against it.
+/// The brake is no part of what the poller vouches for, so writing it makes no other text of this one.
+#[must_use]
+pub(crate) fn doubt_of_brake(
+    namespace: &str,
+    (target, suspend): (&Target, bool),
+    notes: &LeaseNotes,
+) -> Option<EditDoubt> {
+    if let Some(why) = &notes.unread {
+        return Some(EditDoubt::Unread(format!(
+            "{why}: whether the text of target {} is in force could not be looked at",
+            target.name
+        )));
+    }
+    let sentence = other_text(namespace, target, notes)?;
+    let (instead, brake) = match suspend {
+        true => {
+            (format!("; `kubectl drift pause {} --all` holds corrections meanwhile", target.objects.kind), "suspending")
+        }
+        false => (String::new(), "unsuspending"),
+    };
+    Some(EditDoubt::OtherText(format!(
+        "{sentence}: unless that was edited seconds ago it was refused (check --from-cluster says why), and {brake} the target takes effect \
+         once it is mended{instead}"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What is known of targets whose texts are wrong or gone.
+
+use super::*;
+use crate::fixtures::TEXT;
+
+fn texts(documents: &[(&str, &str, &str)]) -> Texts {
+    let mut texts = Texts::new();
+    for (config_map, key, text) in documents {
+        texts.entry((*config_map).to_owned()).or_default().insert((*key).to_owned(), (*text).to_owned());
+    }
+    texts
+}
+
+/// A poller that vouches for these targets, and notes all of `t`, `u` and `old` in the ConfigMap `m`.
+fn notes(vouched: &[&str]) -> LeaseNotes {
+    let hash = crate::fixtures::target(TEXT).verdict_hash.clone();
+    let voucher = |name: &&str| ((*name).to_owned(), Voucher { hash: hash.clone(), ..Voucher::default() });
+    let place = |target: &str| NotedPlace {
+        target: target.to_owned(),
+        config_map: "m".to_owned(),
+        objects: ObjectSelection { kind: target.to_uppercase(), ..crate::fixtures::target(TEXT).objects.clone() },
+    };
+    LeaseNotes {
+        vouched: vouched.iter().map(voucher).collect(),
+        places: ["t", "u", "old"].map(place).to_vec(),
+        unread: None,
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_what_goes_on() {
+    let wrong = TEXT.replace("identity", "identitie").replace("30s", "30");
+    let unnamed = "kind: [";
+    let other = TEXT.replace("{name: t}", "{name: u}").replace("Proxy", "Role");
+    let edited = TEXT.replace("http://h/", "http://g/");
+    let (goes_on, untold) = ("; the programs go on by its last good text", "; whether the programs go on");
+    let unknown = "; an earlier text of it is not known to be in force";
+    let (good, mistaken, gone) =
+        (texts(&[("m", "k", TEXT), ("m", "l", &other)]), texts(&[("m", "k", &wrong), ("m", "l", &other)]), texts(&[]));
+    let new = texts(&[("n", "k", unnamed), ("m", "k", TEXT), ("m", "l", &other)]);
+    let told = |texts: &Texts, vouched: &[&str], said: &[&str]| {
+        let live = LiveTargets::of("ns", texts, &notes(vouched));
+        let all = live.troubles.join("\n");
+        assert!(said.iter().all(|part| all.contains(part)) && said.is_empty() == all.is_empty(), "{all}");
+        assert_eq!(live.is_whole(), all.is_empty(), "{all}");
+        live.by_last_good.iter().map(|target| target.name.clone()).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(told(&good, &["t"], &[]), none);
+    let mistake = "target t: the text in ConfigMap ns/m, key k, is wrong (line 7 column 3: unknown key `identitie` in spec: did you mean \
+                   `identity`?; line 8 column 13: interval: 30 has no unit; write for example 30s)";
+    assert_eq!(told(&mistaken, &["t"], &[mistake, goes_on]), ["t"]);
+    assert_eq!(told(&mistaken, &[], &["target t: ", untold]), ["t"]);
+    let no_yaml = texts(&[("m", "k", unnamed), ("m", "l", &other)]);
+    assert_eq!(told(&no_yaml, &["t"], &["target t: the text", goes_on]), ["old", "t"]);
+    assert_eq!(told(&new, &["t"], &["the text in ConfigMap ns/n, key k, is wrong (", unknown]), none);
+    let lost = "ConfigMap ns/m, which had it, is gone or lacks the label driftpoller.dev/targets: \"true\"";
+    let unpolled = "; the poller does not vouch for the target, so nothing of it is corrected";
+    assert_eq!(told(&gone, &["t"], &[&format!("target t: {lost}{goes_on}")]), ["old", "t", "u"]);
+    assert_eq!(told(&gone, &[], &[&format!("target t: {lost}{unpolled}")]), ["old", "t", "u"], "nobody removed it");
+    let live = LiveTargets::of("ns", &gone, &notes(&[]));
+    assert!(live.by_last_good.iter().all(|target| target.missing_map.as_deref() == Some("m")));
+    let empty = Texts::from([("m".to_owned(), BTreeMap::new())]);
+    assert_eq!(told(&empty, &[], &[]), none, "they were removed");
+    let renewed = texts(&[("m", "k", &edited), ("m", "l", &other)]);
+    assert_eq!(told(&renewed, &["t"], &["target t: the poller goes by another text than", "key k"]), none);
+}
+
+#[test]
+fn where_its_objects_are_is_as_noted() {
+    let live = LiveTargets::of("ns", &texts(&[("m", "k", "{}")]), &notes(&["t"]));
+    let found = live.by_last_good.iter().find(|target| target.name == "t").map(|target| target.objects[0].kind.clone());
+    assert_eq!(found.as_deref(), Some("T"));
+}
+
+#[test]
+fn a_lease_that_cannot_be_read_leaves_holes() {
+    let unread = LeaseNotes { unread: Some("the Lease cannot be read".to_owned()), ..LeaseNotes::default() };
+    let live = LiveTargets::of("ns", &texts(&[("m", "k", TEXT)]), &unread);
+    assert!(!live.is_whole() && live.good.len() == 1 && live.by_last_good.is_empty());
+    assert_eq!(
+        live.troubles,
+        ["the Lease cannot be read: targets that are in force by an earlier text could not be looked for"]
+    );
+}
+
+#[test]
+fn a_brake_in_a_refused_text_is_doubted() {
+    let unread = LeaseNotes { unread: Some("the Lease cannot be read".to_owned()), ..LeaseNotes::default() };
+    let braked = TEXT.replace("  interval: 30s", "  interval: 30s\n  suspend: true");
+    let edited = TEXT.replace("spec.a}", "spec.nothing}");
+    let (other, unlooked) =
+        ("target t: the poller goes by another text than", "the text of target t is in force could not");
+    let pause = "; `kubectl drift pause Proxy --all` holds";
+    for (text, suspend, notes, expected) in [
+        (TEXT, true, notes(&["t"]), None),
+        (&*braked, true, notes(&["t"]), None),
+        (&*edited, true, notes(&[]), None),
+        (&*edited, true, notes(&["u"]), None),
+        (&*edited, true, notes(&["t"]), Some((other, true))),
+        (&*edited, false, notes(&["t"]), Some((other, false))),
+        (TEXT, true, unread.clone(), Some((unlooked, false))),
+        (&*edited, true, unread, Some((unlooked, false))),
+    ] {
+        let target = crate::fixtures::target(text);
+        let said = doubt_of_brake("ns", (&target, suspend), &notes);
+        let is_expected = match (&said, expected) {
+            (None, None) => true,
+            (Some(EditDoubt::OtherText(sentence)), Some((part, pauses))) => {
+                part == other && sentence.contains(part) && sentence.contains(pause) == pauses
+            }
+            (Some(EditDoubt::Unread(sentence)), Some((part, _))) => part == unlooked && sentence.contains(part),
+            _ => false,
+        };
+        assert!(is_expected, "{text} {suspend}: {said:?}");
+    }
+}

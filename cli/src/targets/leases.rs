@@ -1,0 +1,30 @@
+//! Leases of the programs: whether one is held, and what the poller vouches for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drift_api::names::IN_FORCE_ANNOTATION;
+use drift_api::voucher::Voucher;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// How old the renewal of a Lease may be: the controller takes a poller whose record stood still for longer as gone.
+const FRESH_WITHIN: Duration = Duration::from_secs(40);
+
+/// Whether a program holds it at the moment.
+pub(crate) fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
+    let spec = |field: &str| lease.and_then(|lease| lease.get("spec")?.get(field)?.as_str());
+    let renewed = spec("renewTime").and_then(|time| time.parse::<Timestamp>().ok());
+    let is_fresh = renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs() <= FRESH_WITHIN);
+    is_fresh && spec("holderIdentity").is_some_and(|holder| !holder.is_empty())
+}
+
+/// What the poller that holds this Lease vouches for; `None` where no poller holds it.
+#[must_use]
+pub(crate) fn vouchers(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String, Voucher>> {
+    let lease = lease.filter(|lease| is_held(Some(lease), now))?;
+    let text =
+        lease.pointer("/metadata/annotations").and_then(|all| all.get(IN_FORCE_ANNOTATION)).and_then(Value::as_str);
+    let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    Some(list.into_iter().filter_map(|(target, text)| Some((target, Voucher::parse(&text)?))).collect())
+}

@@ -1,0 +1,140 @@
+//! The cluster's targets, their kinds, and the object that a command line names with the target that selects it.
+//!
+//! This file asks the cluster; `known` decides what is known of targets.
+
+pub(crate) mod known;
+pub(crate) mod leases;
+
+use std::collections::BTreeMap;
+
+use drift_api::names::SELECTIONS_ANNOTATION;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::{Selection, Selections};
+use drift_kube::client::ResolvedKind;
+use drift_kube::config::documents_in;
+use drift_kube::process::clock;
+use drift_language::{LabelSelector, ObjectSelection};
+use serde_json::Value;
+
+use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_maps, warn};
+use crate::ending::CommandError;
+use crate::kinds::KindWord;
+use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
+use leases::vouchers;
+
+/// What is known of the targets of a namespace.
+///
+/// # Errors
+/// When they cannot be read, or nothing is known of any.
+pub(crate) async fn live_targets(
+    client: &kube::Client,
+    settings: &TargetsSettings,
+) -> Result<LiveTargets, CommandError> {
+    let namespace = &settings.targets_namespace;
+    let documents = documents_in(&target_maps(client, namespace).await?);
+    let live = LiveTargets::of(namespace, &documents, &lease_notes(client, namespace, &settings.poller_lease).await);
+    if live.good.is_empty() && live.by_last_good.is_empty() {
+        let is_bare = documents.values().all(BTreeMap::is_empty);
+        let hint =
+            is_bare.then_some("name the one where the ConfigMaps are, labelled driftpoller.dev/targets: \"true\"");
+        let why: Vec<&str> = hint.into_iter().chain(live.troubles.iter().map(String::as_str)).collect();
+        let message = format!("namespace {namespace} has no good target: {}", why.join("; "));
+        return Err(CommandError::BadUsage(message));
+    }
+    Ok(live)
+}
+
+/// What the poller's Lease of that name says, or why it could not be read.
+pub(crate) async fn lease_notes(client: &kube::Client, namespace: &str, name: &str) -> LeaseNotes {
+    match read_lease(client, namespace, name).await {
+        Ok(lease) => notes_on(lease.as_ref()),
+        Err(why) => LeaseNotes { unread: Some(why), ..LeaseNotes::default() },
+    }
+}
+
+fn notes_on(lease: Option<&Value>) -> LeaseNotes {
+    let annotations = lease.and_then(|lease| lease.pointer("/metadata/annotations"));
+    let noted = annotations.and_then(|annotations| annotations.get(SELECTIONS_ANNOTATION)).and_then(Value::as_str);
+    let noted = noted.map(|text| Selections::parse(text).0).unwrap_or_default();
+    let place = |(selection, config_map): (&Selection, &str)| {
+        let Selection { target, api_version, kind, namespaces, .. } = selection.clone();
+        let label_selector = LabelSelector::default();
+        let objects = ObjectSelection { api_version, kind, namespaces, label_selector };
+        NotedPlace { target, config_map: config_map.to_owned(), objects }
+    };
+    LeaseNotes {
+        vouched: vouchers(lease, clock::wall()).unwrap_or_default(),
+        places: noted.iter().map(place).collect(),
+        unread: None,
+    }
+}
+
+/// A target with objects of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownKind {
+    pub(crate) target: KnownTarget,
+    pub(crate) objects: ObjectSelection,
+    pub(crate) kind: ResolvedKind,
+}
+
+/// What the targets are about, and whether the cluster told all their kinds; what it did not tell is said on stderr.
+///
+/// # Errors
+/// When nobody takes that.
+pub(crate) async fn known_kinds(
+    client: &kube::Client,
+    live: &LiveTargets,
+) -> Result<(Vec<KnownKind>, bool), CommandError> {
+    let (mut known, mut whole) = (Vec::new(), true);
+    for (target, objects) in live.known() {
+        match kind_of(client, &objects).await {
+            Ok(kind) => known.push(KnownKind { target, objects, kind }),
+            Err(error) => {
+                warn(&format!("target {}: {error}", target.name()))?;
+                whole = false;
+            }
+        }
+    }
+    Ok((known, whole))
+}
+
+/// The object that somebody names, with the target that selects it and its kind.
+///
+/// # Errors
+/// When there is no such kind, object or target.
+pub(crate) async fn find_object(
+    client: &kube::Client,
+    live: &LiveTargets,
+    word: &str,
+    (namespace, name): (&str, &str),
+) -> Result<((KnownTarget, String), LeanObject), CommandError> {
+    let (meant, mut others) = (KindWord::look_up(client, word).await, Vec::new());
+    let (known, whole) = known_kinds(client, live).await?;
+    for KnownKind { target, objects, kind } in known {
+        if !meant.means(&kind) {
+            others.push(kind.resource.plural);
+            continue;
+        }
+        let Some(object) = read_object(client, &kind, (namespace, name)).await? else {
+            let message = format!("there is no {} {name} in namespace {namespace}", objects.kind);
+            return Err(CommandError::BadUsage(message));
+        };
+        let none = FieldPaths::default();
+        let fields = target.text().map_or(&none, |target| &target.all_fields);
+        let lean = LeanObject::prune(&object, fields);
+        if target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
+            return Ok(((target, objects.kind), lean));
+        }
+        others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
+    }
+    let message = format!("no target is about {word}/{name}; there are targets about {}", others.join(", "));
+    if live.is_whole() && whole {
+        return Err(CommandError::BadUsage(message));
+    }
+    live.troubles.iter().try_for_each(|trouble| warn(trouble))?;
+    Err(CommandError::CannotTell(match others.is_empty() {
+        true => format!("whether a target is about {word}/{name} cannot be told"),
+        false => format!("{message}, and not all of them can be read"),
+    }))
+}

@@ -1,0 +1,164 @@
+//! `kubectl drift rbac`: what it prints for files, and that the shipped roles grant just that.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use drift_language::manifests_of;
+use serde_json::Value;
+
+use super::{ended, folder, run_in};
+
+const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
+
+/// Who may do what with which resource, wherever that is.
+type Grant = [String; 4];
+
+/// What the bindings of some manifests grant by the roles among these.
+fn grants(text: &str) -> BTreeSet<Grant> {
+    let manifests = manifests_of(text);
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let words = |list: &Value| list.as_array().into_iter().flatten().map(word).collect::<Vec<_>>();
+    let mut grants = BTreeSet::new();
+    for binding in manifests.iter().filter(|manifest| word(&manifest["kind"]).ends_with("Binding")) {
+        let is_bound = |role: &&Value| {
+            role["kind"] == binding["roleRef"]["kind"] && role["metadata"]["name"] == binding["roleRef"]["name"]
+        };
+        let rules = manifests.iter().filter(is_bound).flat_map(|role| role["rules"].as_array().into_iter().flatten());
+        for rule in rules {
+            for verb in words(&rule["verbs"]) {
+                let place = |list: &str| words(&rule[list]).join(" ");
+                let account = word(&binding["subjects"][0]["name"]);
+                grants.insert([account, place("apiGroups"), place("resources"), verb]);
+            }
+        }
+    }
+    grants
+}
+
+fn printed(paths: &[&Path]) -> String {
+    let mut arguments = vec!["rbac"];
+    paths.iter().for_each(|path| arguments.extend(["-f", path.to_str().unwrap()]));
+    let (code, printed, said) = ended(run_in(Path::new("."), &arguments, ""));
+    assert_eq!((code, said.as_str()), (0, ""), "{paths:?}");
+    printed
+}
+
+#[test]
+fn shipped_roles_grant_what_their_targets_need() {
+    let examples = fs::read_dir(format!("{MANIFESTS}/examples")).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<PathBuf> = examples.filter(|path| path.join("rbac.yaml").exists()).collect();
+    folders.push(PathBuf::from(format!("{MANIFESTS}/components/proxies")));
+    assert!(folders.len() >= 9, "{folders:?}");
+    for folder in &folders {
+        let shipped = grants(&fs::read_to_string(folder.join("rbac.yaml")).unwrap());
+        assert_eq!(grants(&printed(&[folder])), shipped, "{}", folder.display());
+    }
+    // Another target for the same kind lies beside no roles of its own.
+    let [of_all, of_each] = ["postgres-all-roles", "postgres-roles"].map(|name| format!("{MANIFESTS}/examples/{name}"));
+    let kind = format!("{of_each}/kind.yaml");
+    let shipped = grants(&fs::read_to_string(format!("{of_each}/rbac.yaml")).unwrap());
+    assert_eq!(grants(&printed(&[Path::new(&of_all), Path::new(&kind)])), shipped);
+}
+
+#[test]
+fn rbac_prints_two_roles_of_a_namespace() {
+    let folder = PathBuf::from(format!("{MANIFESTS}/components/proxies"));
+    let expected = "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: drift-poller-targets, namespace: drift-demo}
+rules:
+# proxies
+- {apiGroups: [demo.driftpoller.dev], resources: [proxies], verbs: [get, list, watch]}
+# proxies
+- {apiGroups: [demo.driftpoller.dev], resources: [proxies/status], verbs: [patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: drift-poller-targets, namespace: drift-demo}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: drift-poller-targets}
+subjects: [{kind: ServiceAccount, name: drift-poller, namespace: drift-system}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: drift-controller-targets, namespace: drift-demo}
+rules:
+# proxies
+- {apiGroups: [demo.driftpoller.dev], resources: [proxies], verbs: [get, list, watch, patch]}
+# proxies
+- {apiGroups: [demo.driftpoller.dev], resources: [proxies/status], verbs: [patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: drift-controller-targets, namespace: drift-demo}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: drift-controller-targets}
+subjects: [{kind: ServiceAccount, name: drift-controller, namespace: drift-system}]
+";
+    let text = printed(&[&folder]);
+    let comments = text.lines().take_while(|line| line.starts_with('#')).map(|line| line.len() + 1).sum::<usize>();
+    assert_eq!(&text[comments..], expected);
+    // What the guide shows of it.
+    let guide = include_str!("../../../docs/operations.md").split("### rbac").nth(1).unwrap();
+    let shown = guide.split("it prints\n\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    let shown = shown.lines().map(|line| line.trim_start_matches("    ")).collect::<Vec<_>>().join("\n");
+    assert!(expected.contains(&shown), "{shown}");
+}
+
+#[test]
+fn rbac_names_accounts_and_roles_as_told() {
+    let folder = folder(
+        "objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy, namespaces: [drift-demo]}",
+        "objects: {apiVersion: v1, kind: Node}",
+    );
+    let arguments = [
+        "rbac",
+        "-f",
+        "-",
+        "-f",
+        "targets",
+        "--name",
+        "dns",
+        "-n",
+        "home",
+        "--poller-account",
+        "reader",
+        "--controller-account",
+        "writer",
+    ];
+    let (code, printed, said) = ended(run_in(folder.path(), &arguments, ""));
+    assert_eq!((code, said.as_str()), (0, ""));
+    for expected in [
+        "kind: ClusterRole\nmetadata: {name: reader-dns}\nrules:\n# proxies\n- {apiGroups: [\"\"], resources: [nodes], verbs: [get, list, watch]}",
+        "subjects: [{kind: ServiceAccount, name: writer, namespace: home}]",
+    ] {
+        assert!(printed.contains(expected), "{printed}");
+    }
+    assert!(!printed.contains("kind: Role\n"), "{printed}");
+}
+
+#[test]
+fn rbac_says_where_a_plural_is_missing() {
+    let folder = folder("", "");
+    let (code, printed, said) = ended(run_in(folder.path(), &["rbac", "-f", "targets"], ""));
+    assert_eq!((code, printed.as_str()), (3, ""));
+    for expected in [
+        "error: nothing says what the plural of Proxy in demo.driftpoller.dev/v1 is: name the file of its CustomResourceDefinition with -f too",
+        "--> targets/proxies.yaml:16:54",
+        "^^^^",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn rbac_refuses_what_would_not_come_into_force() {
+    let folder = folder("identity:", "identitie:");
+    for (arguments, expected) in [
+        (&["rbac", "-f", "targets"][..], "unknown key `identitie`"),
+        (&["rbac", "-f", "targets/service.yaml"], "targets/service.yaml: no target document here"),
+        (&["rbac"], "required arguments were not provided"),
+    ] {
+        let (code, printed, said) = ended(run_in(folder.path(), arguments, ""));
+        assert!(code == 3 && printed.is_empty() && said.contains(expected), "{arguments:?}: {code} {said}");
+    }
+}

@@ -1,0 +1,42 @@
+//! The command line of `drift-poller`.
+
+use std::net::SocketAddr;
+
+use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings};
+
+/// Shown at the end of `--help` of `run`.
+const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
+  drift-poller run --namespace drift-system --admin-address 127.0.0.1:8080";
+
+/// Keeps the driftObserved condition of Kubernetes objects true to the external systems behind them.
+#[derive(Debug, clap::Parser)]
+#[command(version, about)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) logs: LogSettings,
+}
+
+/// A command.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Poll until told to end
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunningSettings),
+}
+
+/// The settings of `run`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RunningSettings {
+    #[command(flatten)]
+    pub(crate) run: RunSettings,
+    #[command(flatten)]
+    pub(crate) clean_up: CleanUpSettings,
+    /// Where requests that bring hints are taken, such as 0.0.0.0:8081 [default: nowhere]
+    #[arg(long)]
+    pub(crate) hints_address: Option<SocketAddr>,
+    /// Judge every answer, though the same one was judged before
+    #[arg(long, hide = true)]
+    pub(crate) judge_every_answer: bool,
+}
