@@ -163,11 +163,12 @@ mod tests {
     fn names(desired: &[&str], observed: &[&str]) -> Names {
         let shape =
             |fields: &[&str]| Shape::Map(fields.iter().map(|&field| (field.to_owned(), Shape::Unknown)).collect());
-        let mut names = Names::default();
-        names.wish = Arc::new(KnownWish { desired: shape(desired), differing: None });
-        names.observed = Arc::new(shape(observed));
-        names.steps = vec!["find".to_owned()];
-        names
+        Names {
+            wish: Arc::new(KnownWish { desired: shape(desired), differing: None }),
+            observed: Arc::new(shape(observed)),
+            steps: vec!["find".to_owned()],
+            ..Names::default()
+        }
     }
 
     #[test]
