@@ -161,7 +161,7 @@ impl Program {
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
         let context = self.context.for_term();
-        let Context { configuration, notes, watches, identities, .. } = &*context;
+        let Context { configuration, in_force, notes, watches, identities, .. } = &*context;
         notes.begin(&self.lease);
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
@@ -173,7 +173,7 @@ impl Program {
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
-                () = self.keep_list() => {}
+                () = self.lease.keep_list(in_force.subscribe(), annotations) => {}
                 () = notes.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}
@@ -184,18 +184,6 @@ impl Program {
             ended.cancel();
         };
         tokio::join!(working, watching);
-    }
-
-    /// Puts the list of targets that are vouched for onto the Lease whenever it changes.
-    async fn keep_list(&self) {
-        let mut list = self.context.in_force.subscribe();
-        loop {
-            let annotations = annotations(&list.borrow_and_update());
-            self.lease.annotate(annotations);
-            if list.changed().await.is_err() {
-                return;
-            }
-        }
     }
 
     /// Gives the Lease back, so that the next poller need not wait for it to expire.

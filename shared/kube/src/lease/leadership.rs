@@ -106,6 +106,15 @@ impl Leadership {
     }
 }
 
+/// Sets annotations on the Lease when it is dropped.
+struct AnnotatedOnDrop<'h>(&'h LeaseHandle, BTreeMap<String, String>);
+
+impl Drop for AnnotatedOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.annotate(std::mem::take(&mut self.1));
+    }
+}
+
 /// The holder's side of a Lease. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LeaseHandle {
@@ -136,6 +145,23 @@ impl LeaseHandle {
             });
         }
         has_term
+    }
+
+    /// Writes the annotations of a list whenever it changes, and those of an empty list when this is dropped: the Lease is renewed
+    /// while the work of a term pauses, and must not vouch for what nobody does.
+    pub async fn keep_list<T: Default>(
+        &self,
+        mut list: watch::Receiver<T>,
+        annotations: impl Fn(&T) -> BTreeMap<String, String>,
+    ) {
+        let _emptied = AnnotatedOnDrop(self, annotations(&T::default()));
+        loop {
+            let wanted = annotations(&list.borrow_and_update());
+            self.annotate(wanted);
+            if list.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// As [`LeaseHandle::annotate`] with one annotation, and waits until it stands on the Lease: whoever writes afterwards

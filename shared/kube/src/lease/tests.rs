@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Response;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -431,6 +432,28 @@ fn noting(target: &Target) -> Selections {
     let mut notes = Selections::default();
     notes.add(target);
     notes
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_emptied_where_its_work_ends() {
+    let store = Store::default();
+    let first = leader(&store, "a").await;
+    let stands = || store.lease()["metadata"]["annotations"]["in-force"].clone();
+    let list = watch::Sender::new(BTreeSet::from(["web"]));
+    let annotations = |list: &BTreeSet<&str>| BTreeMap::from([("in-force".to_owned(), json!(list).to_string())]);
+    let kept = first.handle.keep_list(list.subscribe(), annotations);
+    let working = async {
+        until(SECOND, "the target is listed", || stands() == json!(r#"["web"]"#)).await;
+        list.send_replace(BTreeSet::from(["api"]));
+        until(SECOND, "another is", || stands() == json!(r#"["api"]"#)).await;
+    };
+    // Either may end by a panic while the term goes on.
+    tokio::select! {
+        () = kept => panic!("the list goes on"),
+        () = working => {}
+    }
+    until(SECOND, "none is", || stands() == json!("[]")).await;
+    assert!(first.is_held());
 }
 
 #[tokio::test(start_paused = true)]
