@@ -164,6 +164,8 @@ async fn a_function_of_another_user_is_not_called() -> Result<()> {
         ensure!(strict.value(expression).await == Ok(safe), "{expression}");
         ensure!(searching.value(expression).await == Ok(searched), "{expression}");
     }
+    let creates_in = searching.value("current_schema()").await;
+    ensure!(creates_in == Ok(json!("public")), "{creates_in:?}");
     ensure!(strict.ask("SELECT n FROM facts", &[]).await == Err("SQLSTATE 42P01".to_owned()));
     ensure!(strict.ask("SELECT n FROM public.facts", &[]).await == Ok(vec![json!({"n": 1})]));
     Ok(())

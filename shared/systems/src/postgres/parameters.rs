@@ -161,16 +161,20 @@ impl ConnectionParameters {
 
 /// PostgreSQL's own names come first, and those of temporary tables last: whoever may create in a schema that is searched
 /// could put an overload or an operator there that fits better, and it would run with our rights (CVE-2018-1058). So none is
-/// searched that the Secret does not name.
+/// searched that the Secret does not name. PostgreSQL searches `pg_catalog` first where it is not listed, and creates in the first
+/// schema that is.
 fn search_path_of(schemas: &str) -> Result<String, &'static str> {
-    let mut path = "pg_catalog".to_owned();
-    for name in schemas.split(',').map(str::trim).filter(|_| !schemas.is_empty()) {
+    if schemas.is_empty() {
+        return Ok("pg_catalog, pg_temp".to_owned());
+    }
+    let mut path = String::new();
+    for name in schemas.split(',').map(str::trim) {
         if name.is_empty() || name.contains(['"', '\0']) {
             return Err("no list of schemas: write their names with commas between, and without quotes");
         }
-        path.push_str(&format!(", \"{name}\""));
+        path.push_str(&format!("\"{name}\", "));
     }
-    Ok(path + ", pg_temp")
+    Ok(path + "pg_temp")
 }
 
 /// A connection URI as libpq reads it, with one host.
@@ -264,8 +268,8 @@ mod tests {
     #[test]
     fn only_named_schemas_are_searched() {
         assert_eq!(search_path_of("").unwrap(), "pg_catalog, pg_temp");
-        assert_eq!(search_path_of("app, public").unwrap(), "pg_catalog, \"app\", \"public\", pg_temp");
-        assert_eq!(search_path_of("a; DROP").unwrap(), "pg_catalog, \"a; DROP\", pg_temp");
+        assert_eq!(search_path_of("app, public").unwrap(), "\"app\", \"public\", pg_temp");
+        assert_eq!(search_path_of("a; DROP").unwrap(), "\"a; DROP\", pg_temp");
         for wrong in [",", "a,,b", "\"a\""] {
             assert!(search_path_of(wrong).is_err(), "{wrong}");
         }
