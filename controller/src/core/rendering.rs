@@ -192,12 +192,14 @@ impl Rendering {
         let status = reply.status.as_u16();
         let (target, part) = (self.target.clone(), self.parts().part(index));
         let Some(step) = Parts::of(&target, self.correction.action).step(index) else { return StepOutcome::Accepted };
-        let read = Answer::of(reply, Format::Json).and_then(|answer| self.make_room(step, answer));
-        let (answer, unread) = match read {
+        let status_alone = json!({"status": status});
+        let (answer, unread) = match Answer::of(reply, Format::Json) {
             Ok(answer) => (answer.variable, None),
             // It has no body that a template could see.
-            Err(unread) => (json!({"status": status}), Some(unread).filter(|_| step.looks_up())),
+            Err(unread) => (status_alone.clone(), Some(unread)),
         };
+        let is_kept = self.make_room(step, &answer);
+        let unread = unread.or((!is_kept).then_some(Unreadable::TooLarge)).filter(|_| step.looks_up());
         let (name, variables) = (step.name.clone(), Variables { response: Some(&answer), ..self.variables(index) });
         let outcome = match (judge_answer(step, (status, retry_after), &variables, &self.kept_secret), &unread) {
             (outcome, Some(unread)) if outcome.is_accepted() => not_looked_up(unread, status),
@@ -213,22 +215,25 @@ impl Rendering {
             }
             Err(error) => StepOutcome::Unstored(error.to_string()),
         };
-        if let (Some(name), ReplyBody::Whole(bytes), None) = (&name, &reply.body, unread) {
+        if let (Some(name), ReplyBody::Whole(bytes), true) = (&name, &reply.body, is_kept) {
             self.raw[part].keep(name, bytes);
         }
         if let (Some(name), Some(answers)) = (name, self.answers[part].as_object_mut()) {
-            answers.insert(name, answer);
+            answers.insert(name, if is_kept { answer } else { status_alone });
         }
         outcome
     }
 
-    /// Counts an answer that later steps see, if there is still memory for it. Its bytes are in it as a text, and kept once more.
-    fn make_room(&mut self, step: &HttpStep, answer: Answer) -> Result<Answer, Unreadable> {
-        if step.name.is_some() {
-            let bytes = answer.variable["text"].as_str().map_or(0, str::len);
-            self.kept += memory_of(&answer.variable) + bytes;
+    /// Counts an answer that later steps see. Returns false if there is no memory for it. Its bytes are in it as a text, and kept
+    /// once more.
+    fn make_room(&mut self, step: &HttpStep, answer: &Value) -> bool {
+        let bytes = answer["text"].as_str().map_or(0, str::len);
+        let needed = if step.name.is_some() { memory_of(answer) + bytes } else { 0 };
+        let has_room = self.kept + needed <= MAX_BYTES_KEPT;
+        if has_room {
+            self.kept += needed;
         }
-        if self.kept > MAX_BYTES_KEPT { Err(Unreadable::TooLarge) } else { Ok(answer) }
+        has_room
     }
 
     /// The target that it is of.

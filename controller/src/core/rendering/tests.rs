@@ -163,6 +163,26 @@ fn a_look_up_that_is_cut_off_ends_the_correction() {
 }
 
 #[test]
+fn a_large_answer_of_a_write_is_stored_from() {
+    let target = target(
+        r#"      - {name: made, method: POST, url: "https://h/new", store: {id: "${response.body.id}"}, refusedWhen: "${response.body.failed}"}
+      - {name: tagged, method: POST, url: "https://h/tag"}
+      - {method: PUT, url: "https://h/${steps.made.status}/${steps.tagged.body.id}"}"#,
+    );
+    let large = |failed| format!(r#"{{"id": "a", "failed": {failed}, "list": [{}]}}"#, vec!["0"; 150_000].join(","));
+    let mut refusing = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
+    assert_eq!(refusing.take_answer(0, &reply(201, &large(true)), None), refused(201, None, true));
+
+    let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
+    assert_eq!(rendering.take_answer(0, &reply(201, &large(false)), None), StepOutcome::Accepted);
+    assert_eq!(rendering.take_stored().put_on(&json!({})), json!({"status": {"id": "a"}}));
+    // Later steps see its status alone, and there is room for what they are answered.
+    assert_eq!(rendering.take_answer(1, &reply(200, r#"{"id": "b"}"#), None), StepOutcome::Accepted);
+    assert_eq!(path(&rendering, 2), Ok(Some("/201/b".to_owned())));
+    assert!(rendering.kept < 10_000, "{} bytes", rendering.kept);
+}
+
+#[test]
 fn refused_when_makes_any_answer_a_definite_refusal() {
     let step = r#"      - {method: POST, url: "https://h/", refusedWhen: "${response.body.error == 'exists'}", because: "${response.body.?why}"}"#;
     let target = target(step);
