@@ -3,7 +3,6 @@
 //! Only this file knows all the parts. The order at the end matters: work stops first, then the Lease is released,
 //! so that no other poller begins while this one still writes.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +33,7 @@ use crate::clean_up::VerdictCleaner;
 use crate::command_line::{Command, RunningSettings};
 use crate::context::Context;
 use crate::hints::{HintServer, Reception};
-use crate::in_force::{InForceList, annotations};
+use crate::in_force::{InForce, InForceList, no_annotations};
 use crate::metrics::Metrics;
 use crate::outside::Outside;
 use crate::page::{Board, Page};
@@ -108,7 +107,7 @@ impl Program {
         let (rights, _home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
         let lease_stop = CancellationToken::new();
         let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
-        let (lease, lease_task) = site.hold_lease(lease_name, annotations(&BTreeMap::new()), &lease_stop);
+        let (lease, lease_task) = site.hold_lease(lease_name, no_annotations(), &lease_stop);
         let secrets = site.watch_secrets(CREDENTIAL_POLLER);
         let context = Context {
             home: site.namespace.clone(),
@@ -163,6 +162,7 @@ impl Program {
         let context = self.context.for_term();
         let Context { configuration, in_force, notes, watches, identities, .. } = &*context;
         notes.begin(&self.lease);
+        let to_annotations = |list: &InForce| in_force.to_annotations(list, &context.health);
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
@@ -173,7 +173,7 @@ impl Program {
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
-                () = self.lease.keep_list(in_force.subscribe(), annotations) => {}
+                () = self.lease.keep_list(in_force.subscribe(), to_annotations) => {}
                 () = notes.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}

@@ -3,10 +3,12 @@
 //! The controller acts only on verdicts of targets that are listed with the very text it holds itself. This file
 //! must not know when a target may be listed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drift_api::names::IN_FORCE_ANNOTATION;
 use drift_api::voucher::{Exceptions, Voucher};
+use drift_kube::telemetry::health::{Health, Remark};
 use tokio::sync::watch;
 
 /// The most bytes of the annotation: all annotations of an object together may have 256 KiB, of which the notes of what
@@ -20,11 +22,20 @@ pub type InForce = BTreeMap<String, Voucher>;
 #[derive(Clone, Debug)]
 pub struct InForceList {
     list: watch::Sender<InForce>,
+    left_out: Arc<Mutex<Option<LeftOut>>>,
+}
+
+/// Targets for which the Lease has no room.
+#[derive(Debug)]
+struct LeftOut {
+    targets: BTreeSet<String>,
+    /// The line in `/readyz` that says so.
+    _remark: Remark,
 }
 
 impl Default for InForceList {
     fn default() -> Self {
-        Self { list: watch::Sender::new(InForce::new()) }
+        Self { list: watch::Sender::new(InForce::new()), left_out: Arc::default() }
     }
 }
 
@@ -53,35 +64,67 @@ impl InForceList {
     pub fn subscribe(&self) -> watch::Receiver<InForce> {
         self.list.subscribe()
     }
+
+    /// Returns true if the Lease lists the target: it is on the list, and there is room for it.
+    #[must_use]
+    pub fn is_written(&self, target: &str) -> bool {
+        let is_left_out = self.left_out().as_ref().is_some_and(|left_out| left_out.targets.contains(target));
+        !is_left_out && self.list.borrow().contains_key(target)
+    }
+
+    /// The Lease's annotations for a list. The targets that it has no room for are named in the log and in `/readyz`.
+    #[must_use]
+    pub fn to_annotations(&self, list: &InForce, health: &Health) -> BTreeMap<String, String> {
+        let (words, targets) = fitting(list);
+        let mut known = self.left_out();
+        if known.as_ref().map_or(&BTreeSet::new(), |known| &known.targets) != &targets {
+            *known = (!targets.is_empty()).then(|| {
+                let sentence = format!(
+                    "not vouched for, and nothing of them is corrected: {}; the names of all {} targets with what is excepted from \
+                     them take more than {MOST_BYTES} bytes of the Lease; mend what keeps the verdicts from being renewed \
+                     (/readyz and Events WriteRefused name it), or load fewer targets",
+                    targets.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+                    list.len(),
+                );
+                tracing::error!("{sentence}");
+                LeftOut { targets, _remark: health.remark("targets without room on the Lease", sentence) }
+            });
+        }
+        annotations_of(&words)
+    }
+
+    fn left_out(&self) -> MutexGuard<'_, Option<LeftOut>> {
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// The Lease's annotations for a list. If it is too long, the targets with the longest words are not listed: those with
-/// the most exceptions first, but without any exception it can be too long by the number of targets.
+/// The Lease's annotations for an empty list.
 #[must_use]
-pub fn annotations(list: &InForce) -> BTreeMap<String, String> {
+pub fn no_annotations() -> BTreeMap<String, String> {
+    annotations_of(&BTreeMap::new())
+}
+
+fn annotations_of(words: &BTreeMap<&str, String>) -> BTreeMap<String, String> {
+    BTreeMap::from([(IN_FORCE_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
+}
+
+/// The words that the Lease has room for, and the targets that are left out. If all are too long, the targets with the longest
+/// words are: those with the most exceptions first, but without any exception they can be too long by the number of targets.
+fn fitting(list: &InForce) -> (BTreeMap<&str, String>, BTreeSet<String>) {
     let mut words: BTreeMap<&str, String> =
         list.iter().map(|(target, voucher)| (target.as_str(), voucher.to_string())).collect();
     // Quotes, colon and comma around each.
     let length = |target: &str, word: &str| target.len() + word.len() + 6;
     let mut left: usize = words.iter().map(|(target, word)| length(target, word)).sum();
-    let mut dropped = Vec::new();
+    let mut left_out = BTreeSet::new();
     while left > MOST_BYTES {
         let longest = words.iter().max_by_key(|(target, word)| (length(target, word), **target));
         let Some((target, size)) = longest.map(|(target, word)| (*target, length(target, word))) else { break };
         words.remove(target);
-        dropped.push(target);
+        left_out.insert(target.to_owned());
         left -= size;
     }
-    if !dropped.is_empty() {
-        tracing::error!(
-            targets = dropped.join(", "),
-            "not vouched for, and nothing of them is corrected: the names of all {} targets with what is excepted from them \
-             take more than {MOST_BYTES} bytes of the Lease; mend what keeps the verdicts from being renewed (/readyz and \
-             Events WriteRefused name it), or load fewer targets",
-            list.len(),
-        );
-    }
-    BTreeMap::from([(IN_FORCE_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
+    (words, left_out)
 }
 
 #[cfg(test)]
@@ -96,28 +139,38 @@ mod tests {
             Voucher { hash: "1".repeat(16), except: Exceptions { namespaces, ..Exceptions::default() } }
         };
         let list: InForce = (0..100).map(|number| (format!("t{number:02}"), word(number % 20))).collect();
-        let text = &annotations(&list)[IN_FORCE_ANNOTATION];
+        let (in_force, health) = (InForceList::default(), Health::default());
+        list.iter().for_each(|(target, voucher)| in_force.set(target, Some(voucher.clone())));
+        let text = &in_force.to_annotations(&list, &health)[IN_FORCE_ANNOTATION];
         assert!(text.len() <= MOST_BYTES + 2 && text.len() > MOST_BYTES - 2048, "{}", text.len());
         let listed: BTreeMap<String, String> = serde_json::from_str(text).unwrap();
         assert!((0..100).filter(|number| number % 20 < 10).all(|number| listed.contains_key(&format!("t{number:02}"))));
+        assert!(list.keys().all(|target| in_force.is_written(target) == listed.contains_key(target)));
+        let remarks = health.remarks();
+        assert!(remarks[0].trouble.as_ref().unwrap().contains("corrected: t"), "{remarks:?}");
+        let _ = in_force.to_annotations(&InForce::new(), &health);
+        assert!(health.remarks().is_empty() && list.keys().all(|target| in_force.is_written(target)));
     }
 
     #[test]
     fn only_a_change_wakes_the_lease() {
-        let list = InForceList::default();
+        let (list, health) = (InForceList::default(), Health::default());
         let mut changes = list.subscribe();
         let word = |hash: &str, except: &[&str]| {
             Some(Voucher { hash: hash.to_owned(), except: except.iter().copied().map(Into::into).collect() })
         };
         list.set("a", word("1", &[]));
         assert!(changes.has_changed().is_ok_and(|changed| changed));
-        assert_eq!(annotations(&changes.borrow_and_update())[IN_FORCE_ANNOTATION], r#"{"a":"1"}"#);
+        assert_eq!(list.to_annotations(&changes.borrow_and_update(), &health)[IN_FORCE_ANNOTATION], r#"{"a":"1"}"#);
         list.set("a", word("1", &[]));
         list.set("b", None);
         assert!(changes.has_changed().is_ok_and(|changed| !changed));
         list.set("a", word("1", &["u1"]));
-        assert_eq!(annotations(&changes.borrow_and_update())[IN_FORCE_ANNOTATION], r#"{"a":"1 except u1"}"#);
+        assert_eq!(
+            list.to_annotations(&changes.borrow_and_update(), &health)[IN_FORCE_ANNOTATION],
+            r#"{"a":"1 except u1"}"#
+        );
         list.set("a", None);
-        assert_eq!(annotations(&changes.borrow_and_update())[IN_FORCE_ANNOTATION], "{}");
+        assert_eq!(list.to_annotations(&changes.borrow_and_update(), &health)[IN_FORCE_ANNOTATION], "{}");
     }
 }

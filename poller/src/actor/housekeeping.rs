@@ -58,12 +58,12 @@ impl TargetActor {
 
     pub(super) fn vouch(&self, now: Moment) {
         let except = self.roster.vouched_except(now);
-        self.vouched.set(i64::from(except.is_some()));
         let hash = &self.target.verdict_hash;
         // Asked at every turn, and news hardly ever.
         if !self.context.in_force.says(&self.target.name, except.as_ref().map(|except| (hash.as_str(), except))) {
             let voucher = except.map(|except| Voucher { hash: hash.clone(), except });
             self.context.in_force.set(&self.target.name, voucher);
         }
+        self.vouched.set(i64::from(self.context.in_force.is_written(&self.target.name)));
     }
 }

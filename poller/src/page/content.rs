@@ -10,7 +10,7 @@ use drift_language::{Mode, Target};
 use serde_json::{Value, json};
 
 use crate::core::overview::{MOST_ROWS, ObjectRow, Question, RowCondition, Shown, TargetOverview};
-use crate::in_force::InForce;
+use crate::in_force::InForceList;
 
 /// All that is shown.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Content {
     pub(super) fn new(
         question: Question,
         configuration: &Configuration,
-        in_force: &InForce,
+        in_force: &InForceList,
         answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
         let line = |(name, target): (&String, &std::sync::Arc<Target>)| TargetLine {
@@ -71,7 +71,7 @@ impl Content {
             kind: format!("{} {}", target.objects.api_version, target.objects.kind),
             interval: target.interval,
             mode: mode(target),
-            vouched: in_force.contains_key(name),
+            vouched: in_force.is_written(name),
             overview: answers.get(name).cloned(),
         };
         let targets = configuration.targets.iter().map(line).collect();

@@ -62,9 +62,8 @@ impl Page {
     async fn content(&self, question: Question) -> Result<Content, Crowded> {
         let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();
-        let in_force = self.in_force.subscribe().borrow().clone();
         let leader_elsewhere = (!self.leadership.is_held()).then(|| self.leader_command.clone());
-        Ok(Content { leader_elsewhere, ..Content::new(question, &configuration, &in_force, &answers) })
+        Ok(Content { leader_elsewhere, ..Content::new(question, &configuration, &self.in_force, &answers) })
     }
 
     async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {
