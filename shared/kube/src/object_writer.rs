@@ -91,8 +91,8 @@ impl CallSlots {
         (until > clock::now()).then_some(until)
     }
 
-    /// Gives the answer back, and makes no further call for as long as the API server itself asks. A refusal of a webhook or
-    /// an aggregated API is about one kind: it delays its own object alone.
+    /// Gives the answer back, and makes no further call for as long as the API server itself asks. A refusal with a `Status`, as of
+    /// a webhook, is about one kind: it delays its own object alone.
     fn heed<T>(&self, answer: Result<T, WriteError>) -> Result<T, WriteError> {
         if let Err(WriteError::Unavailable(error)) = &answer
             && let Some(pause) = error.pause_of_all_calls()
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    /// A webhook and an aggregated API answer so.
+    /// A webhook answers so.
     #[tokio::test(start_paused = true)]
     async fn a_refusal_of_one_kind_pauses_no_other() {
         for code in [429, 503] {

@@ -103,8 +103,8 @@ impl CallError {
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// How long the API server asked to be left alone by all calls: its priority and fairness refused, not a webhook or
-    /// an aggregated API, which speak for one kind.
+    /// How long the API server asked to be left alone by all calls: priority and fairness refused, not a webhook. The answer does
+    /// not tell whether that of an aggregated API server did, which uses the same library: it pauses all calls too.
     #[must_use]
     pub fn pause_of_all_calls(&self) -> Option<Duration> {
         let Self::Answered(status) = self else { return None };
