@@ -10,20 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_kube::identities::Wake;
 use drift_kube::process::{clock, tasks};
 use drift_kube::subscriptions::ObjectEvent;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::core::decision::Decision;
-use crate::core::held::Held;
 use crate::core::roster::Handover;
-use crate::engine::{self, Effect, Input, Now, Target};
-use crate::executor::{Answer, Executor, Question, Supervision};
+use crate::engine::{Effect, Input, Now, Operation, Target, Work};
+use crate::executor::Executor;
 use crate::held_objects::Asked;
 use shared::Shared;
 
@@ -40,24 +37,13 @@ pub struct TargetActor {
     context: Arc<Context>,
     inputs: mpsc::UnboundedSender<Input>,
     inbox: mpsc::UnboundedReceiver<Input>,
-    questions: mpsc::UnboundedSender<Question>,
-    asked: mpsc::UnboundedReceiver<Question>,
-    stalls: mpsc::UnboundedSender<(Uid, Option<Held>)>,
-    stalled: mpsc::UnboundedReceiver<(Uid, Option<Held>)>,
     /// From people who ask what is held.
     holdings: mpsc::Receiver<Asked>,
-    running: HashMap<Uid, Running>,
-    /// Cancelled when the actor ends.
-    superseded: CancellationToken,
+    /// The executions under way, each with what is to be done next.
+    running: HashMap<Uid, mpsc::UnboundedSender<Box<Work>>>,
+    /// The engine knows that the term ended.
+    term_ended: bool,
     wake: Moment,
-}
-
-/// One execution, as the actor reaches it.
-#[derive(Default)]
-struct Running {
-    deleting: CancellationToken,
-    /// Where the answer to its question goes.
-    answer: Option<oneshot::Sender<Answer>>,
 }
 
 impl TargetActor {
@@ -65,8 +51,6 @@ impl TargetActor {
     #[must_use]
     pub fn new(executor: Executor, context: Arc<Context>, handover: Handover) -> Self {
         let (inputs, inbox) = mpsc::unbounded_channel();
-        let (questions, asked) = mpsc::unbounded_channel();
-        let (stalls, stalled) = mpsc::unbounded_channel();
         let executor = Arc::new(executor);
         let shared = Shared::new(context.clone(), executor.clone());
         Self {
@@ -76,12 +60,8 @@ impl TargetActor {
             context,
             inputs,
             inbox,
-            questions,
-            asked,
-            stalls,
-            stalled,
             running: HashMap::new(),
-            superseded: CancellationToken::new(),
+            term_ended: false,
             wake: Moment::START,
         }
     }
@@ -97,6 +77,7 @@ impl TargetActor {
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
         let name = format!("target {}", self.executor.target.name);
         let heartbeat = self.context.health.heartbeat(name, STANDSTILL, clock::now());
+        let term = self.context.term.clone();
         loop {
             heartbeat.tick(clock::now());
             self.step(Input::Tick);
@@ -104,16 +85,15 @@ impl TargetActor {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                () = term.cancelled(), if !self.term_ended => self.step(Input::TermEnded),
                 Some(input) = self.inbox.recv() => self.step(input),
-                Some(question) = self.asked.recv() => self.take_question(question),
-                Some((uid, held)) = self.stalled.recv() => self.step(Input::Stalled(uid, held)),
                 Some(asked) = self.holdings.recv() => asked.answer_with(|question| self.engine.holdings(question)),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
                     0 => break,
                     _ => batch.drain(..).filter_map(input_of).for_each(|input| self.step(input)),
                 },
                 Ok(()) = vouching.changed() => self.step(Input::AttestationChanged),
-                wake = self.engine.program.identities.next_wake() => self.step(match wake {
+                wake = self.engine.program.next_wake() => self.step(match wake {
                     Wake::Object(uid) => Input::Concerned(uid),
                     Wake::Scopes => Input::ScopesChanged,
                 }),
@@ -123,87 +103,81 @@ impl TargetActor {
         self.end()
     }
 
-    fn end(self) -> Handover {
-        self.superseded.cancel();
-        let (handover, effects) = self.engine.end();
-        for effect in effects {
-            if let Effect::Report(report) = effect {
-                reporting::tell(&self.executor, report);
-            }
+    /// Leaves what is remembered to the actor of the next text. A task of its own leads what is under way to its end.
+    fn end(mut self) -> Handover {
+        let (handover, effects) = self.engine.supersede(now());
+        effects.into_iter().for_each(|effect| self.perform(effect));
+        if self.engine.is_at_work() {
+            let (failed, jobs) = (self.context.failed.clone(), self.context.jobs.clone());
+            tasks::spawn("superseded target", failed, jobs.track_future(self.finish()));
         }
         handover
     }
 
-    fn step(&mut self, input: Input) {
-        if let Input::Ended { object, .. } = &input {
-            self.running.remove(&object.id.uid);
+    async fn finish(mut self) {
+        let term = self.context.term.clone();
+        while self.engine.is_at_work() {
+            self.step(Input::Tick);
+            let wake = clock::instant_of(self.wake);
+            tokio::select! {
+                biased;
+                () = term.cancelled(), if !self.term_ended => self.step(Input::TermEnded),
+                Some(input) = self.inbox.recv() => self.step(input),
+                () = tokio::time::sleep_until(wake) => {}
+            }
         }
-        let now = Now { moment: clock::now(), wall: clock::wall_since_epoch() };
-        for effect in self.engine.step(now, input) {
+    }
+
+    fn step(&mut self, input: Input) {
+        self.term_ended |= matches!(input, Input::TermEnded);
+        for effect in self.engine.step(now(), input) {
             self.perform(effect);
         }
     }
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Begin { object, decision } => self.begin(*object, decision),
-            Effect::Answer(answer) => self.answer(*answer),
-            Effect::Dismiss(uid) => drop(self.running.get_mut(&uid).and_then(|running| running.answer.take())),
-            Effect::Interrupt(uid) => {
-                self.running.get(&uid).into_iter().for_each(|running| running.deleting.cancel());
-            }
+            Effect::Do(uid, work) => self.pass_on(uid, work),
             Effect::ReadAnew(known) => {
-                let writer = self.executor.writer.clone();
-                self.spawn(async move { Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)) });
+                let (writer, inputs) = (self.executor.writer.clone(), self.inputs.clone());
+                self.spawn(async move {
+                    // Without an actor nobody needs the answer.
+                    let _ = inputs.send(Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)));
+                });
             }
             Effect::Report(report) => reporting::tell(&self.executor, report),
             Effect::WakeAt(at) => self.wake = at,
         }
     }
 
-    fn begin(&mut self, object: LeanObject, decision: Decision) {
-        let busy = self.engine.program.take_begun(&object.id.uid);
-        let running = Running::default();
-        let supervision = Supervision {
-            questions: self.questions.clone(),
-            stalls: self.stalls.clone(),
-            deleting: running.deleting.clone(),
-            superseded: self.superseded.clone(),
-        };
-        self.running.insert(object.id.uid.clone(), running);
-        let executor = self.executor.clone();
+    /// Passes on what is to be done to the execution of the object, which begins with it and ends with it.
+    fn pass_on(&mut self, uid: Uid, work: Box<Work>) {
+        let is_end = matches!(work.operation, Operation::End(_));
+        let execution = self.running.remove(&uid).unwrap_or_else(|| self.begin(uid.clone()));
+        // An execution that has ended panicked, which ends the program.
+        let _ = execution.send(work);
+        if !is_end {
+            self.running.insert(uid, execution);
+        }
+    }
+
+    fn begin(&self, uid: Uid) -> mpsc::UnboundedSender<Box<Work>> {
+        let (sender, works) = mpsc::unbounded_channel();
+        let (executor, inputs) = (self.executor.clone(), self.inputs.clone());
         self.spawn(async move {
-            let (object, end) = executor.execute(object, decision, supervision).await;
-            drop(busy);
-            Input::Ended { object: Box::new(object), end }
+            // Without an actor nobody needs the result.
+            executor.run(works, |done| _ = inputs.send(Input::Done(uid.clone(), done))).await;
         });
+        sender
     }
 
-    fn take_question(&mut self, Question { object, was_read, answer }: Question) {
-        if let Some(running) = self.running.get_mut(&object.id.uid) {
-            running.answer = Some(answer);
-        }
-        self.step(Input::ReadLive { object, was_read });
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        tasks::spawn("job", self.context.failed.clone(), self.context.jobs.track_future(work));
     }
+}
 
-    fn answer(&mut self, answer: engine::Answer) {
-        let engine::Answer { object, decision, taken, claimant } = answer;
-        let uid = object.id.uid.clone();
-        let holding = claimant.map(|claimant| self.engine.program.identities.hold(&uid, claimant));
-        // An execution that has ended meanwhile needs no answer.
-        if let Some(asked) = self.running.get_mut(&uid).and_then(|running| running.answer.take()) {
-            let _ = asked.send(Answer { object, decision, taken, holding });
-        }
-    }
-
-    fn spawn(&self, work: impl Future<Output = Input> + Send + 'static) {
-        let inputs = self.inputs.clone();
-        let job = async move {
-            // Without an actor nobody needs the input.
-            let _ = inputs.send(work.await);
-        };
-        tasks::spawn("job", self.context.failed.clone(), self.context.jobs.track_future(job));
-    }
+fn now() -> Now {
+    Now { moment: clock::now(), wall: clock::wall_since_epoch() }
 }
 
 /// What the watch says, as an input; a sign of life is none.

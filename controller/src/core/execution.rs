@@ -9,6 +9,7 @@ mod end;
 mod following;
 mod missing;
 mod noting;
+mod readiness;
 mod recording;
 mod sending;
 mod step;
@@ -23,6 +24,7 @@ use recording::Recording;
 use sending::Progress;
 
 pub use end::ExecutionEnd;
+pub use readiness::Outgoing;
 pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write};
 
 /// One decision on its way.

@@ -2,53 +2,27 @@
 
 use std::time::Duration;
 
-use drift_api::identity::{Claimant, Uid};
+use drift_api::identity::Uid;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
 
+use super::carrying::Work;
 use crate::core::breaker::Transition;
-use crate::core::decision::Decision;
 use crate::core::held::Held;
-use crate::core::limits::Taken;
 
 /// One thing to do.
 #[derive(Debug)]
 pub enum Effect {
-    /// Begin to carry out a decision. The end comes back as [`Input::Ended`](super::Input::Ended).
-    Begin {
-        /// The object that was decided on.
-        object: Box<LeanObject>,
-        /// The decision.
-        decision: Decision,
-    },
-    /// Answer the execution that asked for a decision on its object.
-    Answer(Box<Answer>),
-    /// Tell the execution that asked that nothing is to be done.
-    Dismiss(Uid),
-    /// Cut short what the object's execution waits for: the object is being deleted.
-    Interrupt(Uid),
+    /// Do this for the object, after everything that was to be done for it before. The result comes back as
+    /// [`Input::Done`](super::Input::Done), except of a pause and of the end.
+    Do(Uid, Box<Work>),
     /// Read an object live because a list shows it older than it is known.
     ReadAnew(Box<LeanObject>),
     /// Tell people: an Event, a line of the log, or a metric.
     Report(Report),
     /// Give an [`Input::Tick`](super::Input::Tick) at this time at the latest.
     WakeAt(Moment),
-}
-
-/// The decision on an object that was read live.
-#[derive(Debug)]
-pub struct Answer {
-    /// The newest known state.
-    pub object: Box<LeanObject>,
-    /// The decision on that state.
-    pub decision: Decision,
-    /// A correction's place within the target's limits. The execution drops it once it asks nothing more of the external
-    /// system: the record on the object that follows may be refused for ever, which is no reason to hold up others.
-    pub taken: Option<Taken>,
-    /// The claimant that has the resource until the outcome is recorded or the first write fails, also where the object
-    /// leaves the target meanwhile.
-    pub claimant: Option<Claimant>,
 }
 
 /// One thing to tell people.
@@ -60,6 +34,8 @@ pub enum Report {
     BreakerOpen(bool),
     /// A deletion waits for a person.
     DeletionHeld(Box<LeanObject>, Held),
+    /// A deletion found nothing where the last poll saw the resource.
+    DeletionFoundNothing(Box<LeanObject>),
     /// Another target, first by name, owns the object.
     ClaimedTwice(Box<LeanObject>),
     /// The object waits for these targets of its scope, whose objects are not known.

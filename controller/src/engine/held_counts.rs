@@ -2,7 +2,7 @@
 //!
 //! Counts are updated with each change; no query scans all objects.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use drift_api::identity::Uid;
 
@@ -11,8 +11,8 @@ use crate::core::held::Held;
 /// The reason why each object of one target is held.
 #[derive(Debug, Default)]
 pub(super) struct HeldCounts {
-    held: HashMap<Uid, Held>,
-    counts: HashMap<Held, i64>,
+    held: BTreeMap<Uid, Held>,
+    counts: BTreeMap<Held, i64>,
 }
 
 impl HeldCounts {

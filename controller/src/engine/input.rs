@@ -6,8 +6,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
-use crate::core::execution::ExecutionEnd;
-use crate::core::held::Held;
+use super::carrying::Done;
 
 /// Both clocks at the time of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,22 +30,10 @@ pub enum Input {
     Listed,
     /// The answer to [`Effect::ReadAnew`](super::Effect::ReadAnew); `None` if the object is gone.
     ReadAnew(Option<Box<LeanObject>>),
-    /// An execution read its object live and asks for a decision on it.
-    ReadLive {
-        /// The object as it was read.
-        object: Box<LeanObject>,
-        /// False if no read was made, because nothing can be sent for the object.
-        was_read: bool,
-    },
-    /// An execution makes no progress for this reason, or makes some again.
-    Stalled(Uid, Option<Held>),
-    /// An execution ended.
-    Ended {
-        /// The newest known state of the object.
-        object: Box<LeanObject>,
-        /// The end.
-        end: ExecutionEnd,
-    },
+    /// What [`Effect::Do`](super::Effect::Do) asked for is done.
+    Done(Uid, Done),
+    /// The Lease is lost, or the time to drain is over.
+    TermEnded,
     /// An object of another target came, changed or went, which may change what this object may do.
     Concerned(Uid),
     /// A scope became complete or incomplete.

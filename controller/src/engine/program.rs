@@ -31,8 +31,20 @@ pub trait Program {
     /// Returns the targets that the scope waits for, in words; `None` if it is complete.
     fn awaited(&self) -> Option<String>;
 
+    /// Gives the object what it is corrected for, as that claimant, also where it leaves its target meanwhile.
+    fn hold(&mut self, uid: &Uid, claimant: Claimant);
+
+    /// Lets go of what the object was given. Others may have it from now on.
+    fn release(&mut self, uid: &Uid);
+
     /// Begins work on an object. Returns false while something else works on it, or while nothing may begin.
     fn begin(&mut self, uid: &Uid) -> bool;
+
+    /// Ends work on an object.
+    fn end(&mut self, uid: &Uid);
+
+    /// Leaves the others: the target works by another text, or is gone. Nothing but `release` and `end` follows.
+    fn leave(&mut self);
 
     /// Returns the poller's attestation of the target; `None` while there is none.
     fn attestation(&self, now: Moment) -> Option<Voucher>;

@@ -1,5 +1,6 @@
 //! The engine of one target: its objects, whose turn it is, and what is decided for each.
 
+mod following;
 mod housekeeping;
 mod live;
 mod scope_wait;
@@ -7,7 +8,7 @@ mod supervision;
 mod unreadable;
 mod watching;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use drift_api::collections::fifo::Fifo;
@@ -29,7 +30,7 @@ use crate::core::limits::Room;
 use crate::core::lines::Lines;
 use crate::core::memory::ObjectMemory;
 use crate::core::roster::{Around, Handover, Roster};
-use housekeeping::Schedule;
+use housekeeping::{HOUSEKEEPING, Schedule};
 use scope_wait::ScopeWait;
 use supervision::Underway;
 use unreadable::Unreadable;
@@ -54,7 +55,8 @@ pub struct Target<P> {
     limited: Lines,
     /// Objects to decide on when fewer writes are under way.
     crowded: Fifo,
-    under_way: HashMap<Uid, Underway>,
+    /// In the order of uids, so that the same inputs give the same effects.
+    under_way: BTreeMap<Uid, Underway>,
     unreadable: Unreadable,
     held: HeldCounts,
     /// Deletions that wait for this program.
@@ -65,6 +67,10 @@ pub struct Target<P> {
     /// The poller's attestation when every object was decided on last.
     attestation: Option<Voucher>,
     schedule: Schedule,
+    /// The target works by another text, or is gone.
+    superseded: bool,
+    /// The Lease is lost, or the time to drain is over.
+    term_ended: bool,
     effects: Vec<Effect>,
 }
 
@@ -82,7 +88,7 @@ impl<P: Program> Target<P> {
             queue: WorkQueue::default(),
             limited: Lines::default(),
             crowded: Fifo::default(),
-            under_way: HashMap::new(),
+            under_way: BTreeMap::new(),
             unreadable: Unreadable::default(),
             held: HeldCounts::default(),
             deletions: Deletions::default(),
@@ -90,6 +96,8 @@ impl<P: Program> Target<P> {
             scope_wait: ScopeWait::default(),
             attestation: None,
             schedule: Schedule::default(),
+            superseded: false,
+            term_ended: false,
             effects,
         }
     }
@@ -103,9 +111,8 @@ impl<P: Program> Target<P> {
             Input::Skipped(object) => self.skip(object),
             Input::Listed => self.note_listed(),
             Input::ReadAnew(live) => self.take_read_anew(live, now),
-            Input::ReadLive { object, was_read } => self.decide_live(*object, was_read, now),
-            Input::Stalled(uid, held) => self.note_stall(&uid, held),
-            Input::Ended { object, end } => self.take_end(*object, &end, now),
+            Input::Done(uid, done) => self.take_done(&uid, done, now),
+            Input::TermEnded => self.end_term(now),
             Input::Concerned(uid) => self.queue.add(&uid),
             Input::ScopesChanged => self.reconsider_held(Held::ScopeIncomplete),
             Input::AttestationChanged => self.note_attestation(now.moment),
@@ -113,15 +120,6 @@ impl<P: Program> Target<P> {
             Input::Tick => self.tick(now),
         }
         std::mem::take(&mut self.effects)
-    }
-
-    /// Ends the engine. Returns what the engine of the next text goes on with, and what is still to be done.
-    #[must_use]
-    pub fn end(mut self) -> (Handover, Vec<Effect>) {
-        let held = self.held.counts().filter(|(why, _)| why.is_noteworthy());
-        self.effects.extend(held.map(|(why, count)| Effect::Report(Report::HeldBy(why, -count))));
-        self.report(Report::Ended);
-        (self.roster.into_handover(self.memories), self.effects)
     }
 
     /// Returns the objects that are asked for and held.
@@ -138,18 +136,24 @@ impl<P: Program> Target<P> {
     }
 
     fn tick(&mut self, now: Now) {
-        self.housekeep_if_due(now);
-        self.attend(now);
+        self.end_pauses(now);
+        if !self.superseded {
+            self.housekeep_if_due(now);
+            self.attend(now);
+        }
         let wake = self.next_wake(now.moment);
         self.effects.push(Effect::WakeAt(wake));
     }
 
     fn next_wake(&self, now: Moment) -> Moment {
+        if self.superseded {
+            return self.next_pause().unwrap_or(now + HOUSEKEEPING);
+        }
         let limited = self.limited.iter().find_map(|line| match self.roster.room(line, now) {
             Room::From(until) => Some(until),
             Room::Free | Room::AfterAnEnd => None,
         });
-        let wakes = [self.queue.next_at(now), limited, self.next_look_at_secrets()];
+        let wakes = [self.queue.next_at(now), limited, self.next_look_at_secrets(), self.next_pause()];
         wakes.into_iter().flatten().fold(self.schedule.housekeeping, Moment::min)
     }
 
@@ -158,7 +162,7 @@ impl<P: Program> Target<P> {
         self.attend_breaker(now.moment);
         loop {
             while let Some(uid) = self.queue.next(now.moment) {
-                self.attend_object(&uid, now.moment);
+                self.attend_object(&uid, now);
             }
             let limited = self.limited.call_next(|line| self.roster.room(line, now.moment) == Room::Free);
             let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
@@ -169,8 +173,8 @@ impl<P: Program> Target<P> {
         }
     }
 
-    fn attend_object(&mut self, uid: &Uid, now: Moment) {
-        let begun = match self.decide(uid, now) {
+    fn attend_object(&mut self, uid: &Uid, now: Now) {
+        let begun = match self.decide(uid, now.moment) {
             Some(decision) => self.begin(uid, decision, now),
             None => false,
         };

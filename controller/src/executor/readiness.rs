@@ -1,20 +1,16 @@
-//! Whether the requests of a correction can be sent, as far as it is known without asking anybody.
-
-use std::time::Duration;
+//! The requests of a correction as far as they can be judged without asking anybody.
 
 use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
 
 use super::{Executor, Run};
 use crate::core::correction::Correction;
-use crate::core::execution::Readiness;
+use crate::core::execution::{Outgoing, Readiness};
 use crate::core::outcome::Doubt;
+use crate::core::plan::Plan;
 use crate::core::rendering::Unrenderable;
 use crate::requests::{RequestSender, Requests, Ways, render};
-
-/// How often a correction that sends secrets looks whether it is known by now which there are: that takes a second at the start,
-/// and where the first object of a namespace comes.
-const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
 impl Executor {
     /// The requests of a correction; `None` while it is not known yet which Secrets there are.
@@ -28,52 +24,69 @@ impl Executor {
         let ways = Ways { databases, jobs, resources, writer: &self.writer, secrets };
         Some(render(&self.target, object, correction, ways))
     }
+}
 
-    /// Whether something that a correction sends is missing, as far as it is known without asking anybody.
-    pub(super) fn lacks_something(&self, object: &LeanObject, correction: &Correction) -> bool {
-        match self.render(object, correction) {
+impl<'a> Run<'a> {
+    /// A correction that lacks a Secret costs the API server no read, however many objects lack it.
+    pub(super) fn lacks_something(&self) -> bool {
+        let executor = self.executor;
+        let Some(correction) = &self.correction else { return false };
+        match executor.render(&self.object, correction) {
             Some(Ok(requests)) => {
-                self.requests.check_credentials(&requests).is_err() || requests.check_secrets().is_err()
+                executor.requests.check_credentials(&requests).is_err() || requests.check_secrets().is_err()
             }
             None | Some(Err(_)) => true,
         }
     }
-}
 
-impl Run<'_> {
-    pub(super) fn prepare(&mut self) -> Readiness {
-        let executor = self.executor;
-        let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
-        let object = self.execution.object();
-        let requests = match executor.render(object, correction) {
-            None => return Readiness::Postponed(clock::now() + UNTIL_SECRETS_ARE_LISTED),
-            Some(Ok(requests)) => requests,
+    pub(super) fn prepare(&mut self, is_unread: bool) -> Readiness {
+        let Some(correction) = &self.correction else { return Readiness::NotNow };
+        let now = clock::now();
+        let requests = match self.executor.render(&self.object, correction) {
+            None => return Readiness::of(None, is_unread, now),
             Some(Err(why)) => {
                 self.tell_unsendable(&why);
-                return Readiness::Unsendable(why.label, why.doubt);
+                return Readiness::of(Some(Err(why)), is_unread, now);
             }
+            Some(Ok(requests)) => requests,
         };
-        if !executor.requests.may_begin() {
-            return Readiness::NotNow;
-        }
-        let hosts = &mut self.places.hosts;
-        if let Err(until) = hosts.take_probes(&executor.requests.gate, requests.hosts(), clock::now()) {
-            return Readiness::Postponed(until);
-        }
-        if let Err(cause) = executor.requests.check_credentials(&requests) {
-            self.tell_unsendable(cause);
-            return Readiness::Unsendable(None, Doubt::CredentialUnavailable);
-        }
-        if let Err(cause) = requests.check_secrets() {
-            self.tell_unsendable(cause);
-            return Readiness::Unsendable(None, Doubt::SecretUnavailable);
-        }
-        if self.is_unread {
-            // What was missing is there by now.
-            return Readiness::Postponed(clock::now());
-        }
-        let plan = requests.plan();
+        let mut prepared = Prepared { run: self, requests };
+        let readiness = Readiness::of(Some(Ok(&mut prepared)), is_unread, now);
+        let requests = prepared.requests;
         self.requests = Some(requests);
-        Readiness::Ready(plan)
+        readiness
+    }
+}
+
+/// The requests of a run, which holds what they need.
+struct Prepared<'r, 'a> {
+    run: &'r mut Run<'a>,
+    requests: Requests<'a>,
+}
+
+impl Outgoing for Prepared<'_, '_> {
+    fn may_begin(&self) -> bool {
+        self.run.executor.requests.may_begin()
+    }
+
+    fn take_hosts(&mut self, now: Moment) -> Result<(), Moment> {
+        let gate = &self.run.executor.requests.gate;
+        self.run.hosts.take_probes(gate, self.requests.hosts(), now)
+    }
+
+    fn missing(&mut self) -> Option<Doubt> {
+        if let Err(cause) = self.run.executor.requests.check_credentials(&self.requests) {
+            self.run.tell_unsendable(cause);
+            return Some(Doubt::CredentialUnavailable);
+        }
+        if let Err(cause) = self.requests.check_secrets() {
+            self.run.tell_unsendable(cause);
+            return Some(Doubt::SecretUnavailable);
+        }
+        None
+    }
+
+    fn plan(&self) -> Plan {
+        self.requests.plan()
     }
 }

@@ -11,7 +11,7 @@ use crate::metrics::CorrectionLabels;
 impl Run<'_> {
     /// Why a correction cannot be sent: each cause once, since it is tried again and again until somebody mends it.
     pub(super) fn tell_unsendable(&mut self, why: impl Display) {
-        let (target_name, id, why) = (&self.executor.target.name, &self.execution.object().id, why.to_string());
+        let (target_name, id, why) = (&self.executor.target.name, &self.object.id, why.to_string());
         let is_news = self.executor.told_causes.is_news(&id.uid, &why);
         if is_news {
             tracing::warn!(target_name, object = %id, "not corrected: {why}");
@@ -21,17 +21,10 @@ impl Run<'_> {
         self.tells_nothing_new = !is_news;
     }
 
-    pub(super) fn tell_end(&self, end: &ExecutionEnd) {
-        self.count(end);
-        if self.execution.misses_what_was_seen(end) {
-            self.executor.announcer.deletion_found_nothing(&self.executor.writer.kind, self.execution.object());
-        }
-    }
-
-    fn count(&self, end: &ExecutionEnd) {
+    pub(super) fn count(&self, end: &ExecutionEnd) {
         let ExecutionEnd::Corrected { correction, outcome, .. } = end else { return };
         if !outcome.sent_nothing() {
-            self.executor.told_causes.forget(&self.execution.object().id.uid);
+            self.executor.told_causes.forget(&self.object.id.uid);
         }
         if !self.tells_nothing_new {
             self.log(outcome.as_text(), Some(outcome.as_label()));
@@ -45,10 +38,10 @@ impl Run<'_> {
     }
 
     pub(super) fn log(&self, what: &str, outcome: Option<&str>) {
-        let Some(correction) = self.execution.correction() else { return };
+        let Some(correction) = &self.correction else { return };
         tracing::info!(
             target_name = self.executor.target.name,
-            object = %self.execution.object().id,
+            object = %self.object.id,
             action = correction.action.as_str(),
             correction = correction.number,
             outcome,

@@ -13,23 +13,19 @@ use super::{Executor, Run};
 use crate::core::execution::{Event, Failure, Purpose, Write};
 use crate::core::finalizer::{put_patch, release_patch};
 use crate::metrics::WriteLabels;
-use crate::requests::held_hosts::HeldHosts;
 
 impl Run<'_> {
     pub(super) async fn write(&mut self, write: &Write) -> Event {
-        if matches!(write, Write::Outcome(..) | Write::Status(_, Purpose::TakeBack)) {
-            (self.places.hosts, self.places.taken) = (HeldHosts::default(), None);
-        }
-        let call = match self.places.call.take() {
+        let call = match self.call.take() {
             Some(call) => call,
             None => self.executor.writer.slots.enter().await,
         };
-        let object = self.execution.object();
+        let object = &self.object;
         let (before, after) = kill_points(write);
         reach(before);
         let (kind, written) = self.executor.write(&call, object, write).await;
         reach(after);
-        self.places.call = Some(call);
+        self.call = Some(call);
         let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
         self.executor.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
         self.tell(write, &written);
@@ -39,7 +35,7 @@ impl Run<'_> {
     /// Tells people what a write means for them.
     fn tell(&mut self, write: &Write, written: &Result<LeanObject, WriteError>) {
         let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
-        let object = self.execution.object();
+        let object = &self.object;
         match (write, written) {
             (Write::Outcome(status, _), Ok(written)) => announcer.status(kind, written, status),
             // In sync again without our doing: the poller tells.

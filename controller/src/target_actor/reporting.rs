@@ -16,6 +16,7 @@ pub(super) fn tell(executor: &Executor, report: Report) {
         Report::Breaker(transition) => announcer.breaker(transition),
         Report::BreakerOpen(open) => _ = metrics.breaker_open.get_or_create(&labels).set(i64::from(open)),
         Report::DeletionHeld(object, why) => announcer.deletion_held(kind, &object, why),
+        Report::DeletionFoundNothing(object) => announcer.deletion_found_nothing(kind, &object),
         Report::ClaimedTwice(object) => announcer.claimed_twice(kind, &object),
         Report::ScopeIncomplete(object, awaited) => announcer.scope_incomplete(kind, &object, &awaited),
         Report::WriteRefused(object, sentence) => announcer.write_refused(kind, &object, &sentence),

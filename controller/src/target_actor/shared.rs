@@ -8,7 +8,7 @@ use drift_api::identity::{Claimant, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
-use drift_kube::identities::Member;
+use drift_kube::identities::{HeldClaim, Member, Wake};
 use drift_kube::under_way::Busy;
 use drift_language::Target;
 
@@ -22,22 +22,27 @@ use crate::secrets::Look;
 pub(super) struct Shared {
     context: Arc<Context>,
     executor: Arc<Executor>,
-    pub(super) identities: Member,
-    /// Objects whose work began in this step, until an execution takes each.
-    begun: HashMap<Uid, Busy>,
+    /// `None` once the target works by another text.
+    identities: Option<Member>,
+    busy: HashMap<Uid, Busy>,
+    held: HashMap<Uid, HeldClaim>,
     /// The Secrets when every object was decided on last.
     secrets: Look,
 }
 
 impl Shared {
     pub(super) fn new(context: Arc<Context>, executor: Arc<Executor>) -> Self {
-        let identities = context.identities.join(&executor.target);
-        Self { context, executor, identities, begun: HashMap::new(), secrets: Look::default() }
+        let identities = Some(context.identities.join(&executor.target));
+        let secrets = Look::default();
+        Self { context, executor, identities, busy: HashMap::new(), held: HashMap::new(), secrets }
     }
 
-    /// Hands over the object whose work began: nothing else works on it until that is dropped.
-    pub(super) fn take_begun(&mut self, uid: &Uid) -> Option<Busy> {
-        self.begun.remove(uid)
+    /// What to look at again.
+    pub(super) async fn next_wake(&mut self) -> Wake {
+        match &mut self.identities {
+            Some(identities) => identities.next_wake().await,
+            None => std::future::pending().await,
+        }
     }
 
     fn target(&self) -> &Target {
@@ -47,38 +52,55 @@ impl Shared {
 
 impl Program for Shared {
     fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
-        self.identities.insert(uid, claimant)
+        self.identities.as_mut().map(|identities| identities.insert(uid, claimant)).unwrap_or_default()
     }
 
     fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
-        self.identities.remove(uid)
+        self.identities.as_mut().map(|identities| identities.remove(uid)).unwrap_or_default()
     }
 
     fn claim(&mut self, uid: &Uid, claimant: Claimant) -> bool {
-        self.identities.claim(uid, claimant)
+        self.identities.as_ref().is_some_and(|identities| identities.claim(uid, claimant))
     }
 
     fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
-        self.identities.rights(uid, claimant)
+        self.identities.as_ref().map(|identities| identities.rights(uid, claimant)).unwrap_or_default()
     }
 
     fn note_listed(&mut self) {
-        self.identities.note_listed();
+        self.identities.iter_mut().for_each(Member::note_listed);
     }
 
     fn is_scope_complete(&self) -> bool {
-        self.identities.is_scope_complete()
+        self.identities.as_ref().is_some_and(Member::is_scope_complete)
     }
 
     fn awaited(&self) -> Option<String> {
-        self.identities.awaited()
+        self.identities.as_ref().and_then(Member::awaited)
+    }
+
+    fn hold(&mut self, uid: &Uid, claimant: Claimant) {
+        let held = self.identities.as_ref().map(|identities| identities.hold(uid, claimant));
+        self.held.extend(held.map(|held| (uid.clone(), held)));
+    }
+
+    fn release(&mut self, uid: &Uid) {
+        self.held.remove(uid);
     }
 
     fn begin(&mut self, uid: &Uid) -> bool {
         let busy = if self.executor.requests.may_begin() { self.context.under_way.begin(uid) } else { None };
         let has_begun = busy.is_some();
-        self.begun.extend(busy.map(|busy| (uid.clone(), busy)));
+        self.busy.extend(busy.map(|busy| (uid.clone(), busy)));
         has_begun
+    }
+
+    fn end(&mut self, uid: &Uid) {
+        self.busy.remove(uid);
+    }
+
+    fn leave(&mut self) {
+        self.identities = None;
     }
 
     fn attestation(&self, now: Moment) -> Option<Voucher> {

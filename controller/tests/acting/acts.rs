@@ -10,14 +10,14 @@ use drift_api::names::FINALIZER;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
 use drift_controller::core::claim::Action;
 use drift_controller::core::decision::Decision;
-use drift_controller::core::execution::ExecutionEnd;
+use drift_controller::core::execution::{ExecutionEnd, Interrupt};
 use drift_controller::core::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
-use drift_kube::process::{clock, tasks};
+use drift_kube::process::clock;
 use drift_systems::Heard;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, Credentials, SCOPE, answer, bump, condition, object, supervision, verdict};
+use crate::bench::{Bench, Credentials, SCOPE, bump, condition, object, verdict};
 
 const OWNED: &str = r#"correction 7, owns "web": updated"#;
 
@@ -337,12 +337,8 @@ async fn a_stale_lease_cuts_off_a_request() {
 async fn a_refused_outcome_ends_with_the_targets_text() {
     let bench = owned("FieldsDiffer").await;
     bench.replace(|line, _| line.starts_with("note").then_some(StatusCode::FORBIDDEN));
-    let (supervision, questions) = supervision();
     let decision = bench.correction(Action::Update, false, false);
-    let answering = answer(questions, bench.lean(), decision.clone());
-    tasks::spawn("judge", CancellationToken::new(), answering);
-    supervision.superseded.cancel();
-    let (_, end) = bench.executor.execute(bench.lean(), decision, supervision).await;
+    let (_, end) = bench.carry_out(bench.lean(), decision, Some(Interrupt::Superseded)).await;
     let ExecutionEnd::Corrected { status: Some(status), written: false, .. } = end else { panic!("{end:?}") };
     assert_eq!(status.message(), r#"correction 8, owns "web": updated"#);
 }

@@ -19,10 +19,12 @@ use drift_controller::context::Context;
 use drift_controller::core::claim::Action;
 use drift_controller::core::correction::Correction;
 use drift_controller::core::decision::Decision;
-use drift_controller::core::execution::ExecutionEnd;
+use drift_controller::core::execution::{ExecutionEnd, Interrupt};
+use drift_controller::core::limits::{Line, Pace};
 use drift_controller::core::memory::ObjectMemory;
 use drift_controller::core::vouching::Vouching;
-use drift_controller::executor::{Answer, Executor, Question, Supervision, ToldCauses};
+use drift_controller::engine::{Answer, Carrying, Next};
+use drift_controller::executor::{Executor, ToldCauses};
 use drift_controller::handover::Handovers;
 use drift_controller::held_objects::Board;
 use drift_controller::metrics::Metrics;
@@ -36,6 +38,7 @@ use drift_kube::identities::Identities;
 use drift_kube::kinds::KindSearch;
 use drift_kube::lease::{LeaseSettings, lease};
 use drift_kube::object_writer::CallSlots;
+use drift_kube::process::clock;
 use drift_kube::resources::ResourceClient;
 use drift_kube::subscriptions::KindWatches;
 use drift_kube::telemetry::document_counts::DocumentCounts;
@@ -47,7 +50,7 @@ use drift_systems::{Databases, HttpSender};
 use kube::core::{ApiResource, GroupVersionKind};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -178,10 +181,53 @@ impl Bench {
     }
 
     pub(crate) async fn execute_on(&self, object: LeanObject, decision: Decision) -> (LeanObject, ExecutionEnd) {
-        let (supervision, questions) = supervision();
-        let answering = answer(questions, object.clone(), decision.clone());
-        drift_kube::process::tasks::spawn("judge", CancellationToken::new(), answering);
-        self.executor.execute(object, decision, supervision).await
+        self.carry_out(object, decision, None).await
+    }
+
+    /// Does what the engine asks for, until the end. Pauses are cut short by `interrupt`, or by the end of the term.
+    pub(crate) async fn carry_out(
+        &self,
+        object: LeanObject,
+        decision: Decision,
+        interrupt: Option<Interrupt>,
+    ) -> (LeanObject, ExecutionEnd) {
+        let mut run = self.executor.begin(object.clone());
+        let (mut carrying, mut next) = Carrying::begin(object.clone(), decision.clone(), clock::now());
+        loop {
+            next = match next {
+                Next::Do(work) => carrying.take(run.perform(*work).await.unwrap(), clock::now()),
+                Next::Decide { .. } => {
+                    let is_correction = matches!(decision, Decision::Correct(_));
+                    let line = Line::of(&object, false);
+                    let place = is_correction.then(|| Pace::default().begin(&line, clock::now()));
+                    let taken = place.and_then(|mut place| place.hand_over());
+                    let answer = Answer { object: Box::new(object.clone()), decision: decision.clone(), taken };
+                    carrying.answer(Some(answer), clock::now())
+                }
+                Next::Pause(work) => {
+                    run.perform(*work).await;
+                    let interrupt = match interrupt {
+                        Some(interrupt) => Some(interrupt),
+                        None => self.wait_until(carrying.due().unwrap()).await,
+                    };
+                    carrying.end_pause(interrupt, clock::now()).unwrap()
+                }
+                Next::End(work, end) => {
+                    run.perform(*work).await;
+                    return (carrying.object().clone(), end);
+                }
+            };
+        }
+    }
+
+    async fn wait_until(&self, due: Moment) -> Option<Interrupt> {
+        let term = &self.executor.requests.term;
+        let had_ended = term.is_cancelled();
+        tokio::select! {
+            () = tokio::time::sleep_until(clock::instant_of(due)) => {}
+            () = term.cancelled(), if !had_ended => {}
+        }
+        term.is_cancelled().then_some(Interrupt::CutOff)
     }
 
     /// Waits until the log ends with these lines.
@@ -194,23 +240,6 @@ impl Bench {
         if tokio::time::timeout(PATIENCE, seen).await.is_err() {
             panic!("waited for {lines:#?}, saw {:#?}", self.log());
         }
-    }
-}
-
-/// What an actor lends to an execution.
-pub(crate) fn supervision() -> (Supervision, mpsc::UnboundedReceiver<Question>) {
-    let (questions, asked) = mpsc::unbounded_channel();
-    let (deleting, superseded) = (CancellationToken::new(), CancellationToken::new());
-    let (stalls, _) = mpsc::unbounded_channel();
-    (Supervision { questions, stalls, deleting, superseded }, asked)
-}
-
-/// Always decides so.
-pub(crate) async fn answer(mut questions: mpsc::UnboundedReceiver<Question>, object: LeanObject, decision: Decision) {
-    while let Some(question) = questions.recv().await {
-        let answer =
-            Answer { object: Box::new(object.clone()), decision: decision.clone(), taken: None, holding: None };
-        let _ = question.answer.send(answer);
     }
 }
 

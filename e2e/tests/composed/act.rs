@@ -1,4 +1,4 @@
-//! One execution of the controller as the shell drives it: its real machine, and each step that it asks for.
+//! The operations of one execution of the controller, as its shell performs them.
 //!
 //! One call to the API server or to the external system is one step, so that anything can happen in between. It decides
 //! nothing.
@@ -11,18 +11,15 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_controller::core::claim::Action;
-use drift_controller::core::decision::Decision;
-use drift_controller::core::execution::{
-    Event, Execution, ExecutionEnd, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write,
-};
+use drift_controller::core::correction::Correction;
+use drift_controller::core::execution::{Event, Failure, Outgoing, Purpose, Readiness, Rendered, Write};
 use drift_controller::core::finalizer::{put_patch, release_patch};
-use drift_controller::core::held::Held;
 use drift_controller::core::job::CorrectionJob;
-use drift_controller::core::limits::Taken;
-use drift_controller::core::outcome::{Doubt, Sighting, StepOutcome, Uncertainty};
-use drift_controller::core::rendering::Rendering;
+use drift_controller::core::outcome::{Doubt, StepOutcome, Uncertainty};
+use drift_controller::core::plan::Plan;
+use drift_controller::core::rendering::{Rendering, Unrenderable};
 use drift_controller::core::secrets::{Known, ObjectSecrets};
-use drift_controller::engine::Answer;
+use drift_controller::engine::{Done, Operation, StepAnswer, Work};
 use drift_language::{Destination, Target};
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
@@ -30,7 +27,7 @@ use json_patch::Patch;
 use serde_json::Value;
 
 use crate::api_server::Refusal;
-use crate::calls::{Scene, call};
+use crate::calls::{Clock, Scene, call};
 use crate::job_acting::{Asked, JobActing};
 use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
@@ -40,9 +37,8 @@ use crate::targets::{Text, secrets};
 pub(crate) struct Acting {
     target: Arc<Target>,
     text: Text,
-    execution: Execution,
-    /// What it asks for.
-    step: Step,
+    /// What is to be done; `None` while the execution pauses.
+    work: Option<Box<Work>>,
     /// What its requests are made of, once they may go out.
     rendering: Option<Rendering>,
     /// Its Job, where one corrects.
@@ -53,41 +49,35 @@ pub(crate) struct Acting {
     answer: Option<Option<HttpReply>>,
     /// It waits until then.
     until: Option<Moment>,
-    /// The object is seen to be deleted.
-    deleting: bool,
-    /// The target works by another text, or is gone.
-    superseded: bool,
-    /// Its part of the target's limits, until nothing more is asked of the external system.
-    taken: Option<Taken>,
-    /// Why it makes no progress, or that it makes some again, as the engine is still to be told.
-    stalls: Vec<Option<Held>>,
 }
 
 impl Acting {
-    /// Begins to carry out what was decided on the object.
-    pub(crate) fn begin(target: &Arc<Target>, text: Text, object: LeanObject, decision: Decision) -> Self {
-        let mut execution = Execution::new(object, decision);
-        let step = execution.next(Event::Begin);
+    /// An execution of which nothing is done yet.
+    pub(crate) fn new(target: &Arc<Target>, text: Text) -> Self {
         Self {
             target: target.clone(),
             text,
-            execution,
-            step,
+            work: None,
             rendering: None,
             job: None,
             request: None,
             answer: None,
             until: None,
-            deleting: false,
-            superseded: false,
-            taken: None,
-            stalls: Vec::new(),
         }
     }
 
-    /// The newest state of the object that it knows.
-    pub(crate) const fn object(&self) -> &LeanObject {
-        self.execution.object()
+    /// Takes in what is to be done next.
+    pub(crate) fn assign(&mut self, work: Box<Work>, now: Moment) {
+        self.until = match work.operation {
+            Operation::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
+            _ => None,
+        };
+        self.work = Some(work).filter(|work| work.operation != Operation::Pause);
+    }
+
+    /// Whether nothing is asked of anybody for now.
+    pub(crate) const fn pauses(&self) -> bool {
+        self.work.is_none()
     }
 
     /// Until when it waits.
@@ -95,134 +85,67 @@ impl Acting {
         self.until
     }
 
-    /// Whether the object is to be decided anew.
-    pub(crate) const fn asks(&self) -> bool {
-        matches!(self.step, Step::Decide)
-    }
-
-    /// Nothing more is asked of the external system.
-    pub(crate) const fn writes_no_more(&self) -> bool {
-        matches!(self.step, Step::End(_) | Step::Pause(_))
-    }
-
-    /// What became of it, once it has ended.
-    pub(crate) const fn ended(&self) -> Option<&ExecutionEnd> {
-        match &self.step {
-            Step::End(end) => Some(end),
-            _ => None,
-        }
-    }
-
-    /// The answer to what it asked; `None` where nothing is to be done.
-    pub(crate) fn answer(&mut self, answer: Option<Answer>, now: Moment) {
-        let event = match answer {
-            Some(Answer { object, decision, taken, .. }) => {
-                self.taken = taken;
-                Event::Decided(object, decision)
-            }
-            None => Event::Dismissed,
-        };
-        self.tell(event, now);
-    }
-
-    /// The object is seen to be deleted, which cuts a pause short once.
-    pub(crate) fn interrupt(&mut self, now: Moment) {
-        if !std::mem::replace(&mut self.deleting, true) {
-            self.cut_short(now);
-        }
-    }
-
-    /// The target works by another text from now on, which cuts a pause short once.
-    pub(crate) fn supersede(&mut self, now: Moment) {
-        if !std::mem::replace(&mut self.superseded, true) {
-            self.cut_short(now);
-        }
-    }
-
-    fn cut_short(&mut self, now: Moment) {
-        if matches!(self.step, Step::Pause(_)) {
-            self.until = Some(now);
-        }
-    }
-
-    /// What the engine is to be told of its progress.
-    pub(crate) fn take_stalls(&mut self) -> Vec<Option<Held>> {
-        std::mem::take(&mut self.stalls)
-    }
-
-    /// One step on.
-    pub(crate) fn go_on(&mut self, fault: Fault, scene: &mut Scene<'_>) {
-        let now = scene.clock.moment;
-        if self.until.take().is_some() && matches!(self.step, Step::Send { .. }) {
+    /// Does what is to be done; the answer to a request takes a step of its own.
+    pub(crate) fn go_on(&mut self, fault: Fault, scene: &mut Scene<'_>) -> Option<Done> {
+        if self.until.take().is_some() {
             // The wait for the next look is over.
-            return;
+            return None;
         }
-        let event = match self.step.clone() {
-            Step::Read | Step::ReadAgain => self.read(fault, scene),
-            Step::Prepare => Event::Prepared(self.prepare(scene.clock.known_secret())),
-            Step::Write(write) => self.write(&write, fault, scene),
-            Step::Render(index) => Event::Rendered(self.render(index)),
-            Step::Send { index, .. } => match self.send(index, fault, scene) {
-                Some(event) => event,
-                None => return,
-            },
-            Step::Pause(_) => Event::Waited(self.superseded.then_some(Interrupt::Superseded)),
-            Step::Decide | Step::End(_) => return,
-        };
-        self.tell(event, now);
-        self.check_what_is_missed(scene);
-    }
-
-    /// Nobody is told that nothing was there to delete where a request for the object had taken it away.
-    fn check_what_is_missed(&self, scene: &mut Scene<'_>) {
-        let Some((end, correction)) = self.ended().zip(self.execution.correction()) else { return };
-        let taken = scene.outside.taken.get(&*correction.resource.identity);
-        if self.execution.misses_what_was_seen(end) && taken == Some(&self.object().id.uid) {
-            scene.ledger.violate(format!("{}: told to miss what its own deletion took away", self.object().id));
-        }
-    }
-
-    fn tell(&mut self, event: Event, now: Moment) {
-        self.step = self.execution.next(event);
-        self.until = match self.step {
-            Step::Pause(pause) => {
-                self.taken = None;
-                Some(now + pause)
+        let work = self.work.take()?;
+        let done = match &work.operation {
+            Operation::Check => Some(Done::Checked { lacks_something: self.lacks_something(&work, scene.clock) }),
+            Operation::Read | Operation::ReadAgain => Some(Done::Event(self.read(&work, fault, scene))),
+            Operation::Prepare { is_unread } => {
+                let readiness = self.prepare(&work, *is_unread, scene.clock);
+                Some(Done::Event(Event::Prepared(readiness)))
             }
-            Step::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
-            _ => None,
+            Operation::Write(write) => Some(Done::Event(self.write((&work, write), fault, scene))),
+            Operation::Render(index) => Some(Done::Event(Event::Rendered(self.render(*index)))),
+            Operation::Send { index, .. } => self.send(&work, *index, (fault, scene)).map(Done::Answered),
+            Operation::Pause | Operation::End(_) => None,
         };
+        if done.is_none() {
+            self.work = Some(work);
+        }
+        done
     }
 
-    fn read(&self, fault: Fault, scene: &mut Scene<'_>) -> Event {
-        let known = self.object();
+    fn read(&self, work: &Work, fault: Fault, scene: &mut Scene<'_>) -> Event {
+        let known = &work.object;
         let read = call(fault, scene.api, |api| Ok(api.read(&known.id.name, &known.id.uid)));
         let live = read.map(|live| live.map(|live| Box::new(self.lean(&live).read_after(known))));
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    fn prepare(&mut self, secret: Option<u32>) -> Readiness {
-        let Some(correction) = self.execution.correction() else { return Readiness::NotNow };
+    /// Whether the requests cannot be made of what is there.
+    pub(crate) fn lacks_something(&self, work: &Work, clock: Clock) -> bool {
+        work.correction.as_ref().is_some_and(|correction| self.outgoing(&work.object, correction, clock).is_err())
+    }
+
+    fn outgoing(&self, object: &LeanObject, correction: &Correction, clock: Clock) -> Result<Requests, Unrenderable> {
         if let Some(Destination::Job(job)) = &self.target.correct.destination {
-            return match CorrectionJob::new(&self.target, job, self.object(), correction) {
-                Ok(job) => {
-                    let plan = CorrectionJob::plan(correction.action);
-                    self.job = Some(JobActing::new(job));
-                    Readiness::Ready(plan)
-                }
-                Err(unrenderable) => Readiness::Unsendable(unrenderable.label, unrenderable.doubt),
-            };
+            let job = CorrectionJob::new(&self.target, job, object, correction)?;
+            return Ok(Requests::Job(Box::new(JobActing::new(job)), CorrectionJob::plan(correction.action)));
         }
-        let (own, beside) = (secrets(secret), LabelledSecrets::from_iter([]));
-        let sent = ObjectSecrets::of(&self.target, self.object(), Known { own: &own, beside: &beside });
-        match Rendering::new(&self.target, self.object(), correction, sent) {
-            Ok(rendering) => {
-                let plan = rendering.plan();
-                self.rendering = Some(rendering);
-                Readiness::Ready(plan)
-            }
-            Err(unrenderable) => Readiness::Unsendable(unrenderable.label, unrenderable.doubt),
+        let (own, beside) = (secrets(clock.known_secret()), LabelledSecrets::from_iter([]));
+        let sent = ObjectSecrets::of(&self.target, object, Known { own: &own, beside: &beside });
+        Rendering::new(&self.target, object, correction, sent).map(|rendering| Requests::Http(Box::new(rendering)))
+    }
+
+    fn prepare(&mut self, work: &Work, is_unread: bool, clock: Clock) -> Readiness {
+        let Some(correction) = &work.correction else { return Readiness::NotNow };
+        let mut requests = self.outgoing(&work.object, correction, clock);
+        let looked_at = requests.as_mut().map(|requests| requests as &mut dyn Outgoing);
+        let readiness = match looked_at {
+            Ok(outgoing) => Readiness::of(Some(Ok(outgoing)), is_unread, clock.moment),
+            Err(why) => Readiness::Unsendable(why.label.clone(), why.doubt),
+        };
+        match requests {
+            Ok(Requests::Http(rendering)) => self.rendering = Some(*rendering),
+            Ok(Requests::Job(job, _)) => self.job = Some(*job),
+            Err(_) => {}
         }
+        readiness
     }
 
     fn render(&mut self, index: usize) -> Rendered {
@@ -240,27 +163,23 @@ impl Acting {
     }
 
     /// Sends, or takes the answer in.
-    fn send(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) -> Option<Event> {
-        let correction = self.execution.correction()?.clone();
+    fn send(&mut self, work: &Work, index: usize, (fault, scene): (Fault, &mut Scene<'_>)) -> Option<StepAnswer> {
+        let (object, correction) = (&work.object, work.correction.as_deref()?);
+        let answered = |outcome| StepAnswer { index, outcome, stored: StatusFields::NONE, label: None, object: None };
         if let Some(job) = &mut self.job {
-            let asked = Asked { object: self.execution.object(), correction: &correction, text: self.text };
-            let outcome = job.send(asked, fault, scene);
-            if let StepOutcome::Open(sighting) = &outcome {
-                self.job_goes_on(sighting.as_ref());
-            }
-            return Some(Event::Answered(outcome, StatusFields::NONE));
+            let asked = Asked { object, correction, text: self.text };
+            return Some(answered(job.send(asked, fault, scene)));
         }
         let request = self.request.clone()?;
-        let uid = self.object().id.uid.clone();
+        let uid = object.id.uid.clone();
         let key = request.headers.get("idempotency-key").and_then(|key| key.to_str().ok());
         let Some(answer) = self.answer.take() else {
             let resource = resource_of(&request);
             self.answer = Some(match key {
                 None => scene.outside.read(&resource, fault),
                 Some(key) => {
-                    let sent =
-                        Sent { correction: &correction, request: &request, key, text: self.text, resource: &resource };
-                    scene.ledger.note_request(self.object(), &sent, scene.outside, scene.api);
+                    let sent = Sent { correction, request: &request, key, text: self.text, resource: &resource };
+                    scene.ledger.note_request(object, &sent, scene.outside, scene.api);
                     scene.outside.write(&request, &uid, fault).map(reply)
                 }
             });
@@ -286,24 +205,14 @@ impl Acting {
         if let Some(key) = key {
             scene.ledger.note_outcome(key, definite);
         }
-        Some(Event::Answered(outcome, StatusFields::NONE))
+        Some(answered(outcome))
     }
 
-    fn job_goes_on(&mut self, sighting: Option<&Sighting>) {
-        let gives_place_back = self.taken.as_mut().is_some_and(Taken::begin_job);
-        if gives_place_back || sighting.is_some() {
-            self.stalls.push(sighting.and_then(|sighting| Held::of_job(sighting.stage)));
-        }
-    }
-
-    fn write(&mut self, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
-        if matches!(write, Write::Outcome(..) | Write::Status(_, Purpose::TakeBack)) {
-            self.taken = None;
-        }
-        let object = self.object();
+    fn write(&self, (work, write): (&Work, &Write), fault: Fault, scene: &mut Scene<'_>) -> Event {
+        let object = &work.object;
         let written = match write {
-            Write::PutFinalizer => self.patch(Some(put_patch(object)), false, fault, scene),
-            Write::ReleaseFinalizer { .. } => self.patch(release_patch(object), false, fault, scene),
+            Write::PutFinalizer => self.patch(object, (Some(put_patch(object)), false), fault, scene),
+            Write::ReleaseFinalizer { .. } => self.patch(object, (release_patch(object), false), fault, scene),
             Write::Status(status, _) | Write::Outcome(status, _) => {
                 let placed = object.conditions.corrected.as_deref();
                 let condition = status.to_condition(object.conditions.corrected(), &scene.clock.wall());
@@ -317,15 +226,12 @@ impl Acting {
                     (Some(condition), placed) => Some(condition_patch(&base, placed, &condition, &StatusFields::NONE)),
                     (None, placed) => placed.map(|placed| removal_patch(&base, placed)),
                 };
-                self.patch(patch, true, fault, scene)
+                self.patch(object, (patch, true), fault, scene)
             }
         };
         let claims = matches!(write, Write::Status(_, Purpose::Claim)) && written.is_ok();
-        if let Some(correction) = self
-            .execution
-            .correction()
-            .filter(|correction| claims && self.text.adopt && correction.action == Action::Update)
-        {
+        let adopts = |correction: &&Correction| claims && self.text.adopt && correction.action == Action::Update;
+        if let Some(correction) = work.correction.as_deref().filter(adopts) {
             scene.outside.adopt(&correction.resource.identity, &object.id.uid);
         }
         Event::Written(written.map(Box::new))
@@ -333,12 +239,12 @@ impl Acting {
 
     fn patch(
         &self,
-        patch: Option<Patch>,
-        status: bool,
+        object: &LeanObject,
+        (patch, status): (Option<Patch>, bool),
         fault: Fault,
         scene: &mut Scene<'_>,
     ) -> Result<LeanObject, Failure> {
-        let id = &self.object().id;
+        let id = &object.id;
         let patch = patch.ok_or(Failure::Moved)?;
         let standing = scene.api.objects.get(&*id.name).cloned();
         let written = call(fault, scene.api, |api| api.patch(&id.name, &patch, status));
@@ -357,6 +263,33 @@ impl Acting {
 
     fn lean(&self, object: &Value) -> LeanObject {
         LeanObject::prune(object, &self.target.all_fields)
+    }
+}
+
+/// The requests of a correction, none of which was sent.
+enum Requests {
+    Http(Box<Rendering>),
+    Job(Box<JobActing>, Plan),
+}
+
+impl Outgoing for Requests {
+    fn may_begin(&self) -> bool {
+        true
+    }
+
+    fn take_hosts(&mut self, _: Moment) -> Result<(), Moment> {
+        Ok(())
+    }
+
+    fn missing(&mut self) -> Option<Doubt> {
+        None
+    }
+
+    fn plan(&self) -> Plan {
+        match self {
+            Self::Http(rendering) => rendering.plan(),
+            Self::Job(_, plan) => plan.clone(),
+        }
     }
 }
 

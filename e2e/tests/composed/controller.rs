@@ -5,19 +5,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::{Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_controller::core::decision::Decision;
+use drift_controller::core::correction::Correction;
+use drift_controller::core::execution::Write;
 use drift_controller::core::roster::Handover;
 use drift_controller::core::vouching::Vouching;
-use drift_controller::engine::{self, Effect, Input, Now};
+use drift_controller::engine::{self, Done, Effect, Input, Now, Operation, Report, Work};
 use drift_language::Target;
 
 use crate::act::Acting;
 use crate::calls::{Clock, Dispatch, Scene};
 use crate::endings;
-use crate::outside::Fault;
+use crate::ledger::Ledger;
+use crate::outside::{Fault, Outside};
 use crate::resources::Resources;
 use crate::shared::{Around, Shared};
 use crate::targets::Text;
@@ -27,10 +30,13 @@ use crate::watch::{Event, Watch, uid_of};
 #[derive(Default)]
 pub(crate) struct Controller {
     targets: BTreeMap<&'static str, AtWork>,
+    /// Engines of former texts, which lead what they began to its end.
+    superseded: Vec<AtWork>,
     resources: Resources,
     around: Around,
     handovers: BTreeMap<&'static str, Handover>,
     tasks: Vec<Task>,
+    ended: Vec<Ended>,
     texts: u64,
     /// The scope was complete when it was looked at last.
     was_complete: bool,
@@ -43,17 +49,31 @@ struct AtWork {
     text: Text,
     /// Its list cannot be read yet, so that it hears of nothing.
     awaits_list: bool,
-    /// Which of the target's texts; what an earlier one began is not its own.
+    /// Which text it is, of all targets.
     number: u64,
 }
 
 /// An execution under way for one object.
 struct Task {
-    target: &'static str,
     text: u64,
     uid: Uid,
     since: Moment,
     acting: Acting,
+}
+
+/// An execution that has ended, as the ledger is still to be told.
+struct Ended {
+    uid: Uid,
+    /// The target works by another text since it began, so that nobody remembers the end.
+    is_forgotten: bool,
+    /// The resource that its deletion is said to have missed.
+    missed: Option<SharedText>,
+}
+
+impl AtWork {
+    fn step(&mut self, input: Input, clock: Clock) -> Vec<Effect> {
+        self.engine.step(now(clock), input)
+    }
 }
 
 impl Controller {
@@ -68,16 +88,16 @@ impl Controller {
         let gone: Vec<&'static str> =
             self.targets.iter().filter(|(name, at_work)| changed(name, at_work)).map(|(name, _)| *name).collect();
         for name in gone {
-            if let Some(at_work) = self.targets.remove(name) {
-                let own = self.tasks.iter_mut().filter(|task| task.text == at_work.number);
-                own.for_each(|task| task.acting.supersede(clock.moment));
-                let (mut handover, _) = at_work.engine.end();
-                if !texts.contains_key(name) {
-                    self.resources.drop_target(name);
-                    handover.forget_claims();
-                }
-                self.handovers.insert(name, handover);
+            let Some(mut at_work) = self.targets.remove(name) else { continue };
+            let (mut handover, effects) = at_work.engine.supersede(now(clock));
+            if !texts.contains_key(name) {
+                self.resources.drop_target(name);
+                handover.forget_claims();
             }
+            self.handovers.insert(name, handover);
+            let number = at_work.number;
+            self.superseded.push(at_work);
+            self.perform_all(number, effects, clock);
         }
         for (name, (text, target)) in texts {
             if self.targets.contains_key(name) {
@@ -111,9 +131,9 @@ impl Controller {
     /// Takes in what the watch says.
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        let hearing = self.targets.iter().filter(|(_, at_work)| !at_work.awaits_list);
-        let inputs: Vec<_> = hearing.filter_map(|(name, at_work)| Some((*name, input(&dispatch, at_work)?))).collect();
-        inputs.into_iter().for_each(|(name, input)| self.feed(name, input, clock));
+        let hearing = self.targets.values().filter(|at_work| !at_work.awaits_list);
+        let inputs: Vec<_> = hearing.filter_map(|at_work| Some((at_work.number, input(&dispatch, at_work)?))).collect();
+        inputs.into_iter().for_each(|(number, input)| self.feed(number, input, clock));
     }
 
     /// The poller attests this from now on.
@@ -126,61 +146,97 @@ impl Controller {
     pub(crate) fn attend(&mut self, clock: Clock) {
         self.around.set_secret(clock.known_secret());
         for Selected { target, uid } in self.resources.take_concerned() {
-            if let Some(name) = self.targets.keys().copied().find(|name| *name == &*target) {
-                self.feed(name, Input::Concerned(uid), clock);
+            if let Some(number) = self.targets.get(&*target).map(|at_work| at_work.number) {
+                self.feed(number, Input::Concerned(uid), clock);
             }
         }
         if std::mem::replace(&mut self.was_complete, self.resources.is_complete()) != self.was_complete {
             self.feed_all(|| Input::ScopesChanged, clock);
         }
         self.feed_all(|| Input::Tick, clock);
+        let superseded: Vec<_> = self.superseded.iter().map(|at_work| at_work.number).collect();
+        superseded.into_iter().for_each(|number| self.feed(number, Input::Tick, clock));
+        self.superseded.retain(|at_work| at_work.engine.is_at_work());
     }
 
     fn feed_all(&mut self, input: impl Fn() -> Input, clock: Clock) {
-        let names: Vec<_> = self.targets.keys().copied().collect();
-        names.into_iter().for_each(|name| self.feed(name, input(), clock));
+        let numbers: Vec<_> = self.targets.values().map(|at_work| at_work.number).collect();
+        numbers.into_iter().for_each(|number| self.feed(number, input(), clock));
     }
 
-    /// Gives the engine of the target an input, and performs what it asks for.
-    fn feed(&mut self, name: &'static str, input: Input, clock: Clock) {
-        let Some(at_work) = self.targets.get_mut(name) else { return };
-        let now = Now { moment: clock.moment, wall: clock.since_epoch() };
-        let effects = at_work.engine.step(now, input);
-        effects.into_iter().for_each(|effect| self.perform(name, effect, clock.moment));
+    fn at_work(&mut self, number: u64) -> Option<&mut AtWork> {
+        self.targets.values_mut().chain(&mut self.superseded).find(|at_work| at_work.number == number)
     }
 
-    fn perform(&mut self, name: &'static str, effect: Effect, now: Moment) {
-        let Some(at_work) = self.targets.get(name) else { return };
-        let number = at_work.number;
-        match effect {
-            Effect::Begin { object, decision } => {
-                self.compare_endings(at_work, &object, &decision);
-                let uid = object.id.uid.clone();
-                let acting = Acting::begin(&at_work.target, at_work.text, *object, decision);
-                self.tasks.push(Task { target: name, text: number, uid, since: now, acting });
+    /// Gives the engine of the text an input, and performs what it asks for.
+    fn feed(&mut self, number: u64, input: Input, clock: Clock) {
+        let effects = self.at_work(number).map(|at_work| at_work.step(input, clock)).unwrap_or_default();
+        self.perform_all(number, effects, clock);
+    }
+
+    fn perform_all(&mut self, number: u64, effects: Vec<Effect>, clock: Clock) {
+        let mut missed = None;
+        for effect in effects {
+            match effect {
+                Effect::Do(uid, work) => match &work.operation {
+                    Operation::Check => self.check((number, uid), &work, clock),
+                    Operation::End(_) => self.end(number, uid, missed.take().and(work.correction)),
+                    _ => self.assign((number, uid), work, clock),
+                },
+                Effect::ReadAnew(known) => unreachable!("a list is older than what is known of {}", known.id),
+                Effect::Report(Report::DeletionFoundNothing(object)) => missed = Some(object),
+                Effect::Report(_) | Effect::WakeAt(_) => {}
             }
-            Effect::Answer(answer) => {
-                self.compare_endings(at_work, &answer.object, &answer.decision);
-                let uid = answer.object.id.uid.clone();
-                if answer.claimant.is_some() {
-                    self.resources.hold(&uid, answer.claimant.clone());
-                }
-                self.with_task(&uid, number, |acting| acting.answer(Some(*answer), now));
-            }
-            Effect::Dismiss(uid) => self.with_task(&uid, number, |acting| acting.answer(None, now)),
-            Effect::Interrupt(uid) => self.with_task(&uid, number, |acting| acting.interrupt(now)),
-            Effect::ReadAnew(known) => unreachable!("a list is older than what is known of {}", known.id),
-            Effect::Report(_) | Effect::WakeAt(_) => {}
         }
     }
 
-    fn compare_endings(&self, at_work: &AtWork, object: &LeanObject, decision: &Decision) {
-        endings::compare(&at_work.target, (at_work.engine.roster(), &self.resources), object, decision);
+    /// Nobody is asked, so that nothing can happen meanwhile.
+    fn check(&mut self, (number, uid): (u64, Uid), work: &Work, clock: Clock) {
+        let Some(at_work) = self.at_work(number) else { return };
+        let lacks_something = Acting::new(&at_work.target, at_work.text).lacks_something(work, clock);
+        self.feed(number, Input::Done(uid, Done::Checked { lacks_something }), clock);
     }
 
-    fn with_task(&mut self, uid: &Uid, number: u64, does: impl FnOnce(&mut Acting)) {
-        let task = self.tasks.iter_mut().find(|task| task.uid == *uid && task.text == number);
-        task.map(|task| &mut task.acting).map(does);
+    fn assign(&mut self, (number, uid): (u64, Uid), work: Box<Work>, clock: Clock) {
+        if matches!(work.operation, Operation::Prepare { .. } | Operation::Write(Write::ReleaseFinalizer { .. })) {
+            self.compare_endings(number, &work);
+        }
+        let (now, under_way) =
+            (clock.moment, self.tasks.iter().position(|task| task.text == number && task.uid == uid));
+        if let Some(task) = under_way.and_then(|index| self.tasks.get_mut(index)) {
+            return task.acting.assign(work, now);
+        }
+        let Some(at_work) = self.at_work(number) else { return };
+        let mut acting = Acting::new(&at_work.target, at_work.text);
+        acting.assign(work, now);
+        self.tasks.push(Task { text: number, uid, since: now, acting });
+    }
+
+    fn end(&mut self, number: u64, uid: Uid, missed: Option<Box<Correction>>) {
+        self.tasks.retain(|task| task.text != number || task.uid != uid);
+        let is_forgotten = self.targets.values().all(|at_work| at_work.number != number);
+        let missed = missed.map(|correction| correction.resource.identity.clone());
+        self.ended.push(Ended { uid, is_forgotten, missed });
+    }
+
+    fn compare_endings(&self, number: u64, work: &Work) {
+        if let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) {
+            endings::compare(&at_work.target, (at_work.engine.roster(), &self.resources), work);
+        }
+    }
+
+    /// Tells the ledger which executions have ended.
+    pub(crate) fn note_ends(&mut self, ledger: &mut Ledger, outside: &Outside) {
+        for Ended { uid, is_forgotten, missed } in self.ended.drain(..) {
+            ledger.writing.remove(&uid);
+            // Nobody is told that nothing was there to delete where a request for the object had taken it away.
+            if missed.is_some_and(|resource| outside.taken.get(&*resource) == Some(&uid)) {
+                ledger.violate(format!("{uid:?}: told to miss what its own deletion took away"));
+            }
+            if is_forgotten {
+                ledger.left.insert(uid);
+            }
+        }
     }
 
     /// Lets one thing that is under way go one step on.
@@ -189,50 +245,31 @@ impl Controller {
             return;
         }
         let mut task = self.tasks.swap_remove(index % self.tasks.len());
-        let (clock, name) = (scene.clock, task.target);
+        let (clock, number, uid) = (scene.clock, task.text, task.uid.clone());
         self.around.set_secret(clock.known_secret());
         task.since = clock.moment;
-        if task.acting.waits_until().is_none_or(|until| until <= clock.moment) {
-            task.acting.go_on(fault, scene);
+        let waits = task.acting.waits_until().is_some_and(|until| until > clock.moment);
+        let done = if waits { None } else { task.acting.go_on(fault, scene) };
+        self.tasks.push(task);
+        if let Some(done) = done {
+            self.feed(number, Input::Done(uid.clone(), done), clock);
         }
-        if task.acting.writes_no_more() {
-            scene.ledger.writing.remove(&task.uid);
-            self.resources.hold(&task.uid, None);
+        if self.tasks.iter().any(|task| task.text == number && task.uid == uid && task.acting.pauses()) {
+            scene.ledger.writing.remove(&uid);
         }
-        let is_own = self.targets.get(name).is_some_and(|at_work| at_work.number == task.text);
-        let stalls = task.acting.take_stalls().into_iter().map(|held| Input::Stalled(task.uid.clone(), held));
-        let mut inputs: Vec<Input> = stalls.collect();
-        let object = Box::new(task.acting.object().clone());
-        match task.acting.ended().cloned() {
-            Some(end) => {
-                self.around.end_work(&task.uid);
-                inputs.push(Input::Ended { object, end });
-                if !is_own {
-                    // What became of it is known to nobody who works by the present text.
-                    scene.ledger.left.insert(task.uid);
-                }
-            }
-            None => {
-                match (task.acting.asks(), is_own) {
-                    (true, true) => inputs.push(Input::ReadLive { object, was_read: true }),
-                    (true, false) => task.acting.answer(None, clock.moment),
-                    (false, _) => {}
-                }
-                self.tasks.push(task);
-            }
-        }
-        inputs.into_iter().filter(|_| is_own).for_each(|input| self.feed(name, input, clock));
+        self.note_ends(scene.ledger, scene.outside);
     }
 
     /// The first thing under way that nobody may wait for any longer.
     pub(crate) fn overdue(&self, since: Moment, now: Moment) -> Option<usize> {
         let is_overdue = |task: &Task| task.acting.waits_until().map_or(task.since < since, |until| until <= now);
-        self.tasks.iter().position(is_overdue)
+        self.tasks.iter().position(|task| !task.acting.pauses() && is_overdue(task))
     }
 
     /// Something that can go on at once.
     pub(crate) fn ready(&self, now: Moment) -> Option<usize> {
-        self.tasks.iter().position(|task| task.acting.waits_until().is_none_or(|until| until <= now))
+        let is_ready = |task: &Task| task.acting.waits_until().is_none_or(|until| until <= now);
+        self.tasks.iter().position(|task| !task.acting.pauses() && is_ready(task))
     }
 
     /// How many things are under way.
@@ -244,6 +281,10 @@ impl Controller {
     pub(crate) fn works_on(&self, uid: &Uid) -> bool {
         self.tasks.iter().any(|task| task.uid == *uid)
     }
+}
+
+fn now(clock: Clock) -> Now {
+    Now { moment: clock.moment, wall: clock.since_epoch() }
 }
 
 /// What an event of the watch is to the target; a sign of life is nothing.

@@ -3,34 +3,32 @@
 use std::sync::Arc;
 
 use drift_api::object::LeanObject;
-use drift_controller::core::decision::Decision;
+use drift_controller::core::execution::Write;
 use drift_controller::core::roster::Roster;
+use drift_controller::engine::{Operation, Work};
 use drift_language::Target;
 use drift_poller::core::deletion::{Ending, ending_of};
 
 use crate::resources::Resources;
 
-/// Compares the two for a decision that is to be carried out.
-pub(crate) fn compare(
-    target: &Arc<Target>,
-    (roster, resources): (&Roster, &Resources),
-    object: &LeanObject,
-    decision: &Decision,
-) {
+/// Compares the two for what is to be done.
+pub(crate) fn compare(target: &Arc<Target>, (roster, resources): (&Roster, &Resources), work: &Work) {
+    let object = &work.object;
     let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
-    let agree = match (&ending, decision) {
-        (Some(Ending::NotHeldByUs), Decision::Correct(_) | Decision::ReleaseFinalizer { .. }) => false,
+    let agree = match (&ending, &work.correction) {
+        (Some(Ending::NotHeldByUs), _) => false,
         // Another object had it when that was judged, and may be gone; or another writer took the note away, which this process knows.
-        (Some(Ending::LeftBehind(why)), Decision::Correct(correction)) => {
+        (Some(Ending::LeftBehind(why)), Some(correction)) => {
             let note = object.conditions.correction_status().in_scope(target.scope.id);
             why.contains("IdentityTaken") || correction.before.claim != note.claim
         }
-        (Some(Ending::Deleted), Decision::ReleaseFinalizer { left_behind: true }) => {
-            knows_more(roster, resources, object)
+        (Some(Ending::Deleted), None) => {
+            let leaves = Operation::Write(Write::ReleaseFinalizer { left_behind: true });
+            work.operation != leaves || knows_more(roster, resources, object)
         }
         _ => true,
     };
-    assert!(agree, "{}: told {ending:?}, decided {decision:?}", object.id);
+    assert!(agree, "{}: told {ending:?}, done {:?}", object.id, work.operation);
 }
 
 /// Whether the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that

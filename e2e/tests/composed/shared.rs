@@ -32,11 +32,6 @@ struct State {
 }
 
 impl Around {
-    /// Ends the work on the object.
-    pub(crate) fn end_work(&self, uid: &Uid) {
-        self.0.borrow_mut().under_way.remove(uid);
-    }
-
     /// Sets what the poller attests.
     pub(crate) fn attest(&self, vouching: Vouching) {
         self.0.borrow_mut().vouching = vouching;
@@ -94,9 +89,23 @@ impl Program for Shared {
         (!self.resources.is_complete()).then(|| "another target".to_owned())
     }
 
+    fn hold(&mut self, uid: &Uid, claimant: Claimant) {
+        self.resources.hold(uid, Some(claimant));
+    }
+
+    fn release(&mut self, uid: &Uid) {
+        self.resources.hold(uid, None);
+    }
+
     fn begin(&mut self, uid: &Uid) -> bool {
         self.around.0.borrow_mut().under_way.insert(uid.clone())
     }
+
+    fn end(&mut self, uid: &Uid) {
+        self.around.0.borrow_mut().under_way.remove(uid);
+    }
+
+    fn leave(&mut self) {}
 
     fn attestation(&self, now: Moment) -> Option<Voucher> {
         let Target { name, verdict_hash, .. } = &*self.target;

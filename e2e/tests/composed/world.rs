@@ -279,6 +279,7 @@ impl World {
 
     /// What must hold at any time; remembers verdicts for whoever writes them back.
     pub(crate) fn check(&mut self) {
+        self.controller.note_ends(&mut self.ledger, &self.outside);
         if !(self.controller.has_all_lists() && self.poller.has_all_lists()) {
             self.ledger.note_changes(&self.api);
             self.ledger.claims.note_unknown();

@@ -12,7 +12,7 @@ use crate::engine::input::Now;
 use crate::engine::program::Program;
 
 /// How often the engine looks at itself where nothing happens: an attestation that grew old.
-const HOUSEKEEPING: Duration = Duration::from_secs(5);
+pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
 /// How often it looks for a changed Secret while a correction could not be sent: whoever mends a Secret watches the result.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);

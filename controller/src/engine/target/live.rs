@@ -6,13 +6,15 @@ use drift_api::object::LeanObject;
 use super::Target;
 use crate::core::decision::Decision;
 use crate::core::limits::Place;
-use crate::engine::effect::{Answer, Effect, Report};
+use crate::engine::carrying::Answer;
+use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::program::Program;
 
 impl<P: Program> Target<P> {
-    /// Decides on the very state that will be acted on: the watch may know a newer one than was read.
-    pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) {
+    /// Decides on the very state that will be acted on: the watch may know a newer one than was read. Returns `None` if
+    /// nothing is to be done.
+    pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) -> Option<Answer> {
         let uid = object.id.uid.clone();
         if let Some(place) = self.under_way.get_mut(&uid).and_then(|underway| underway.reserved.take()) {
             self.roster.pace.call_off(place);
@@ -20,15 +22,6 @@ impl<P: Program> Target<P> {
         if was_read && self.unreadable.remove(&uid) {
             self.report(Report::ReadableAgain);
         }
-        let effect = match self.answer(object, now) {
-            Some(answer) => Effect::Answer(Box::new(answer)),
-            None => Effect::Dismiss(uid),
-        };
-        self.effects.push(effect);
-    }
-
-    fn answer(&mut self, object: LeanObject, now: Now) -> Option<Answer> {
-        let uid = object.id.uid.clone();
         // What left the selection meanwhile is not brought back by what was read.
         self.roster.object(&uid)?;
         self.see(object, now);
@@ -41,11 +34,13 @@ impl<P: Program> Target<P> {
         let object = Box::new(self.roster.object(&uid)?.clone());
         let mut begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(&uid, now.moment));
         let taken = begun.as_mut().and_then(Place::hand_over);
-        let claimant = self.roster.claimant(&uid).filter(|_| taken.is_some());
+        if let Some(claimant) = self.roster.claimant(&uid).filter(|_| taken.is_some()) {
+            self.program.hold(&uid, claimant);
+        }
         if let Some(underway) = self.under_way.get_mut(&uid) {
             underway.begun = begun;
         }
-        Some(Answer { object, decision, taken, claimant })
+        Some(Answer { object, decision, taken })
     }
 
     /// Shows all others that the object claims what it wants, before the claim is written. Returns false if it has lost that.

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
 
 use super::{Target, WRITES_AT_ONCE};
 use crate::core::decision::Decision;
 use crate::core::execution::ExecutionEnd;
-use crate::core::held::Held;
 use crate::core::limits::Place;
-use crate::engine::effect::{Effect, Report};
+use crate::engine::carrying::Carrying;
+use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::program::Program;
 
@@ -23,6 +22,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// One execution.
 #[derive(Debug)]
 pub(super) struct Underway {
+    pub(super) carrying: Carrying,
     /// Its part of the target's limits, from before the live read.
     pub(super) reserved: Option<Place>,
     /// Its part of the target's limits, once the correction counts as begun.
@@ -32,25 +32,26 @@ pub(super) struct Underway {
 
 impl<P: Program> Target<P> {
     /// Begins to carry out a decision. Returns false if the object is to be looked at again instead.
-    pub(super) fn begin(&mut self, uid: &Uid, decision: Decision, now: Moment) -> bool {
+    pub(super) fn begin(&mut self, uid: &Uid, decision: Decision, now: Now) -> bool {
         let is_correction = matches!(decision, Decision::Correct(_));
         if !is_correction && self.writes_under_way() >= WRITES_AT_ONCE {
             self.crowded.join(uid);
             return false;
         }
         let ready_at = self.unreadable.ready_at(uid);
-        if now < ready_at {
+        if now.moment < ready_at {
             self.queue.add_after(uid, ready_at);
             return false;
         }
         let Some(object) = self.roster.object(uid).cloned().filter(|_| self.program.begin(uid)) else {
-            self.queue.add_after(uid, now + LOOK_AGAIN);
+            self.queue.add_after(uid, now.moment + LOOK_AGAIN);
             return false;
         };
         let line = self.roster.line(uid);
-        let reserved = is_correction.then(|| self.roster.pace.begin(&line, now));
-        self.under_way.insert(uid.clone(), Underway { reserved, begun: None, is_correction });
-        self.effects.push(Effect::Begin { object: Box::new(object), decision });
+        let reserved = is_correction.then(|| self.roster.pace.begin(&line, now.moment));
+        let (carrying, next) = Carrying::begin(object, decision, now.moment);
+        self.under_way.insert(uid.clone(), Underway { carrying, reserved, begun: None, is_correction });
+        self.follow(uid, next, now);
         true
     }
 
@@ -58,23 +59,18 @@ impl<P: Program> Target<P> {
         self.under_way.values().filter(|underway| !underway.is_correction).count()
     }
 
-    /// Whatever an execution waits for, an object that is deleted does not.
-    pub(super) fn note_deletion(&mut self, object: &LeanObject) {
-        if object.deleting && self.under_way.contains_key(&object.id.uid) {
-            self.effects.push(Effect::Interrupt(object.id.uid.clone()));
+    /// An object that is being deleted waits for no pause.
+    pub(super) fn note_deletion(&mut self, object: &LeanObject, now: Now) {
+        let uid = &object.id.uid;
+        let underway = self.under_way.get_mut(uid).filter(|_| object.deleting);
+        if underway.is_some_and(|underway| underway.carrying.note_deletion()) {
+            self.end_pause(uid, now);
         }
     }
 
-    /// An execution that has ended meanwhile is decided on again instead.
-    pub(super) fn note_stall(&mut self, uid: &Uid, held: Option<Held>) {
-        if self.under_way.contains_key(uid) {
-            self.hold(uid, held);
-        }
-    }
-
-    pub(super) fn take_end(&mut self, object: LeanObject, end: &ExecutionEnd, now: Now) {
+    pub(super) fn take_end(&mut self, object: LeanObject, (underway, end): (Underway, &ExecutionEnd), now: Now) {
         let uid = object.id.uid.clone();
-        let Some(Underway { reserved, begun, .. }) = self.under_way.remove(&uid) else { return };
+        let Underway { reserved, begun, .. } = underway;
         let has_begun = begun.is_some();
         for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
             self.roster.pace.call_off(place);

@@ -8,7 +8,9 @@ use drift_api::object::{LeanObject, ObjectId};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::core::execution::{Event, ExecutionEnd};
 use crate::core::secrets::SecretChange;
+use crate::engine::carrying::{Done, Operation};
 
 /// A target that shares nothing with any other, and whose verdicts are attested.
 struct Alone;
@@ -40,9 +42,17 @@ impl Program for Alone {
         None
     }
 
+    fn hold(&mut self, _: &Uid, _: Claimant) {}
+
+    fn release(&mut self, _: &Uid) {}
+
     fn begin(&mut self, _: &Uid) -> bool {
         true
     }
+
+    fn end(&mut self, _: &Uid) {}
+
+    fn leave(&mut self) {}
 
     fn attestation(&self, _: Moment) -> Option<Voucher> {
         Some(Voucher { hash: "h".to_owned(), except: [].into_iter().collect() })
@@ -89,6 +99,11 @@ impl Bench {
     }
 
     fn see(&mut self, uid: &str, version: u32, metadata: &Value) -> Vec<Effect> {
+        let object = self.lean(uid, version, metadata);
+        self.step(Input::Seen(Box::new(object)))
+    }
+
+    fn lean(&self, uid: &str, version: u32, metadata: &Value) -> LeanObject {
         let mut object = json!({
             "metadata": {"name": uid, "namespace": "a", "uid": uid, "resourceVersion": version.to_string(), "generation": 1},
             "spec": {"login": "yes"},
@@ -98,8 +113,7 @@ impl Bench {
             }]},
         });
         object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
-        let object = LeanObject::prune(&object, &self.engine.text.all_fields);
-        self.step(Input::Seen(Box::new(object)))
+        LeanObject::prune(&object, &self.engine.text.all_fields)
     }
 
     fn step(&mut self, input: Input) -> Vec<Effect> {
@@ -130,7 +144,7 @@ fn reports_add_up_to_what_is_held_and_to_nothing() {
     assert_eq!(held(&effects), BTreeMap::from([("paused", 2)]));
     effects.extend(bench.step(Input::Left("v".into())));
     assert_eq!(held(&effects), BTreeMap::from([("paused", 1)]));
-    effects.extend(bench.engine.end().1);
+    effects.extend(bench.engine.supersede(bench.now).1);
     assert_eq!(held(&effects), BTreeMap::new(), "the gauge forgets the target");
 }
 
@@ -161,4 +175,46 @@ fn a_step_ends_with_the_time_of_the_next() {
     assert!(housekeeping > bench.now.moment, "nothing is due at once");
     bench.now.moment = housekeeping;
     assert!(wake(bench.step(Input::Tick)) > housekeeping);
+}
+
+/// What is to be done for the object, by its kind.
+fn operations(effects: &[Effect]) -> Vec<&Operation> {
+    let mut operations = Vec::new();
+    for effect in effects {
+        if let Effect::Do(_, work) = effect {
+            operations.push(&work.operation);
+        }
+    }
+    operations
+}
+
+/// An object whose deletion begins.
+fn deleting() -> Bench {
+    let mut bench = Bench::new();
+    bench.see("u", 1, &json!({"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}));
+    bench.step(Input::Listed);
+    let effects = bench.step(Input::Tick);
+    assert_eq!(operations(&effects), [&Operation::Check]);
+    bench
+}
+
+#[test]
+fn what_is_under_way_outlives_the_text() {
+    let mut bench = deleting();
+    bench.step(Input::Done("u".into(), Done::Checked { lacks_something: false }));
+    let (_, effects) = bench.engine.supersede(bench.now);
+    assert!(bench.engine.is_at_work() && operations(&effects).is_empty(), "{effects:?}");
+    // Nobody decides on what was read.
+    let object = bench.lean("u", 2, &json!({}));
+    let effects = bench.step(Input::Done("u".into(), Done::Event(Event::Read(Ok(Some(Box::new(object)))))));
+    assert_eq!(operations(&effects), [&Operation::End(ExecutionEnd::Nothing)]);
+    assert!(!bench.engine.is_at_work());
+    assert!(operations(&bench.step(Input::Tick)).is_empty());
+}
+
+#[test]
+fn a_correction_that_lacks_a_secret_reads_nothing() {
+    let mut bench = deleting();
+    let effects = bench.step(Input::Done("u".into(), Done::Checked { lacks_something: true }));
+    assert_eq!(operations(&effects), [&Operation::Prepare { is_unread: true }]);
 }

@@ -46,7 +46,7 @@ impl<P: Program> Target<P> {
     pub(super) fn see(&mut self, object: LeanObject, now: Now) {
         let facts = ObjectFacts::of(&self.text, &object);
         let memory = self.memories.remove(&object.id.uid);
-        self.note_deletion(&object);
+        self.note_deletion(&object, now);
         let uid = object.id.uid.clone();
         if self.roster.see(object, facts, memory, now.moment) {
             self.roster.hold_verdict_ahead(&uid, now.wall, now.moment);

@@ -1,0 +1,122 @@
+//! The decisions that are carried out: each result of an operation leads to the next, to a pause, or to the end.
+
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+
+use super::Target;
+use crate::core::execution::{ExecutionEnd, Interrupt};
+use crate::core::facts::TargetFacts;
+use crate::core::outcome::StepOutcome;
+use crate::core::roster::{Handover, Roster};
+use crate::engine::carrying::{Done, Next, Work};
+use crate::engine::effect::{Effect, Report};
+use crate::engine::input::Now;
+use crate::engine::program::Program;
+
+impl<P: Program> Target<P> {
+    pub(super) fn take_done(&mut self, uid: &Uid, done: Done, now: Now) {
+        let Some(underway) = self.under_way.get_mut(uid) else { return };
+        let stall = match &done {
+            Done::Answered(answer) => match &answer.outcome {
+                StepOutcome::Open(sighting) => underway.carrying.note_sighting(sighting.as_ref()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let next = underway.carrying.take(done, now.moment);
+        if let Some(held) = stall {
+            self.hold(uid, held);
+        }
+        self.follow(uid, next, now);
+    }
+
+    pub(super) fn follow(&mut self, uid: &Uid, next: Next, now: Now) {
+        match next {
+            Next::Do(work) => self.effects.push(Effect::Do(uid.clone(), work)),
+            Next::Decide { object, was_read } => {
+                let answer = self.decide_live(*object, was_read, now);
+                let underway = self.under_way.get_mut(uid);
+                if let Some(next) = underway.map(|underway| underway.carrying.answer(answer, now.moment)) {
+                    self.follow(uid, next, now);
+                }
+            }
+            Next::Pause(work) => {
+                self.program.release(uid);
+                self.effects.push(Effect::Do(uid.clone(), work));
+            }
+            Next::End(work, end) => self.end_work(uid, (work, &end), now),
+        }
+    }
+
+    fn end_work(&mut self, uid: &Uid, (work, end): (Box<Work>, &ExecutionEnd), now: Now) {
+        let Some(underway) = self.under_way.remove(uid) else { return };
+        let object = underway.carrying.object().clone();
+        if underway.carrying.misses_what_was_seen(end) {
+            self.report(Report::DeletionFoundNothing(Box::new(object.clone())));
+        }
+        self.effects.push(Effect::Do(uid.clone(), work));
+        self.program.release(uid);
+        self.program.end(uid);
+        self.take_end(object, (underway, end), now);
+    }
+
+    /// When the first pause ends.
+    pub(super) fn next_pause(&self) -> Option<Moment> {
+        self.under_way.values().filter_map(|underway| underway.carrying.due()).min()
+    }
+
+    pub(super) fn end_pauses(&mut self, now: Now) {
+        let is_over = |due: Moment| due <= now.moment;
+        let over = self.under_way.iter().filter(|(_, underway)| underway.carrying.due().is_some_and(is_over));
+        let over: Vec<Uid> = over.map(|(uid, _)| uid.clone()).collect();
+        over.iter().for_each(|uid| self.end_pause(uid, now));
+    }
+
+    /// Ends the pause of an object, if there is one.
+    pub(super) fn end_pause(&mut self, uid: &Uid, now: Now) {
+        let interrupt = self.interrupt();
+        let underway = self.under_way.get_mut(uid);
+        if let Some(next) = underway.and_then(|underway| underway.carrying.end_pause(interrupt, now.moment)) {
+            self.follow(uid, next, now);
+        }
+    }
+
+    fn interrupt(&self) -> Option<Interrupt> {
+        if self.term_ended { Some(Interrupt::CutOff) } else { self.superseded.then_some(Interrupt::Superseded) }
+    }
+
+    pub(super) fn end_term(&mut self, now: Now) {
+        self.term_ended = true;
+        self.cut_pauses_short(now);
+    }
+
+    fn cut_pauses_short(&mut self, now: Now) {
+        let uids: Vec<Uid> = self.under_way.keys().cloned().collect();
+        uids.iter().for_each(|uid| self.end_pause(uid, now));
+    }
+
+    /// The target works by another text, or is gone: nothing begins any more, and what is under way goes on to its end.
+    /// Returns what the engine of the next text goes on with, and what is to be done.
+    #[must_use]
+    pub fn supersede(&mut self, now: Now) -> (Handover, Vec<Effect>) {
+        let (empty, _) = Roster::new(TargetFacts::of(&self.text), Handover::default());
+        let roster = std::mem::replace(&mut self.roster, empty);
+        let handover = roster.into_handover(std::mem::take(&mut self.memories));
+        let held = self.held.counts().filter(|(why, _)| why.is_noteworthy());
+        self.effects.extend(held.map(|(why, count)| Effect::Report(Report::HeldBy(why, -count))));
+        self.report(Report::Ended);
+        self.program.leave();
+        self.under_way.values_mut().for_each(|underway| underway.reserved = None);
+        self.superseded = true;
+        if !self.term_ended {
+            self.cut_pauses_short(now);
+        }
+        (handover, std::mem::take(&mut self.effects))
+    }
+
+    /// Returns true if something is under way.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+}
