@@ -113,7 +113,7 @@ pub const FAULTS: &[Fault] = &[
         fault: "Hosts that hang beside hosts that answer",
         tests: &[
             "e2e/tests/host_outage.rs an_outage_is_told_slowly_and_delays_nobody",
-            "shared/systems/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
+            "shared/systems/src/guard/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
         ],
         missing: "50 of 100 hosts",
     },

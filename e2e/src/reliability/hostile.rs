@@ -44,7 +44,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "An answer that lacks a field",
         injected: "each function and operator is called with a field that the answer lacks",
         held: "ResponseInvalid, confirmed like any failed read; never RuleError",
-        test: "shared/language/src/cel/mistake.rs a_field_that_an_answer_lacks_is_its_own_mistake",
+        test: "shared/language/src/cel/check/mistake.rs a_field_that_an_answer_lacks_is_its_own_mistake",
     },
     Narrow {
         sequence: "A look-up by POST finds somebody else's resource",
@@ -74,13 +74,13 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "An edit of a field that addresses a request",
         injected: "targets whose URL or statement reads a field that the identity lacks",
         held: "the target is refused, unless it says that the field chooses no resource",
-        test: "shared/language/src/addressing/tests.rs a_field_of_an_address_is_in_the_identity",
+        test: "shared/language/src/checks/addressing/tests.rs a_field_of_an_address_is_in_the_identity",
     },
     Narrow {
         sequence: "A grant of any role",
         injected: "targets whose GRANT names a field that no `require` bounds",
         held: "`check` warns",
-        test: "shared/language/src/unbounded_grants.rs a_grant_of_an_unbounded_name_is_told",
+        test: "shared/language/src/checks/unbounded_grants.rs a_grant_of_an_unbounded_name_is_told",
     },
     Narrow {
         sequence: "Jobs without a Pod",
@@ -152,7 +152,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Metadata services of clouds",
         injected: "hosts lead to metadata addresses, also translated ones",
         held: "no connection is opened",
-        test: "shared/systems/src/dialling.rs a_literal_host_leads_to_no_metadata_server",
+        test: "shared/systems/src/guard/dialling.rs a_literal_host_leads_to_no_metadata_server",
     },
     Narrow {
         sequence: "Terminal escapes",

@@ -101,7 +101,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "One object told to wait",
         injected: "429 with a long `Retry-After` from the URL of one object",
         held: "that object waits; the host only after three within ten seconds",
-        test: "shared/systems/src/host_health.rs three_objects_told_within_ten_seconds_pause_the_host",
+        test: "shared/systems/src/guard/host_health.rs three_objects_told_within_ten_seconds_pause_the_host",
     },
     Narrow {
         sequence: "Objects that ask for polls without rest",
@@ -119,7 +119,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A host that hangs",
         injected: "three different objects in a row get no answer",
         held: "the host is paused for 1 to 30 s, with one probe",
-        test: "shared/systems/src/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
+        test: "shared/systems/src/guard/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
     },
     Narrow {
         sequence: "Many corrections wait for a silent host",
