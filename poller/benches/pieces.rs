@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use drift_api::collections::packed_text::Dictionary;
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::kept_fields::KeptFields;
@@ -80,23 +79,15 @@ fn reply() -> HttpReply {
     HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body }
 }
 
-fn decode(target: &Target, (kept, dictionary): (&KeptFields, Option<&Dictionary>), text: &str) -> LeanObject {
+fn decode(target: &Target, kept: &KeptFields, text: &str) -> LeanObject {
     let mut json = serde_json::Deserializer::from_str(text);
-    LeanObject::of_kept(&kept.decode(&mut json).unwrap(), &target.poll_fields, dictionary)
-}
-
-/// As a watch keeps an object that is not the first.
-fn how_it_is_kept(target: &Target) -> (KeptFields, Option<Dictionary>) {
-    let kept = KeptFields::new(target.poll_fields.clone());
-    let dictionary = decode(target, (&kept, None), &event(0)).view.to_dictionary();
-    (kept, dictionary)
+    LeanObject::of_kept(&kept.decode(&mut json).unwrap(), &target.poll_fields)
 }
 
 fn of_a_poll(criterion: &mut Criterion) {
     let (target, reply) = (target(), reply());
     let read = target.read.http().unwrap();
-    let (kept, dictionary) = how_it_is_kept(&target);
-    let object = decode(&target, (&kept, dictionary.as_ref()), &event(1));
+    let object = decode(&target, &KeptFields::new(target.poll_fields.clone()), &event(1));
     let judge = || {
         let view = object.view.open();
         let Progress::Done(Ok(observation)) = Reading::new(read, &view).take(&reply) else { return false };
@@ -109,11 +100,8 @@ fn of_a_poll(criterion: &mut Criterion) {
     criterion.bench_function("appraise: wish and identity of an object", |bench| {
         bench.iter(|| appraise(&target, black_box(&object)));
     });
-    let (_, dictionary) = how_it_is_kept(&target);
     let tree = object.view.open().clone();
-    criterion.bench_function("view: packed", |bench| {
-        bench.iter(|| ObjectView::packed(black_box(&tree), dictionary.as_ref()));
-    });
+    criterion.bench_function("view: made", |bench| bench.iter(|| ObjectView::of(black_box(&tree))));
     criterion.bench_function("view: opened", |bench| bench.iter(|| black_box(&object.view).open().is_object()));
     criterion.bench_function("fingerprint: an answer of 370 bytes", |bench| {
         bench.iter(|| {
@@ -145,10 +133,10 @@ fn of_the_schedule(criterion: &mut Criterion) {
 
 fn of_a_watch_event(criterion: &mut Criterion) {
     let target = target();
-    let (kept, dictionary) = how_it_is_kept(&target);
+    let kept = KeptFields::new(target.poll_fields.clone());
     let text = event(1);
     criterion.bench_function("watch event: decoded to what is kept", |bench| {
-        bench.iter(|| decode(&target, (&kept, dictionary.as_ref()), black_box(&text)));
+        bench.iter(|| decode(&target, &kept, black_box(&text)));
     });
     let mut roster = Roster::new(target.clone());
     let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
@@ -157,7 +145,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
         bench.iter_batched(
             || {
                 version += 1;
-                decode(&target, (&kept, dictionary.as_ref()), &event(version))
+                decode(&target, &kept, &event(version))
             },
             |object| roster.see(object, now, |_| true),
             BatchSize::SmallInput,

@@ -121,7 +121,7 @@ impl Roster {
             facts.identity.clone_from(&known.facts.identity);
         }
         if let Some(known) = before.as_ref().filter(|known| known.object.view == object.view) {
-            object.view = object.view.or_known(&known.object.view);
+            object.view.clone_from(&known.object.view);
         }
         let mut memory = before.map(|known| known.memory).or(memory);
         let arrives_late = self.listed && memory.is_none();

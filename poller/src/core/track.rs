@@ -226,7 +226,7 @@ impl Track {
     fn share_equal(&self, object: &mut LeanObject, rendered: &mut Rendered, view_differs: bool) {
         object.id = self.object.id.clone();
         if !view_differs {
-            object.view = object.view.clone().or_known(&self.object.view);
+            object.view.clone_from(&self.object.view);
         }
         if rendered.identity == self.rendered.identity {
             rendered.identity = self.rendered.identity.clone();

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::{Claimant, IdentityIndex, ResourceName, ScopeId, Selected, Uid};
-use drift_api::object::object_view::ObjectView;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
-use serde_json::{Value, json};
 
 /// So many that a hash table, which doubles, is as full as on average.
 const OBJECTS: u64 = 10_000;
@@ -84,20 +82,4 @@ fn an_object_that_waits_takes_little_of_the_queue() {
         queue
     };
     assert_eq!(taken(a_round_later), Each { bytes: 44, blocks: 0 });
-}
-
-/// As JSON 94 bytes.
-fn role(number: u64) -> Value {
-    json!({"metadata": {"name": format!("role-{number:05}")}, "spec": {"connectionLimit": 10, "login": true, "owner": "team-a"}})
-}
-
-#[test]
-fn a_view_takes_what_its_dictionary_lacks() {
-    let dictionary = ObjectView::of(&role(OBJECTS)).to_dictionary();
-    let views = || -> Box<[ObjectView]> {
-        (0..OBJECTS).map(|number| ObjectView::packed(&role(number), dictionary.as_ref())).collect()
-    };
-    // The pointer, the count, the dictionary and two lengths take 36 of them; how the rest is packed is LZ4's.
-    let Each { bytes, blocks } = taken(views);
-    assert!(bytes <= 64 && blocks == 1, "{bytes} bytes");
 }

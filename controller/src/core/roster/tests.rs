@@ -6,8 +6,6 @@ use crate::core::outcome::{Doubt, Outcome};
 use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
 use drift_api::identity::{IdentityIndex, Selected};
 use drift_api::names::FINALIZER;
-use drift_api::object::object_view::ObjectView;
-use serde_json::json;
 
 const CALM: Around = Around {
     vouched: true,
@@ -247,18 +245,6 @@ fn a_note_without_an_answer_is_put_back() {
     roster.see(object, named(0), None, at(3));
     let Some(Decision::WriteStatus(status)) = roster.decide(&"u0".into(), CALM, at(20)) else { unreachable!() };
     assert_eq!(status.correction, 8);
-}
-
-#[test]
-fn of_equal_views_the_packed_one_is_known() {
-    let mut roster = roster();
-    let tree = json!({"spec": {"login": true, "name": "writer", "owner": "team-a", "rights": ["select", "insert"]}});
-    let whole = ObjectView::of(&tree);
-    let packed = ObjectView::packed(&tree, whole.to_dictionary().as_ref());
-    for view in [whole.clone(), packed, whole] {
-        roster.see(LeanObject { view, ..drifted(0) }, named(0), None, at(1));
-    }
-    assert!(roster.object(&"u0".into()).is_some_and(|object| object.view.dictionary().is_some()));
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::core::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::rendered::appraise;
-use drift_api::collections::packed_text::Dictionary;
 use drift_api::condition::StatusFields;
 use drift_api::condition::{ObservedReason, Wish};
 use drift_api::object::object_view::ObjectView;
@@ -108,19 +107,6 @@ fn a_name_from_before_an_edit_is_not_remembered() {
     track.finish_poll(begun, Finding::InSync, at(2).moment);
     track.remember_tag(named("\"b\""));
     assert!(track.known_tag().is_some());
-}
-
-#[test]
-fn an_equal_view_packed_otherwise_is_no_edit() {
-    let mut track = tagged();
-    let known = track.object().view.clone();
-    let mut again = object(&spec(), 0, 2);
-    let dictionary = Dictionary::of(&known.open().to_string().repeat(8));
-    again.view = ObjectView::packed(&known.open(), dictionary.as_ref());
-    assert!(again.view.dictionary().is_some() && known.dictionary().is_none());
-    see(&mut track, again);
-    assert!(!track.wants_prompt_poll() && track.known_tag().is_some());
-    assert!(track.object().view.dictionary().is_some(), "it takes less room");
 }
 
 #[test]

@@ -3,5 +3,4 @@
 pub mod by_uid;
 pub mod fifo;
 pub mod first;
-pub mod packed_text;
 pub mod shared_text;

@@ -287,7 +287,7 @@ mod tests {
         let text = object.to_string();
         let kept = KeptFields::new(fields.clone());
         let decoded = kept.decode(&mut serde_json::Deserializer::from_str(&text)).unwrap();
-        LeanObject::of_kept(&decoded, fields, None)
+        LeanObject::of_kept(&decoded, fields)
     }
 
     fn object() -> Value {

@@ -12,7 +12,6 @@ pub mod object_view;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::collections::packed_text::Dictionary;
 use crate::collections::shared_text::{SharedText, literal};
 use crate::condition::Conditions;
 use crate::identity::Uid;
@@ -113,13 +112,13 @@ impl LeanObject {
         Self::of(object, ObjectView::of(&paths.prune(&visible(object))))
     }
 
-    /// Makes an object of what was kept of it while it was decoded, its view packed against the dictionary if there is one.
+    /// Makes an object of what was kept of it while it was decoded.
     #[must_use]
-    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths, dictionary: Option<&Dictionary>) -> Self {
+    pub fn of_kept(kept: &KeptObject, paths: &FieldPaths) -> Self {
         if kept.is_oversized {
             return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
         }
-        Self::of(&kept.json, ObjectView::packed(&paths.prune(&visible(&kept.json)), dictionary))
+        Self::prune(&kept.json, paths)
     }
 
     fn of(object: &Value, view: ObjectView) -> Self {

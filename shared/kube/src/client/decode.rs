@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,6 @@ use serde_json::{Error, Value, json};
 
 use crate::client::ResolvedKind;
 use crate::client::json_parts::Parts;
-use drift_api::collections::packed_text::Dictionary;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::{KeptFields, KeptObject};
 use drift_api::object::{LeanObject, SeenObject};
@@ -59,14 +57,12 @@ impl Decode for WholeObjects {
 pub(crate) struct LeanObjects {
     kind: ResolvedKind,
     kept: KeptFields,
-    /// Made of the first of them that is large enough, against which the views of all later ones are packed.
-    dictionary: Arc<OnceLock<Dictionary>>,
 }
 
 impl LeanObjects {
     /// Of that kind, with these fields.
     pub(crate) fn new(kind: ResolvedKind, fields: FieldPaths) -> Self {
-        Self { kind, kept: KeptFields::new(fields), dictionary: Arc::default() }
+        Self { kind, kept: KeptFields::new(fields) }
     }
 }
 
@@ -76,12 +72,7 @@ impl Decode for LeanObjects {
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<SeenObject, D::Error> {
         let mut kept = self.kept.decode(json)?;
         complete(&mut kept.json, &self.kind);
-        let object = LeanObject::of_kept(&kept, self.kept.fields(), self.dictionary.get());
-        if self.dictionary.get().is_none()
-            && let Some(dictionary) = object.view.to_dictionary()
-        {
-            self.dictionary.get_or_init(|| dictionary);
-        }
+        let object = LeanObject::of_kept(&kept, self.kept.fields());
         Ok(SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
 
@@ -90,7 +81,7 @@ impl Decode for LeanObjects {
         let json =
             kept.map(|kept| kept.json).or_else(|_| serde_json::from_slice::<Remains>(json).map(Remains::into_json));
         let mut kept = KeptObject { json: json.ok()?, is_oversized: true };
-        let object = LeanObject::of_kept(&kept, self.kept.fields(), None);
+        let object = LeanObject::of_kept(&kept, self.kept.fields());
         let is_known = !object.id.uid.is_empty() && !object.id.name.is_empty();
         is_known.then(|| SeenObject { object, labels: kept.json.pointer_mut("/metadata/labels").map(Value::take) })
     }
@@ -241,7 +232,6 @@ struct Bookmark {
 mod tests {
     use super::*;
     use crate::client::ObjectNames;
-    use drift_api::object::kept_fields::MAX_KEPT_BYTES;
 
     fn services(field: &str) -> LeanObjects {
         let resource = kube::core::ApiResource::erase::<k8s_openapi::api::core::v1::Service>(&());
@@ -257,22 +247,6 @@ mod tests {
         let answer = parse_list(&decode, list.as_bytes()).unwrap();
         assert_eq!(*answer.items[0].object.view.open(), json!({"kind": "Service"}));
         assert!(parse_list(&decode, br#"{"items": null, "metadata": {}}"#).unwrap().items.is_empty());
-    }
-
-    #[test]
-    fn views_are_packed_against_the_first_large_one() {
-        let decode = services("spec");
-        let item = |name: &str, text: &str| json!({"metadata": {"name": name}, "spec": {"text": text}});
-        let (oversized, text) =
-            ("x".repeat(MAX_KEPT_BYTES), "one that is long enough to be what others are packed against");
-        let items = [item("huge", &oversized), item("small", ""), item("a", text), item("b", text), item("small", "")];
-        let list = json!({"items": items, "metadata": {}}).to_string();
-        let answer = parse_list(&decode, list.as_bytes()).unwrap();
-        let views: Vec<_> = answer.items.iter().map(|item| &item.object.view).collect();
-        let dictionaries: Vec<_> = views.iter().map(|view| view.dictionary()).collect();
-        assert_eq!(dictionaries[..3], [None; 3]);
-        assert!(dictionaries[3].is_some() && dictionaries[3] == views[2].to_dictionary().as_ref());
-        assert_eq!((views[3], views[4]), (views[2], views[1]));
     }
 
     fn nested(levels: usize) -> String {

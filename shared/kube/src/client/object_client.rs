@@ -192,7 +192,7 @@ impl ObjectClient {
     async fn decoded(&self, request: http::Request<Vec<u8>>, fields: &FieldPaths) -> Result<LeanObject, CallError> {
         let bytes = client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await?;
         let kept = KeptFields::new(fields.clone()).decode(&mut serde_json::Deserializer::from_slice(&bytes));
-        Ok(LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields, None))
+        Ok(LeanObject::of_kept(&kept.map_err(client::not_asked_for)?, fields))
     }
 }
 

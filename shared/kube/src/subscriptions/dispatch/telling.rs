@@ -135,27 +135,6 @@ fn narrowed(object: &LeanObject, fields: &FieldPaths, watched: &FieldPaths) -> L
     if fields == watched || object.is_oversized {
         return object.clone();
     }
-    let narrow = ObjectView::packed(&fields.prune(&object.view.open()), object.view.dictionary());
+    let narrow = ObjectView::of(&fields.prune(&object.view.open()));
     LeanObject { view: narrow, ..object.clone() }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::subscriptions::dispatch::tests::fields;
-
-    #[test]
-    fn what_a_target_is_told_is_packed_too() {
-        let role = json!({"name": "writer", "owner": "team-a", "rights": ["select", "insert", "update", "delete"], "login": true});
-        let (all, few) = (json!({"spec": role}), json!({"spec": {"owner": "team-a", "rights": role["rights"]}}));
-        let dictionary = ObjectView::of(&all).to_dictionary();
-        let (fields, watched) = (fields(&["owner", "rights"]), fields(&["name", "owner", "rights", "login"]));
-        let object =
-            LeanObject { view: ObjectView::packed(&all, dictionary.as_ref()), ..LeanObject::prune(&all, &watched) };
-        let told = narrowed(&object, &fields, &watched).view;
-        assert_eq!(*told.open(), few);
-        assert!(object.view.dictionary().is_some() && told.dictionary() == dictionary.as_ref());
-    }
 }

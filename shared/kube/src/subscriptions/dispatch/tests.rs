@@ -28,7 +28,7 @@ fn selection(namespaces: &[&str], labels: &str) -> ObjectSelection {
     drift_language::fixtures::target(&text).objects
 }
 
-pub(super) fn fields(of: &[&str]) -> FieldPaths {
+fn fields(of: &[&str]) -> FieldPaths {
     let mut fields = FieldPaths::default();
     of.iter().for_each(|field| fields.insert(vec!["spec".to_owned(), (*field).to_owned()]));
     fields
