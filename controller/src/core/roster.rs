@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::collections::by_uid::{ByUid, OfObject};
 use drift_api::condition::SecretMarks;
 use drift_api::identity::{Claimant, ResourceName, Rights, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
+use indexmap::IndexMap;
 
 use super::breaker::{Breaker, Stand, Transition};
 use super::decide::decide;
@@ -30,14 +30,8 @@ struct Known {
     claiming: Option<ResourceName>,
 }
 
-/// What it takes: whatever is added is added a hundred thousand times, and belongs in a box where nearly no object needs it.
-const _: () = assert!(size_of::<Known>() <= 376);
-
-impl OfObject for Known {
-    fn uid(&self) -> &Uid {
-        &self.object.id.uid
-    }
-}
+/// A program keeps 100,000 of these. A field that few objects need belongs in a box.
+const _: () = assert!(size_of::<Known>() <= 512);
 
 /// What goes on outside of the target's own objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +50,7 @@ pub struct Around {
 #[derive(Debug)]
 pub struct Roster {
     target: TargetFacts,
-    known: ByUid<Known>,
+    known: IndexMap<Uid, Known>,
     breaker: Breaker,
     /// How much of the target's limits is used up.
     pub pace: Pace,
@@ -84,13 +78,13 @@ impl Roster {
     #[must_use]
     pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
         let Handover { memories, breaker, pace } = handover;
-        (Self { target, known: ByUid::default(), breaker, pace, listed: false }, memories)
+        (Self { target, known: IndexMap::default(), breaker, pace, listed: false }, memories)
     }
 
     /// Ends the roster.
     #[must_use]
     pub fn into_handover(self, left: HashMap<Uid, ObjectMemory>) -> Handover {
-        let known = self.known.into_entries().into_iter().map(|known| (known.object.id.uid, known.memory));
+        let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));
         let mut memories: HashMap<_, _> = left.into_iter().chain(known).collect();
         // The edit may have mended it.
         memories.values_mut().for_each(|memory| _ = memory.delay.send_anew());
@@ -114,7 +108,7 @@ impl Roster {
         } else {
             self.breaker.observe(&uid, Stand::of(&object.conditions), now);
         }
-        let before = self.known.remove(&uid);
+        let before = self.known.swap_remove(&uid);
         let claiming = before.as_ref().and_then(|known| known.claiming.clone());
         if let Some(known) = before.as_ref().filter(|known| known.facts.identity == facts.identity) {
             // It takes twice the room otherwise, and the index of identities keeps this one.
@@ -131,7 +125,7 @@ impl Roster {
         }
         memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
         if let Some(memory) = memory {
-            self.known.insert(Known { object: object.kept(), facts, memory, claiming });
+            self.known.insert(uid, Known { object: object.kept(), facts, memory, claiming });
         }
         true
     }
@@ -145,14 +139,14 @@ impl Roster {
 
     /// Drops an object that is gone.
     pub fn forget(&mut self, uid: &Uid) {
-        self.known.remove(uid);
+        self.known.swap_remove(uid);
         self.breaker.forget(uid);
     }
 
     /// The first full list is read; what the breaker remembers of objects that are gone since counts no more.
     pub fn note_listed(&mut self) {
         self.listed = true;
-        self.breaker.keep_only(|uid| self.known.has(uid));
+        self.breaker.keep_only(|uid| self.known.contains_key(uid));
     }
 
     /// Whether the first full list is read.
@@ -163,7 +157,7 @@ impl Roster {
 
     /// Every object.
     pub fn uids(&self) -> impl Iterator<Item = &Uid> {
-        self.known.iter().map(OfObject::uid)
+        self.known.keys()
     }
 
     /// An object as it was last seen.
@@ -185,7 +179,7 @@ impl Roster {
 
     /// What delays nothing any more takes no room any more, also of an object to which nothing happens.
     pub fn give_room_back(&mut self, now: Moment) {
-        self.known.iter_mut().for_each(|known| known.memory.give_room_back(now));
+        self.known.values_mut().for_each(|known| known.memory.give_room_back(now));
     }
 
     /// What the object says of external resources. A claim that is being written counts already.
@@ -246,8 +240,8 @@ impl Roster {
 
     /// A Secret of these objects changed: what could not be sent is tried again at once. Gives those that waited for that.
     pub fn send_anew(&mut self, concerns: impl Fn(&LeanObject) -> bool) -> Vec<Uid> {
-        let concerned = self.known.iter_mut().filter(|known| concerns(&known.object));
-        concerned.filter_map(|known| known.memory.delay.send_anew().then(|| known.uid().clone())).collect()
+        let concerned = self.known.iter_mut().filter(|(_, known)| concerns(&known.object));
+        concerned.filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone())).collect()
     }
 
     /// The line in which an object waits for the limits.

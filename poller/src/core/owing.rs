@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_api::collections::by_uid::ByUid;
 use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
@@ -24,8 +23,8 @@ pub enum Affair {
 /// The objects of one target that owe their verdict.
 #[derive(Debug, Default)]
 pub struct OwingObjects {
-    late: ByUid<Uid>,
-    own: BTreeMap<Option<SharedText>, ByUid<Uid>>,
+    late: BTreeSet<Uid>,
+    own: BTreeMap<Option<SharedText>, BTreeSet<Uid>>,
     own_count: usize,
 }
 
@@ -39,11 +38,11 @@ impl OwingObjects {
             self.late.remove(uid);
         }
         if owes == Some(Affair::OfObject) {
-            let known = self.own.entry(namespace.clone()).or_default().insert(uid.clone());
-            self.own_count += usize::from(known.is_none());
+            let is_new = self.own.entry(namespace.clone()).or_default().insert(uid.clone());
+            self.own_count += usize::from(is_new);
         } else if let Some(owing) = self.own.get_mut(namespace) {
-            self.own_count -= usize::from(owing.remove(uid).is_some());
-            if owing.iter().next().is_none() {
+            self.own_count -= usize::from(owing.remove(uid));
+            if owing.is_empty() {
                 self.own.remove(namespace);
             }
         }

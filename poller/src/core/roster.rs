@@ -3,11 +3,10 @@
 //! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 //! It must not know how a poll or a write is done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::collections::by_uid::{ByUid, OfObject};
 use drift_api::collections::fifo::Fifo;
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::{Claimant, ResourceName, Uid};
@@ -16,6 +15,7 @@ use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
 use drift_api::voucher::Exceptions;
 use drift_language::Target;
+use indexmap::IndexMap;
 
 use super::owing::OwingObjects;
 use super::pace::Pace;
@@ -35,21 +35,15 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 pub struct Roster {
     target: Arc<Target>,
     pace: Arc<Pace>,
-    tracks: ByUid<Track>,
+    tracks: IndexMap<Uid, Track>,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
-    slow_slots: ByUid<(Uid, Moment)>,
+    slow_slots: BTreeMap<Uid, Moment>,
     /// At a start all objects, and then hardly any.
     owing: OwingObjects,
     listed: bool,
     heard: Option<Moment>,
-}
-
-impl OfObject for Track {
-    fn uid(&self) -> &Uid {
-        &self.object().id.uid
-    }
 }
 
 impl Roster {
@@ -59,11 +53,11 @@ impl Roster {
         Self {
             pace: Arc::new(Pace::of(&target)),
             target,
-            tracks: ByUid::default(),
+            tracks: IndexMap::default(),
             wakes: WorkQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
-            slow_slots: ByUid::default(),
+            slow_slots: BTreeMap::default(),
             owing: OwingObjects::default(),
             listed: false,
             heard: None,
@@ -83,7 +77,7 @@ impl Roster {
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
                 let track = Track::new(object, rendered, self.pace.clone(), (arrival, now));
-                self.tracks.insert(track);
+                self.tracks.insert(uid.clone(), track);
             }
         }
         self.rearrange(&uid, now.moment);
@@ -91,7 +85,7 @@ impl Roster {
 
     /// Drops an object that is gone or no longer selected.
     pub fn forget(&mut self, uid: &Uid) {
-        if let Some(track) = self.tracks.remove(uid) {
+        if let Some(track) = self.tracks.swap_remove(uid) {
             self.owing.set(&track.object().id, None);
         }
         self.polls.remove(uid);
@@ -138,7 +132,7 @@ impl Roster {
 
     /// Every track.
     pub fn tracks(&self) -> impl Iterator<Item = &Track> {
-        self.tracks.iter()
+        self.tracks.values()
     }
 
     /// Lets something happen to one object and arranges its next wake.
@@ -213,18 +207,18 @@ impl Roster {
     /// The moment at which a slow write may go, if it has one.
     #[must_use]
     pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
-        self.slow_slots.get(uid).map(|(_, slot)| *slot)
+        self.slow_slots.get(uid).copied()
     }
 
     /// All moments that slow writes have.
     pub fn slow_slots(&self) -> impl Iterator<Item = Moment> {
-        self.slow_slots.iter().map(|(_, slot)| *slot)
+        self.slow_slots.values().copied()
     }
 
     /// Gives a slow write its moment; `None` takes it back.
     pub fn set_slow_slot(&mut self, uid: &Uid, slot: Option<Moment>, now: Moment) {
         match slot {
-            Some(slot) => self.slow_slots.insert((uid.clone(), slot)),
+            Some(slot) => self.slow_slots.insert(uid.clone(), slot),
             None => self.slow_slots.remove(uid),
         };
         self.rearrange(uid, now);
@@ -251,10 +245,10 @@ impl Roster {
         let Some(track) = self.tracks.get_mut(uid) else { return };
         let write = match track.next_write(now) {
             // A slow write that is not to be made any more: its moment is to be given back.
-            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.has(uid) => Some(now),
+            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
             NextWrite::Nothing => None,
             NextWrite::NotBefore(moment) => Some(moment),
-            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).map_or(now, |(_, slot)| *slot)),
+            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
             NextWrite::Write(..) => Some(now),
         };
         let write = write.filter(|_| !self.writes.has(uid));

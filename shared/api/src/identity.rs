@@ -10,18 +10,15 @@ mod contenders;
 mod resources;
 mod said;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-use triomphe::Arc;
-
-use crate::collections::by_uid::ByUid;
-pub use crate::collections::by_uid::Uid;
+pub use crate::collections::shared_text::Uid;
 use crate::collections::shared_text::{SharedText, literal};
 use crate::short_hash::{parse_short_hash, short_hash};
 use contenders::{Rank, Scope, claims};
 use resources::Resources;
-use said::{Object, Said, resources};
+use said::{Said, resources};
 
 /// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as easily as
 /// a wish is, and tell apart the hundreds of scopes that a cluster has.
@@ -112,7 +109,7 @@ pub struct Rights {
 /// name counts: the object is that one's.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityIndex {
-    objects: ByUid<Arc<Object>>,
+    objects: HashMap<Uid, Said>,
     resources: Resources,
     /// Who claims what another one has by its claim, once everybody is known.
     late: HashSet<(Uid, ResourceName)>,
@@ -147,21 +144,20 @@ impl IdentityIndex {
 
     /// Drops what the target sees, apart from `kept`; gives the others whose right to act may have changed.
     pub fn keep_only(&mut self, target: &SharedText, kept: &HashSet<Uid>) -> Vec<Selected> {
-        let sees = |object: &Object| object.said.targets().any(|one| one == target);
-        let gone = self.objects.iter().filter(|object| sees(object) && !kept.contains(&object.uid));
+        let sees = |said: &Said| said.targets().any(|one| one == target);
+        let gone = self.objects.iter().filter(|(uid, said)| sees(said) && !kept.contains(*uid));
         // In a fixed order: of two claims, which one counts may depend on it.
-        let gone: BTreeSet<_> =
-            gone.map(|object| Selected { target: target.clone(), uid: object.uid.clone() }).collect();
+        let gone: BTreeSet<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
         let mut concerned: Vec<_> = gone.iter().flat_map(|selected| self.remove(selected)).collect();
         // One that was told first may have gone after that.
-        concerned.retain(|other| self.objects.has(&other.uid));
+        concerned.retain(|other| self.objects.contains_key(&other.uid));
         concerned
     }
 
     /// The targets that see anything.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<SharedText> {
-        let names = self.objects.iter().flat_map(|object| object.said.targets());
+        let names = self.objects.values().flat_map(Said::targets);
         // One by one: a set is collected by way of a list of all.
         let mut targets = BTreeSet::new();
         targets.extend(names.filter(|target| **target != CORRECTING).cloned());
@@ -176,8 +172,8 @@ impl IdentityIndex {
         let claim_void = !self.late.is_empty() && claimant.owns.as_ref().is_some_and(is_late);
         let Some(resource) = &claimant.wants else { return Rights { claim_void, ..Rights::default() } };
         let contenders = self.resources.contenders(resource);
-        let living = contenders.as_ref().map_or(0, |contenders| contenders.living);
-        let own = self.objects.get(uid).map(|object| object.said.claimant());
+        let living = contenders.map_or(0, |contenders| contenders.living);
+        let own = self.objects.get(uid).map(Said::claimant);
         let own = own.is_some_and(|own| !own.deleting && resources(&own).any(|named| named == resource));
         let rank = Rank::of(uid, claimant, resource);
         let has = contenders.is_none_or(|contenders| contenders.may_have(&rank));
@@ -196,18 +192,16 @@ impl IdentityIndex {
         claimant: Option<Claimant>,
         scope: Scope,
     ) -> Vec<Selected> {
-        let object = self.objects.get(uid);
-        let said = object.map(|object| &object.said);
-        // What is equal shares the memory of its names with others that keep them, and so does a uid.
-        if said.and_then(|said| said.by(target)) == claimant {
+        let said = self.objects.get(uid);
+        // What is equal shares the memory of its names with others that keep them.
+        if said.and_then(|said| said.by(target)) == claimant.as_ref() {
             return Vec::new();
         }
         let old = said.map(Said::claimant);
         let said = Said::changed(said, target, claimant);
         let new = said.as_ref().map(Said::claimant);
-        let known = object.map_or(uid, |object| &object.uid).clone();
         match said {
-            Some(said) => _ = self.objects.insert(Arc::new(Object { uid: known, said })),
+            Some(said) => _ = self.objects.insert(uid.clone(), said),
             None => _ = self.objects.remove(uid),
         }
         let named: BTreeSet<_> = old.iter().chain(&new).flat_map(resources).collect();
@@ -222,7 +216,7 @@ impl IdentityIndex {
     /// The objects, each as the one of the target that counts for it.
     fn selected(&self, uids: BTreeSet<Uid>) -> Vec<Selected> {
         let of_target = |uid: Uid| {
-            let target = self.objects.get(&uid)?.said.targets().next()?.clone();
+            let target = self.objects.get(&uid)?.targets().next()?.clone();
             Some(Selected { target, uid })
         };
         uids.into_iter().filter_map(of_target).collect()
@@ -257,7 +251,7 @@ impl IdentityIndex {
         let is_living = |claimant: Option<&Claimant>| usize::from(claimant.is_some_and(|claimant| !claimant.deleting));
         contenders.living = contenders.living + is_living(new) - is_living(old);
         let concerned = contenders.concerned(before);
-        self.resources.put(resource.clone(), contenders, &self.objects);
+        self.resources.put(resource.clone(), contenders);
         concerned
     }
 }

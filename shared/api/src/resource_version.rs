@@ -16,8 +16,6 @@ enum Kept {
     Text(Box<str>),
 }
 
-const _: () = assert!(size_of::<ResourceVersion>() <= 16);
-
 /// A resource version as the number that the API server promises it is, of up to 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionNumber(u128);

@@ -4,7 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::collections::by_uid::Uid;
+use crate::collections::shared_text::Uid;
 
 /// Places that an empty line keeps. At a start everybody stands in line, and never again: a longer one gives its memory back.
 const KEPT_ROOM: usize = 1_024;

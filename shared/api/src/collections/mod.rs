@@ -1,6 +1,5 @@
-//! Containers for a hundred thousand objects in little memory.
+//! Small containers that the standard library lacks, and the shared text.
 
-pub mod by_uid;
 pub mod fifo;
 pub mod first;
 pub mod shared_text;

@@ -6,5 +6,8 @@
 /// A text with a count of those who keep it.
 pub type SharedText = arcstr::ArcStr;
 
+/// The uid of an object.
+pub type Uid = SharedText;
+
 /// A text of the program itself, which takes no memory of its own.
 pub use arcstr::literal;

@@ -15,15 +15,12 @@ pub(super) enum Scope {
     Incomplete,
 }
 
-/// Who names one resource.
-///
-/// Nearly always it is one alone, and a set of one would take ten times its room.
+/// The objects that name one resource, nearly always one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contenders {
     pub(super) first: Option<Rank>,
-    /// None of them displaces the first. Boxed: nearly always there is none.
-    #[expect(clippy::box_collection, reason = "a set takes 24 bytes, and there are as many as there are objects")]
-    others: Option<Box<BTreeSet<Rank>>>,
+    /// None of them displaces the first.
+    others: BTreeSet<Rank>,
     /// How many of them are not being deleted.
     pub(super) living: usize,
 }
@@ -55,17 +52,6 @@ impl Rank {
 }
 
 impl Contenders {
-    /// One object that names the resource, and nobody else does.
-    pub(super) fn alone(uid: &Uid, claimant: &Claimant, resource: &ResourceName) -> Self {
-        let living = usize::from(!claimant.deleting);
-        Self { first: Some(Rank::of(uid, claimant, resource)), others: None, living }
-    }
-
-    /// The one that names the resource, if nobody else does.
-    pub(super) fn only(&self) -> Option<&Uid> {
-        self.first.as_ref().filter(|_| self.others.is_none()).map(|rank| &rank.uid)
-    }
-
     pub(super) const fn is_empty(&self) -> bool {
         self.first.is_none()
     }
@@ -93,15 +79,11 @@ impl Contenders {
 
     /// Those that claim it beside the one that has it.
     pub(super) fn claiming_in_vain(&self) -> impl Iterator<Item = &Uid> {
-        self.others().filter(|rank| claims(Some(rank))).map(|rank| &rank.uid)
+        self.others.iter().filter(|rank| claims(Some(rank))).map(|rank| &rank.uid)
     }
 
     fn ranked(&self) -> impl Iterator<Item = &Rank> {
-        self.first.iter().chain(self.others())
-    }
-
-    fn others(&self) -> impl Iterator<Item = &Rank> {
-        self.others.iter().flat_map(|others| &**others)
+        self.first.iter().chain(&self.others)
     }
 
     /// What one of them is by now in place of what it was. Whoever has the resource by a claim keeps it while it claims it,
@@ -118,24 +100,17 @@ impl Contenders {
 
     fn insert(&mut self, rank: Rank, takes_claimed: bool) {
         match &mut self.first {
-            Some(first) if !rank.displaces(first, takes_claimed) => {
-                _ = self.others.get_or_insert_default().insert(rank)
-            }
-            first => {
-                if let Some(former) = first.replace(rank) {
-                    self.others.get_or_insert_default().insert(former);
-                }
-            }
+            Some(first) if !rank.displaces(first, takes_claimed) => _ = self.others.insert(rank),
+            first => self.others.extend(first.replace(rank)),
         }
     }
 
     fn remove(&mut self, rank: &Rank) {
         if self.first.as_ref() == Some(rank) {
-            self.first = self.others.as_mut().and_then(|others| others.pop_first());
-        } else if let Some(others) = &mut self.others {
-            others.remove(rank);
+            self.first = self.others.pop_first();
+        } else {
+            self.others.remove(rank);
         }
-        self.others.take_if(|others| others.is_empty());
     }
 }
 

@@ -4,21 +4,6 @@ use super::*;
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hasher};
-
-/// Gives one of four hashes: what has the same is told apart by its name.
-#[derive(Default)]
-pub(super) struct FewHashes(DefaultHasher);
-
-impl Hasher for FewHashes {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        (self.0.finish() % 4).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-}
 
 const HERE: &str = "GET http://h/${…}";
 

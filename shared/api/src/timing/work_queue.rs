@@ -4,14 +4,10 @@
 //! An object that is handed out is not handed out again before it is done, so that no two pieces of work for one object
 //! are under way. What is added meanwhile comes back after that. This file must not know what is done with an object.
 
-mod timetable;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use std::collections::BTreeMap;
-
-use crate::collections::by_uid::ByUid;
 use crate::identity::Uid;
 use crate::timing::moment::Moment;
-use timetable::Timetable;
 
 /// A work queue, keyed by object. An object that is neither to be worked on nor worked on is not kept.
 #[derive(Clone, Debug, Default)]
@@ -19,9 +15,11 @@ pub struct WorkQueue {
     /// To be handed out, by the turn that they got when they were added.
     ready: BTreeMap<u64, Uid>,
     /// To be added when their time comes: nearly all that there are.
-    later: Timetable,
+    later: BTreeSet<(Moment, Uid)>,
+    /// The time of each object in `later`.
+    times: HashMap<Uid, Moment>,
     /// Those that are ready or handed out.
-    current: ByUid<(Uid, Stage)>,
+    current: BTreeMap<Uid, Stage>,
     turns: u64,
 }
 
@@ -38,7 +36,7 @@ impl WorkQueue {
     /// The object is to be worked on now; where it is worked on already, once more after that.
     pub fn add(&mut self, uid: &Uid) {
         match self.current.get_mut(uid) {
-            Some((_, Stage::UnderWay { again })) => *again = true,
+            Some(Stage::UnderWay { again }) => *again = true,
             Some(_) => {}
             None => self.line_up(uid.clone()),
         }
@@ -47,36 +45,40 @@ impl WorkQueue {
     /// The object is to be worked on at that time, or at the earlier one that it has. Being handed out takes the time
     /// away: whoever works on an object says anew when to look again.
     pub fn add_after(&mut self, uid: &Uid, at: Moment) {
-        self.later.add(uid, at);
+        let earlier = self.times.get(uid).copied();
+        if earlier.is_none_or(|earlier| at < earlier) {
+            self.forget_time(uid);
+            self.later.insert((at, uid.clone()));
+            self.times.insert(uid.clone(), at);
+        }
     }
 
     /// The next object; it is under way from now on, until it is [`done`](Self::done).
     pub fn next(&mut self, now: Moment) -> Option<Uid> {
         self.add_what_is_due(now);
         let (_, uid) = self.ready.pop_first()?;
-        if let Some((_, stage)) = self.current.get_mut(&uid) {
+        if let Some(stage) = self.current.get_mut(&uid) {
             *stage = Stage::UnderWay { again: false };
         }
-        self.later.remove(&uid);
+        self.forget_time(&uid);
         Some(uid)
     }
 
     /// The work on the object ended; what was added meanwhile gets its turn now.
     pub fn done(&mut self, uid: &Uid) {
-        match self.current.remove(uid) {
-            Some((uid, Stage::UnderWay { again: true })) => self.line_up(uid),
-            // It was not handed out.
-            Some(ready @ (_, Stage::Ready(_))) => _ = self.current.insert(ready),
-            Some((_, Stage::UnderWay { again: false })) | None => {}
+        let Some(Stage::UnderWay { again }) = self.current.get(uid).copied() else { return };
+        self.current.remove(uid);
+        if again {
+            self.line_up(uid.clone());
         }
     }
 
     /// The object is not to be worked on any more. Work that is under way stays so until it is done.
     pub fn remove(&mut self, uid: &Uid) {
-        self.later.remove(uid);
+        self.forget_time(uid);
         match self.current.get_mut(uid) {
-            Some((_, Stage::UnderWay { again })) => *again = false,
-            Some((_, Stage::Ready(turn))) => {
+            Some(Stage::UnderWay { again }) => *again = false,
+            Some(Stage::Ready(turn)) => {
                 self.ready.remove(turn);
                 self.current.remove(uid);
             }
@@ -93,32 +95,38 @@ impl WorkQueue {
     /// When the next object is to be worked on: `now` where one waits already, `None` where there is none.
     #[must_use]
     pub fn next_at(&self, now: Moment) -> Option<Moment> {
-        if self.ready.is_empty() { self.later.first() } else { Some(now) }
+        if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
     }
 
     /// When this object is to be worked on, where its time is still to come.
     #[must_use]
     pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
-        self.later.of(uid)
+        self.times.get(uid).copied()
     }
 
     /// Gives an object that is neither ready nor handed out its turn.
     fn line_up(&mut self, uid: Uid) {
         self.turns += 1;
         self.ready.insert(self.turns, uid.clone());
-        self.current.insert((uid, Stage::Ready(self.turns)));
+        self.current.insert(uid, Stage::Ready(self.turns));
     }
 
     fn add_what_is_due(&mut self, now: Moment) {
-        while let Some(uid) = self.later.take_due(now) {
+        while let Some((_, uid)) = self.later.first().filter(|(at, _)| *at <= now).cloned() {
+            self.forget_time(&uid);
             self.add(&uid);
+        }
+    }
+
+    fn forget_time(&mut self, uid: &Uid) {
+        if let Some((uid, at)) = self.times.remove_entry(uid) {
+            self.later.remove(&(at, uid));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     use proptest::prelude::*;
@@ -141,7 +149,8 @@ mod tests {
 
     /// All objects that are to be worked on or worked on.
     fn kept(queue: &WorkQueue) -> BTreeSet<Uid> {
-        queue.later.uids().chain(queue.current.iter().map(|(uid, _)| uid)).cloned().collect()
+        assert_eq!(queue.later.len(), queue.times.len());
+        queue.times.keys().chain(queue.current.keys()).cloned().collect()
     }
 
     fn all(queue: &mut WorkQueue, now: u64) -> Vec<Uid> {
@@ -171,7 +180,7 @@ mod tests {
         assert_eq!(queue.next(at(2)), None);
         queue.done(&a);
         assert_eq!(all(&mut queue, 2), std::slice::from_ref(&a));
-        assert_eq!(queue.current.get(&a), Some(&(a.clone(), Stage::UnderWay { again: false })));
+        assert_eq!(queue.current.get(&a), Some(&Stage::UnderWay { again: false }));
         queue.done(&a);
         assert_eq!((queue.next(at(9)), kept(&queue).len()), (None, 0));
     }
@@ -187,6 +196,16 @@ mod tests {
         assert_eq!((queue.next(at(2)), queue.next(at(3))), (None, Some(a.clone())));
         queue.done(&a);
         assert_eq!(queue.next_at(at(4)), None);
+    }
+
+    #[test]
+    fn of_one_moment_the_first_uid_comes_first() {
+        let mut queue = WorkQueue::default();
+        let [a, b, c] = ["a", "b", "c"].map(Uid::from);
+        for (uid, time) in [(&c, 2), (&b, 2), (&a, 3)] {
+            queue.add_after(uid, at(time));
+        }
+        assert_eq!(all(&mut queue, 3), [b, c, a]);
     }
 
     #[derive(Clone, Debug)]

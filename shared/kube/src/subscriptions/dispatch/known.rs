@@ -6,10 +6,10 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use drift_api::collections::by_uid::{ByUid, OfObject};
 use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::Uid;
 use drift_api::object::{LeanObject, ObjectId};
+use indexmap::IndexMap;
 
 /// Who was told of an object, as what.
 pub(super) type Told = Arc<[(Arc<str>, Role)]>;
@@ -24,7 +24,7 @@ pub(super) enum Role {
 /// Objects that somebody was told of.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
-    objects: ByUid<Known>,
+    objects: IndexMap<Uid, Known>,
     /// Those who were told, each different: an object has the number of its own. What no object has goes when a target goes.
     told: Vec<Told>,
     /// The number of those who were told of the last object, which are told of the next one too, as a rule.
@@ -36,7 +36,6 @@ pub(super) struct KnownObjects {
 /// An object that somebody was told of.
 #[derive(Debug)]
 struct Known {
-    uid: Uid,
     namespace: Option<SharedText>,
     version: Option<NonZeroU64>,
     /// The last list that had it, or after which it was heard of.
@@ -45,21 +44,15 @@ struct Known {
     told: u32,
 }
 
-impl OfObject for Known {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-}
-
 impl KnownObjects {
     /// Gives an object the names that are kept already, where they are equal: the uid is kept in a dozen places.
     pub(super) fn share_names(&mut self, id: &mut ObjectId) {
-        let known = self.objects.get(&id.uid);
-        if let Some(known) = known {
-            id.uid = known.uid.clone();
+        let known = self.objects.get_key_value(&id.uid);
+        if let Some((uid, _)) = known {
+            id.uid = uid.clone();
         }
         match known {
-            Some(known) if known.namespace == id.namespace => id.namespace.clone_from(&known.namespace),
+            Some((_, known)) if known.namespace == id.namespace => id.namespace.clone_from(&known.namespace),
             _ if self.last_namespace == id.namespace => id.namespace.clone_from(&self.last_namespace),
             _ => self.last_namespace.clone_from(&id.namespace),
         }
@@ -80,12 +73,12 @@ impl KnownObjects {
     pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Told) {
         let ObjectId { uid, namespace, .. } = object.id.clone();
         let told = self.number_of(told);
-        self.objects.insert(Known { uid, namespace, version: stored_version(object), list, told });
+        self.objects.insert(uid, Known { namespace, version: stored_version(object), list, told });
     }
 
     /// The object is not known any more; who was told of it has to hear so.
     pub(super) fn forget(&mut self, uid: &Uid) -> Option<Told> {
-        self.told.get(self.objects.remove(uid)?.told as usize).cloned()
+        self.told.get(self.objects.swap_remove(uid)?.told as usize).cloned()
     }
 
     fn number_of(&mut self, told: Told) -> u32 {
@@ -101,7 +94,7 @@ impl KnownObjects {
         let without = |told: &Told| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
         let numbers = before.iter().map(without).map(|told: Told| (told, None));
         let mut after: Vec<(Told, Option<u32>)> = numbers.collect();
-        self.objects.retain(|known| {
+        self.objects.retain(|_, known| {
             let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
                 return false;
             };
@@ -112,14 +105,14 @@ impl KnownObjects {
 
     /// The objects of a namespace, or of all, that this list lacks and that were not heard of after it.
     pub(super) fn missing(&self, namespace: Option<&str>, list: u32) -> Vec<Uid> {
-        let is_here = |known: &&Known| namespace.is_none() || known.namespace.as_deref() == namespace;
-        let missing = self.objects.iter().filter(is_here).filter(|known| known.list != list);
-        missing.map(|known| known.uid.clone()).collect()
+        let is_here = |known: &Known| namespace.is_none() || known.namespace.as_deref() == namespace;
+        let missing = self.objects.iter().filter(|(_, known)| is_here(known) && known.list != list);
+        missing.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Whether there is an object of which such were told.
     pub(super) fn any(&self, such: impl Fn(&Told) -> bool) -> bool {
-        self.objects.iter().filter_map(|known| self.told.get(known.told as usize)).any(such)
+        self.objects.values().filter_map(|known| self.told.get(known.told as usize)).any(such)
     }
 }
 
