@@ -152,8 +152,7 @@ impl Row {
     #[must_use]
     pub(crate) fn of((target, objects): (&KnownTarget, &ObjectSelection), object: &LeanObject) -> Self {
         let observed = verdict_of(object).map(|condition| {
-            let message = condition.message.text();
-            let (text, _) = Tag::split(&message);
+            let (text, _) = Tag::split(condition.message.text());
             Observed {
                 status: condition.status,
                 since: condition.last_transition_time.to_string(),
@@ -167,7 +166,7 @@ impl Row {
             status: condition.status,
             reason: condition.reason.to_string(),
             message: condition.message.to_string(),
-            correction: CorrectionStatus::parse(&condition.message.text()).correction,
+            correction: CorrectionStatus::parse(condition.message.text()).correction,
         });
         Self {
             namespace: object.id.namespace.as_deref().map(str::to_owned),

@@ -216,12 +216,11 @@ fn row(track: &Track, now: Moment) -> ObjectRow {
         object: shown.id.to_string(),
         deleting: shown.deleting,
         verdict: verdict_of(shown).map(|condition| {
-            let message = condition.message.text();
-            let (text, _) = Tag::split(&message);
+            let (text, _) = Tag::split(condition.message.text());
             row_condition(condition, text)
         }),
         correction: shown.conditions.corrected().map(|condition| {
-            let text = CorrectionStatus::parse(&condition.message.text()).text;
+            let text = CorrectionStatus::parse(condition.message.text()).text;
             row_condition(condition, &text)
         }),
         marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),

@@ -266,7 +266,7 @@ impl Roster {
 fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
     let name = |identity| ResourceName { scope: target.scope.id, identity };
     let corrected = object.conditions.corrected();
-    let noted = corrected.map(|condition| CorrectionStatus::parse(&condition.message.text())).unwrap_or_default();
+    let noted = corrected.map(|condition| CorrectionStatus::parse(condition.message.text())).unwrap_or_default();
     let owns = noted.owned().map(|owned| owned.resource(target.scope.id));
     Claimant {
         wants: rendered.identity.clone().map(name),

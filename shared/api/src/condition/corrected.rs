@@ -111,7 +111,7 @@ impl CorrectionStatus {
     pub fn read(condition: &Condition) -> Option<Self> {
         let reason = Some(CorrectedReason::parse(&condition.reason)?);
         let generation = condition.observed_generation;
-        Some(Self { reason, generation, ..Self::parse(&condition.message.text()) })
+        Some(Self { reason, generation, ..Self::parse(condition.message.text()) })
     }
 
     /// Reads a message alone. One that is not ours has correction 0, claims nothing, and is all text.

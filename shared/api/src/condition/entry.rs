@@ -236,9 +236,8 @@ impl Conditions {
     /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.
     #[must_use]
     pub fn correction(&self) -> u64 {
-        let counted = self
-            .corrected()
-            .map_or(0, |condition| super::CorrectionStatus::parse(&condition.message.text()).correction);
+        let counted =
+            self.corrected().map_or(0, |condition| super::CorrectionStatus::parse(condition.message.text()).correction);
         let tagged = self.observed().and_then(|condition| condition.message.tag());
         counted.max(tagged.map_or(0, |tag| tag.correction))
     }

@@ -96,7 +96,7 @@ fn place_path(placed: &Placed) -> String {
 fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
     let Condition { kind, reason, message, .. } = &placed.condition;
     let path = place_path(placed);
-    [("type", kind.as_str().into()), ("reason", reason.as_str().into()), ("message", message.text())]
+    [("type", kind.as_str()), ("reason", reason.as_str()), ("message", message.text())]
         .into_iter()
         // A foreign entry may lack a field, and a test of what is not there fails for ever.
         .filter(|(_, value)| !value.is_empty())
