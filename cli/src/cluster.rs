@@ -92,7 +92,7 @@ pub(crate) async fn target_maps(client: &kube::Client, namespace: &str) -> Resul
 /// [`KindError`].
 pub(crate) async fn kind_of(client: &kube::Client, objects: &ObjectSelection) -> Result<ResolvedKind, KindError> {
     let noted = std::iter::once(objects.api_version.as_str());
-    locate_served_kind(client, (objects.group(), &objects.kind), noted).await
+    locate_served_kind(client, objects.group(), &objects.kind, noted).await
 }
 
 /// The namespaces in which a target has these objects, of one namespace or of all: none where that is every namespace of the cluster;

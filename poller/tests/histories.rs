@@ -281,7 +281,7 @@ impl World {
         self.corrected_at = None;
         self.left_alone_until = Moment::START;
         self.track =
-            Track::new(lean(&self.object), self.rendered(), std::sync::Arc::new(PACE), (Arrival::Listed, self.now));
+            Track::new(lean(&self.object), self.rendered(), std::sync::Arc::new(PACE), Arrival::Listed, self.now);
     }
 
     fn run_for(&mut self, span: Duration) {
@@ -422,7 +422,7 @@ fn rendered(object: &Value) -> Rendered {
 }
 
 fn start(object: &Value, now: Now, arrival: Arrival) -> Track {
-    Track::new(lean(object), rendered(object), std::sync::Arc::new(PACE), (arrival, now))
+    Track::new(lean(object), rendered(object), std::sync::Arc::new(PACE), arrival, now)
 }
 
 proptest! {

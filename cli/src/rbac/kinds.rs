@@ -84,7 +84,7 @@ async fn ask_for(
         let found = match client {
             Ok(client) => {
                 let group = api_version.split_once('/').map_or("", |(group, _)| group);
-                locate_served_kind(client, (group, kind), std::iter::once(api_version.as_str())).await
+                locate_served_kind(client, group, kind, std::iter::once(api_version.as_str())).await
             }
             Err(error) => Err(KindError::Unsuitable(vec![format!("no cluster can be asked: {error}")])),
         };

@@ -153,7 +153,7 @@ async fn ask(
     if !dry_run {
         let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
         let (patch, fields) = (setting.patch(&object.id.uid), FieldPaths::default());
-        match writer.merge(&resolved(kind), &object.id, (&patch, PERSON_MANAGER), &fields).await {
+        match writer.merge(&resolved(kind), &object.id, &patch, PERSON_MANAGER, &fields).await {
             Ok(_) => {}
             Err(error) if error.is_about_another() => return Ok(Err("it was replaced meanwhile".to_owned())),
             Err(error) => return Ok(Err(error.to_string())),

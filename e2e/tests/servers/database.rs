@@ -41,7 +41,7 @@ impl Ours {
         let way = Way { parameters: &server, allow_networks: &[] };
         let mut place = self.databases.enter("target").await;
         let mut rows = Vec::new();
-        let answer = self.databases.query(&mut place, way, (&query, &options), &mut |row| rows.push(row)).await;
+        let answer = self.databases.query(&mut place, way, &query, &options, &mut |row| rows.push(row)).await;
         answer.map(|()| rows).map_err(|failure| failure.to_string())
     }
 

@@ -31,7 +31,7 @@ impl TargetActor {
             Hint::Everything => self.hints.take_everything(&mut self.roster, now),
             Hint::Resource(identity) => {
                 let holder = self.identities.holder(identity);
-                let outcome = self.hints.take(&mut self.roster, (identity, holder), now);
+                let outcome = self.hints.take(&mut self.roster, identity, holder, now);
                 self.counts.hint(outcome.as_str());
             }
         }

@@ -118,7 +118,7 @@ impl Hints {
     }
 
     /// The resource of an identity may have changed; `holder` has it, over all targets.
-    pub fn take(&self, roster: &mut Roster, (identity, holder): (&str, Option<Uid>), now: Moment) -> HintOutcome {
+    pub fn take(&self, roster: &mut Roster, identity: &str, holder: Option<Uid>, now: Moment) -> HintOutcome {
         let is_named = |uid: &Uid| {
             // Who claimed it may name another one by now.
             roster.track(uid).is_some_and(|track| track.rendered().identity.as_deref() == Some(identity))
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn hint(roster: &mut Roster, identity: &str, holder: Option<&str>, now: Now) -> HintOutcome {
-        Hints::default().take(roster, (identity, holder.map(Uid::from)), now.moment)
+        Hints::default().take(roster, identity, holder.map(Uid::from), now.moment)
     }
 
     #[test]

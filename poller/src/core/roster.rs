@@ -76,7 +76,7 @@ impl Roster {
             Some(track) => track.see(object, rendered, now.moment),
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
-                let track = Track::new(object, rendered, self.pace.clone(), (arrival, now));
+                let track = Track::new(object, rendered, self.pace.clone(), arrival, now);
                 self.tracks.insert(uid.clone(), track);
             }
         }

@@ -107,8 +107,7 @@ const _: () = assert!(size_of::<Track>() <= 512);
 impl Track {
     /// Begins to follow an object.
     #[must_use]
-    pub fn new(object: LeanObject, rendered: Rendered, pace: Arc<Pace>, arrival: (Arrival, Now)) -> Self {
-        let (arrival, now) = arrival;
+    pub fn new(object: LeanObject, rendered: Rendered, pace: Arc<Pace>, arrival: Arrival, now: Now) -> Self {
         let standing = object.conditions.observed().and_then(Standing::read);
         let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;

@@ -46,7 +46,7 @@ pub(super) async fn hear(context: &Context, inbox: &Inbox) {
         }
     };
     tokio::select! {
-        () = hear_of_changes(&context.client, (&kind, namespaces), (&target.name, &context.heard), sender) => {}
+        () = hear_of_changes(&context.client, &kind, namespaces, &target.name, &context.heard, sender) => {}
         () = follow_rights(context, target, rights_to_read(target, read.namespace.as_deref(), &kind)) => {}
         () = telling => {}
     }

@@ -45,7 +45,7 @@ pub(crate) async fn ask(
     let options = QueryOptions { timeout: target.timeout, max_bytes: read.max_bytes, max_rows };
     let way = Way { parameters: &parameters, allow_networks: &target.allow_networks };
     let began = clock::now();
-    let asking = outside.databases.query(&mut place, way, (query, &options), &mut take);
+    let asking = outside.databases.query(&mut place, way, query, &options, &mut take);
     reach(KillPoint::PollerBeforeRead);
     let answer = tokio::time::timeout(target.timeout, asking).await;
     reach(KillPoint::PollerAfterRead);

@@ -207,7 +207,7 @@ impl IdentityIndex {
         let named: BTreeSet<_> = old.iter().chain(&new).flat_map(resources).collect();
         let mut concerned = BTreeSet::new();
         for resource in named {
-            concerned.extend(self.exchange((uid, resource), (old.as_ref(), new.as_ref()), scope));
+            concerned.extend(self.exchange(uid, resource, old.as_ref(), new.as_ref(), scope));
         }
         concerned.remove(uid);
         self.selected(concerned)
@@ -225,8 +225,10 @@ impl IdentityIndex {
     /// Puts an object among the contenders for a resource that it names now, in place of what it was there.
     fn exchange(
         &mut self,
-        (uid, resource): (&Uid, &ResourceName),
-        (old, new): (Option<&Claimant>, Option<&Claimant>),
+        uid: &Uid,
+        resource: &ResourceName,
+        old: Option<&Claimant>,
+        new: Option<&Claimant>,
         scope: Scope,
     ) -> Vec<Uid> {
         let names = |claimant: &&Claimant| resources(claimant).any(|named| named == resource);
@@ -234,7 +236,7 @@ impl IdentityIndex {
         let rank = |claimant: &Claimant| Rank::of(uid, claimant, resource);
         let (left, came) = (old.map(rank), new.map(rank));
         let mut contenders = self.resources.take(resource);
-        let before = (contenders.first(), contenders.living);
+        let (first, living) = (contenders.first(), contenders.living);
         let comes_late = scope == Scope::Complete
             && claims(came.as_ref())
             && !claims(left.as_ref())
@@ -250,7 +252,7 @@ impl IdentityIndex {
         }
         let is_living = |claimant: Option<&Claimant>| usize::from(claimant.is_some_and(|claimant| !claimant.deleting));
         contenders.living = contenders.living + is_living(new) - is_living(old);
-        let concerned = contenders.concerned(before);
+        let concerned = contenders.concerned(first, living);
         self.resources.put(resource.clone(), contenders);
         concerned
     }

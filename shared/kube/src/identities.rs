@@ -98,7 +98,7 @@ impl Identities {
             // A kind that is there is found before this asks.
             tokio::time::sleep(LOOK_FOR_KIND).await;
             let noted = std::iter::once(api_version.as_str());
-            let found = locate_served_kind(client, (target.objects.group(), kind), noted).await;
+            let found = locate_served_kind(client, target.objects.group(), kind, noted).await;
             if matches!(found, Err(KindError::Missing { .. })) {
                 let name = target.name.as_str().into();
                 // What the actor of the former text told is of another kind.

@@ -199,7 +199,7 @@ impl ObjectWriter {
         patch: &Value,
         manager: &str,
     ) -> Result<LeanObject, CallError> {
-        self.objects.merge(&self.kind, id, (patch, manager), &self.fields).await
+        self.objects.merge(&self.kind, id, patch, manager, &self.fields).await
     }
 
     async fn patch_status(

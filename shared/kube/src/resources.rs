@@ -143,7 +143,7 @@ impl ResourceClient {
     /// [`ResourceError`]; status 409 where there is one of that name.
     pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
         let (_, path) = self.collection(resource).await?;
-        let written = self.write((Method::POST, &format!("{path}?{}", writing())), (JSON, manifest)).await;
+        let written = self.write(Method::POST, &format!("{path}?{}", writing()), JSON, manifest).await;
         // The namespace may be missing, which its details name.
         self.judge(resource, written, |status| status.details.is_some()).await
     }
@@ -156,7 +156,7 @@ impl ResourceClient {
     pub async fn apply(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
         let (kind, path) = self.collection(resource).await?;
         let path = format!("{path}/{}?{}&force=true", resource.name, writing());
-        let written = self.write((Method::PATCH, &path), (APPLY, manifest)).await;
+        let written = self.write(Method::PATCH, &path, APPLY, manifest).await;
         self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
     }
 
@@ -169,7 +169,7 @@ impl ResourceClient {
         let (kind, path) = self.collection(resource).await?;
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
             "preconditions": {"uid": uid}});
-        let written = self.write((Method::DELETE, &format!("{path}/{}", resource.name)), (JSON, &options)).await;
+        let written = self.write(Method::DELETE, &format!("{path}/{}", resource.name), JSON, &options).await;
         self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
     }
 
@@ -179,11 +179,7 @@ impl ResourceClient {
         Ok((kind, path))
     }
 
-    async fn write(
-        &self,
-        (method, path): (Method, &str),
-        (content_type, body): (&str, &Value),
-    ) -> Result<Vec<u8>, CallError> {
+    async fn write(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Vec<u8>, CallError> {
         let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
         let request = request.body(body.to_string().into_bytes());
         let request = request.map_err(|error| CallError::Transport(error.to_string()))?;

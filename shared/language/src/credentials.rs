@@ -48,7 +48,7 @@ impl Target {
         match &self.read.source {
             Source::Http(read) => {
                 let requests = read.steps().map(|step| &step.request);
-                of_http(CREDENTIAL_POLLER, (read.auth.as_ref(), read.tls.as_ref()), requests)
+                of_http(CREDENTIAL_POLLER, read.auth.as_ref(), read.tls.as_ref(), requests)
             }
             Source::Postgres(read) => vec![database(CREDENTIAL_POLLER, &read.connection.secret)],
             Source::Kubernetes(_) => Vec::new(),
@@ -59,7 +59,7 @@ impl Target {
         let mut needed = match &self.correct.destination {
             Some(Destination::Http(http)) => {
                 let requests = http.steps().map(|step| &step.request);
-                of_http(CREDENTIAL_CONTROLLER, (http.auth.as_ref(), http.tls.as_ref()), requests)
+                of_http(CREDENTIAL_CONTROLLER, http.auth.as_ref(), http.tls.as_ref(), requests)
             }
             Some(Destination::Postgres(postgres)) => vec![database(CREDENTIAL_CONTROLLER, &postgres.connection.secret)],
             Some(Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_)) | None => Vec::new(),
@@ -84,7 +84,8 @@ fn database(user: &'static str, name: &str) -> NeededSecret {
 
 fn of_http<'r>(
     user: &'static str,
-    (auth, tls): (Option<&Auth>, Option<&Tls>),
+    auth: Option<&Auth>,
+    tls: Option<&Tls>,
     requests: impl Iterator<Item = &'r RequestTemplate>,
 ) -> Vec<NeededSecret> {
     let mut needed = Vec::new();

@@ -188,7 +188,7 @@ async fn find_kind(
 /// The kind of what `read.kubernetes` reads, which a manifest makes too.
 async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<ResolvedKind> {
     let Source::Kubernetes(read) = &target.read.source else { return None };
-    match locate_served_kind(client, (read.group(), &read.kind), std::iter::once(&*read.api_version)).await {
+    match locate_served_kind(client, read.group(), &read.kind, std::iter::once(&*read.api_version)).await {
         Ok(kind) => Some(kind),
         Err(KindError::Missing { .. }) => {
             let (kind, api_version) = (&read.kind, &read.api_version);

@@ -40,7 +40,7 @@ impl Published {
             keeps_requests: false,
             shared_phase: None,
         };
-        let track = Track::new(object, rendered, std::sync::Arc::new(pace), (Arrival::Later, at(0)));
+        let track = Track::new(object, rendered, std::sync::Arc::new(pace), Arrival::Later, at(0));
         Self { target, whole, track, version: 1 }
     }
 

@@ -53,7 +53,7 @@ fn spec() -> Value {
 fn tagged() -> Track {
     let (object, target) = (object(&spec(), 0, 1), target(TEXT));
     let rendered = appraise(&target, &object);
-    let mut track = Track::new(object, rendered, std::sync::Arc::new(PACE), (Arrival::Listed, at(0)));
+    let mut track = Track::new(object, rendered, std::sync::Arc::new(PACE), Arrival::Listed, at(0));
     poll(&mut track, 0, Finding::InSync, named("\"a\""));
     track
 }
@@ -182,8 +182,7 @@ fn a_request_is_kept_between_frequent_polls_alone() {
     for keeps_requests in [false, true] {
         let object = object(&spec(), 0, 1);
         let pace = Pace { keeps_requests, ..PACE };
-        let mut track =
-            Track::new(object.clone(), appraise(&target, &object), Arc::new(pace), (Arrival::Listed, at(0)));
+        let mut track = Track::new(object.clone(), appraise(&target, &object), Arc::new(pace), Arrival::Listed, at(0));
         let first = track.prepare(&target);
         assert_eq!(Arc::ptr_eq(&first, &track.prepare(&target)), keeps_requests);
     }
@@ -199,7 +198,7 @@ fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64
         object.conditions = fixtures::object(&target, "u", &spec(), &json!({"conditions": []})).conditions;
     }
     let rendered = appraise(&target, &object);
-    let mut track = Track::new(object, rendered, std::sync::Arc::new(Pace::of(&target)), (Arrival::Later, at(0)));
+    let mut track = Track::new(object, rendered, std::sync::Arc::new(Pace::of(&target)), Arrival::Later, at(0));
     for second in 0..100 {
         if track.poll_due().is_some_and(|due| due <= at(second).moment) {
             poll(&mut track, second, Finding::Absent, None);

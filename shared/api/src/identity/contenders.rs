@@ -62,10 +62,9 @@ impl Contenders {
         self.first.as_ref() == Some(own) || first_other.is_none_or(|other| own.displaces(other, false))
     }
 
-    /// Whom a change from `before` concerns: whoever gains or loses the resource, and all when it is shared now or not
-    /// any more.
-    pub(super) fn concerned(&self, before: (Option<Uid>, usize)) -> Vec<Uid> {
-        let (first, living) = before;
+    /// The objects that a change concerns, where `first` had the resource before and `living` were not being deleted: those that gain or
+    /// lose the resource, and all when it is shared now or not any more.
+    pub(super) fn concerned(&self, first: Option<Uid>, living: usize) -> Vec<Uid> {
         if living != self.living && living.min(self.living) <= 1 {
             return self.ranked().map(|rank| rank.uid.clone()).chain(first).collect();
         }

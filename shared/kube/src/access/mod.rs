@@ -131,7 +131,8 @@ async fn send_review<R: Serialize + DeserializeOwned>(
 /// Keeps asking for the rights that are `needed` at the moment, and says in `part`, the log and `missing` which are not there.
 pub async fn watch_access(
     client: kube::Client,
-    (mut needed, missing): (watch::Receiver<BTreeSet<Right>>, watch::Sender<BTreeSet<Right>>),
+    mut needed: watch::Receiver<BTreeSet<Right>>,
+    missing: watch::Sender<BTreeSet<Right>>,
     part: Part,
     stop: CancellationToken,
 ) {
@@ -222,7 +223,7 @@ mod tests {
         let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a"))]));
         let missing = watch::Sender::new(BTreeSet::new());
         let seen = missing.subscribe();
-        let watching = watch_access(client, (receiver, missing), health.part("access"), CancellationToken::new());
+        let watching = watch_access(client, receiver, missing, health.part("access"), CancellationToken::new());
         let looking = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert!(health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));

@@ -93,7 +93,8 @@ pub fn rights_on(
 #[must_use]
 pub fn rights_beside(
     kind: &ResolvedKind,
-    (namespace, selection): (Option<&str>, &ObjectSelection),
+    namespace: Option<&str>,
+    selection: &ObjectSelection,
     verbs: &[&'static str],
 ) -> Vec<Right> {
     let places = match namespace {

@@ -28,7 +28,7 @@ pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
 #[must_use]
 pub fn rights_to_read(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
     let verbs: &[&'static str] = if target.watched_read().is_some() { &["get", "list", "watch"] } else { &["get"] };
-    rights_beside(kind, (namespace, &target.objects), verbs)
+    rights_beside(kind, namespace, &target.objects, verbs)
 }
 
 /// What the controller must be allowed to do with Secrets beside the objects of a target: they are found by their label, which a
@@ -74,5 +74,5 @@ pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> 
 pub fn rights_on_resource(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
     let deletes = target.correct.actions().delete;
     let verbs = ["get", "create", "patch", CORRECT_VERB].into_iter().chain(deletes.then_some("delete"));
-    rights_beside(kind, (namespace, &target.objects), &verbs.collect::<Vec<_>>())
+    rights_beside(kind, namespace, &target.objects, &verbs.collect::<Vec<_>>())
 }

@@ -183,7 +183,7 @@ impl<C: Cleaner> Collector<C> {
         certain.retain(|id| self.schedule.is_due(name, &id.uid, clock::now()));
         if !certain.is_empty() {
             match self.locate(name).await {
-                Ok(kind) => self.clean_all((name, &kind), certain, configuration).await,
+                Ok(kind) => self.clean_all(name, &kind, certain, configuration).await,
                 Err(KindError::Missing { .. }) => {
                     for id in certain {
                         self.schedule.end_look(name, &id.uid, LookEnd::Settled, clock::now());
@@ -212,12 +212,7 @@ impl<C: Cleaner> Collector<C> {
     }
 
     /// Begins no further object once the configuration says something else, or the kind fails.
-    async fn clean_all(
-        &mut self,
-        (name, kind): (&KindName, &ResolvedKind),
-        ids: Vec<ObjectId>,
-        configuration: &Published,
-    ) {
+    async fn clean_all(&mut self, name: &KindName, kind: &ResolvedKind, ids: Vec<ObjectId>, configuration: &Published) {
         let Self { context, objects, cleaner, pace, schedule, ticks, .. } = self;
         let look = &Look { context, objects, cleaner, ticks, name, kind };
         let ids: Vec<_> = ids.into_iter().map(|id| (schedule.is_first_look(name, &id.uid), id)).collect();

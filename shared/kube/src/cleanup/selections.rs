@@ -134,7 +134,7 @@ impl Selections {
     /// [`KindError`]; `Missing` where no served version has it.
     pub async fn locate(&self, client: &kube::Client, kind: &KindName) -> Result<ResolvedKind, KindError> {
         let noted = self.of_kind(kind).map(|selection| selection.api_version.as_str());
-        locate_served_kind(client, (&kind.group, &kind.kind), noted).await
+        locate_served_kind(client, &kind.group, &kind.kind, noted).await
     }
 }
 

@@ -165,7 +165,8 @@ impl ObjectClient {
         &self,
         kind: &ResolvedKind,
         id: &ObjectId,
-        (patch, manager): (&Value, &str),
+        patch: &Value,
+        manager: &str,
         fields: &FieldPaths,
     ) -> Result<LeanObject, CallError> {
         let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };

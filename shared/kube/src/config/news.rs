@@ -46,7 +46,8 @@ impl Told {
     /// whether a document still exists: one that was deleted is neither bad nor mended.
     pub(crate) fn catch_up(
         &mut self,
-        (problems, doubts): (&[Problem], &[Problem]),
+        problems: &[Problem],
+        doubts: &[Problem],
         unsettled: &BTreeSet<DocumentName>,
         is_there: impl Fn(&DocumentName) -> bool,
     ) -> Vec<News> {
@@ -106,15 +107,15 @@ mod tests {
     fn what_may_still_be_bad_is_not_called_mended() {
         let mut told = Told::default();
         let unsettled = BTreeSet::from([document("a")]);
-        told.catch_up((&[problem("a", "x")], &[]), &BTreeSet::new(), |_| true);
-        assert_eq!(told.catch_up((&[], &[]), &unsettled, |_| true), []);
-        assert_eq!(told.catch_up((&[], &[]), &BTreeSet::new(), |_| true), [News::Mended(document("a"))]);
+        told.catch_up(&[problem("a", "x")], &[], &BTreeSet::new(), |_| true);
+        assert_eq!(told.catch_up(&[], &[], &unsettled, |_| true), []);
+        assert_eq!(told.catch_up(&[], &[], &BTreeSet::new(), |_| true), [News::Mended(document("a"))]);
     }
 
     #[test]
     fn each_doubt_is_told_once() {
         let mut told = Told::default();
-        let mut doubt = |doubts: &[Problem]| told.catch_up((&[], doubts), &BTreeSet::new(), |_| true);
+        let mut doubt = |doubts: &[Problem]| told.catch_up(&[], doubts, &BTreeSet::new(), |_| true);
         let doubtful = |text: &str| News::Doubtful(document("a"), format!("targets/a line 1 column 2: {text}"));
         assert_eq!(doubt(&[problem("a", "x")]), [doubtful("x")]);
         assert_eq!(doubt(&[problem("a", "x")]), []);
@@ -126,7 +127,7 @@ mod tests {
     fn each_change_is_told_once() {
         let mut told = Told::default();
         let mut catch_up =
-            |problems: &[Problem], is_there: bool| told.catch_up((problems, &[]), &BTreeSet::new(), |_| is_there);
+            |problems: &[Problem], is_there: bool| told.catch_up(problems, &[], &BTreeSet::new(), |_| is_there);
         let bad = [problem("a", "x"), problem("a", "y"), problem("b", "z")];
         let first = "targets/a line 1 column 2: x; targets/a line 1 column 2: y".to_owned();
         let other = "targets/b line 1 column 2: z".to_owned();

@@ -121,7 +121,7 @@ impl<J: Judge> ConfigWatch<J> {
             heard: None,
         };
         let (sender, receiver) = mpsc::channel(BUFFER);
-        let following = follow(self.settings.client.clone(), (collection, WholeObjects), 0, sender);
+        let following = follow(self.settings.client.clone(), collection, WholeObjects, 0, sender);
         tokio::select! {
             () = stop.cancelled() => {}
             () = following => {}
@@ -215,7 +215,7 @@ impl<J: Judge> ConfigWatch<J> {
         self.remarks = bad.values().map(remark).collect();
         let is_there = |document: &DocumentName| is_there(&self.store, document);
         let (problems, doubts) = (&configuration.problems, &configuration.doubts);
-        for news in self.logged.catch_up((problems, doubts), &configuration.unsettled, is_there) {
+        for news in self.logged.catch_up(problems, doubts, &configuration.unsettled, is_there) {
             match news {
                 News::Doubtful(_, text) => tracing::warn!("perhaps not meant so: {text}"),
                 News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
@@ -231,7 +231,7 @@ impl<J: Judge> ConfigWatch<J> {
         let Some((writer, _)) = &self.settings.teller else { return };
         let is_there = |document: &DocumentName| is_there(&self.store, document);
         let (problems, doubts) = (&configuration.problems, &configuration.doubts);
-        for news in self.told.catch_up((problems, doubts), &configuration.unsettled, is_there) {
+        for news in self.told.catch_up(problems, doubts, &configuration.unsettled, is_there) {
             let (document, (kind, reason), note) = news.event();
             let map = self.store.present().get(&document.config_map);
             let regarding = ObjectReference {

@@ -73,16 +73,16 @@ pub struct Notice {
 /// What an Event about a ConfigMap of ours is about.
 #[must_use]
 pub fn config_map_reference(namespace: &str, name: &str) -> ObjectReference {
-    reference(("v1", "ConfigMap"), namespace, name)
+    reference("v1", "ConfigMap", namespace, name)
 }
 
 /// Subject of an Event about a Lease of ours.
 #[must_use]
 pub fn lease_reference(namespace: &str, name: &str) -> ObjectReference {
-    reference(("coordination.k8s.io/v1", "Lease"), namespace, name)
+    reference("coordination.k8s.io/v1", "Lease", namespace, name)
 }
 
-fn reference((api_version, kind): (&str, &str), namespace: &str, name: &str) -> ObjectReference {
+fn reference(api_version: &str, kind: &str, namespace: &str, name: &str) -> ObjectReference {
     ObjectReference {
         api_version: Some(api_version.to_owned()),
         kind: Some(kind.to_owned()),

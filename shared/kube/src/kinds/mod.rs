@@ -171,7 +171,8 @@ pub(crate) async fn discover_kind(
 /// [`KindError`]; `Missing` only where no served version of the group has the kind.
 pub async fn locate_served_kind<'a>(
     client: &kube::Client,
-    (group, kind): (&str, &str),
+    group: &str,
+    kind: &str,
     noted: impl Iterator<Item = &'a str>,
 ) -> Result<ResolvedKind, KindError> {
     let served = served_versions(client, group).await?;
@@ -284,12 +285,12 @@ mod tests {
             "/apis/demo.example/v1" => reply(200, &resources(all)),
             _ => refuse(404, "NotFound", "404 page not found"),
         });
-        let find = async |kind, noted| locate_served_kind(&client, ("demo.example", kind), [noted].into_iter()).await;
+        let find = async |kind, noted| locate_served_kind(&client, "demo.example", kind, [noted].into_iter()).await;
         let found = find("Proxy", "demo.example/v1alpha1").await.unwrap();
         assert_eq!(found.resource.api_version, "demo.example/v1");
         let error = find("Gone", "demo.example/v1").await.unwrap_err();
         assert!(matches!(error, KindError::Missing { .. }), "{error}");
-        let gone = locate_served_kind(&client, ("gone.example", "Proxy"), std::iter::empty()).await.unwrap_err();
+        let gone = locate_served_kind(&client, "gone.example", "Proxy", std::iter::empty()).await.unwrap_err();
         assert!(matches!(gone, KindError::Missing { .. }), "{gone}");
     }
 }

@@ -85,7 +85,7 @@ impl WrittenKinds {
             return defined.served(&version.version).map(|_| defined.resolved(&version));
         }
         let is_it = |(group, own, ..): &&(&str, &str, &str, Home)| *group == version.group && *own == kind;
-        OF_KUBERNETES.iter().find(is_it).map(|(_, _, plural, home)| resolved(&version, kind, (plural, *home)))
+        OF_KUBERNETES.iter().find(is_it).map(|(_, _, plural, home)| resolved(&version, kind, plural, *home))
     }
 
     fn defined(&self, version: &GroupVersion, kind: &str) -> Option<&Defined> {
@@ -125,7 +125,7 @@ impl WrittenKinds {
     }
 }
 
-fn resolved(version: &GroupVersion, kind: &str, (plural, home): (&str, Home)) -> ResolvedKind {
+fn resolved(version: &GroupVersion, kind: &str, plural: &str, home: Home) -> ResolvedKind {
     let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
     let resource = ApiResource::from_gvk_with_plural(&named, plural);
     ResolvedKind { resource, namespaced: home == Home::Namespace }
@@ -134,7 +134,7 @@ fn resolved(version: &GroupVersion, kind: &str, (plural, home): (&str, Home)) ->
 impl Defined {
     /// The kind in this version, whether it is served or not.
     fn resolved(&self, version: &GroupVersion) -> ResolvedKind {
-        resolved(version, &self.kind, (&self.plural, self.home))
+        resolved(version, &self.kind, &self.plural, self.home)
     }
 
     /// What it says of a version; `None` where the API server would not serve it.

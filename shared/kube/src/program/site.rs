@@ -88,7 +88,8 @@ impl Site {
         let rights = RightsNeeded::default();
         let need = rights.need(at_home);
         let part = self.health.part("rights");
-        let watching = watch_access(self.client.clone(), rights.to_be_asked(), part, self.stop.clone());
+        let (needed, missing) = rights.to_be_asked();
+        let watching = watch_access(self.client.clone(), needed, missing, part, self.stop.clone());
         self.spawn("rights", watching);
         (rights, need)
     }
@@ -129,7 +130,7 @@ impl Site {
     pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
         let part = self.health.part("secrets");
         let (watch, secrets) =
-            SecretWatch::new(self.client.clone(), &self.namespace, (CREDENTIAL_LABEL, credential), Some(part));
+            SecretWatch::new(self.client.clone(), &self.namespace, CREDENTIAL_LABEL, credential, Some(part));
         self.spawn("secrets", watch.run(self.stop.clone()));
         secrets
     }

@@ -222,7 +222,7 @@ impl Runner<'_> {
                 let path = kind.path(namespace.as_deref());
                 let collection = Collection { path, label_selector: None, heard: None };
                 let decode = LeanObjects::new(kind, fields);
-                let following = follow(self.client.clone(), (collection, decode), number, self.heard.clone());
+                let following = follow(self.client.clone(), collection, decode, number, self.heard.clone());
                 self.handles.insert(number, self.followers.spawn(following));
             }
             Command::Cease(number) => {

@@ -85,7 +85,8 @@ pub(crate) type Heard<T = Value> = (usize, Change<T>);
 /// Follows a collection until the receiver is gone or the future is dropped.
 pub(crate) async fn follow<K: Decode>(
     client: kube::Client,
-    (collection, decode): (Collection, K),
+    collection: Collection,
+    decode: K,
     number: usize,
     changes: mpsc::Sender<Heard<K::Object>>,
 ) {
@@ -324,7 +325,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = follow(client, (collection, WholeObjects), 0, sender) => panic!("it never ends"),
+            () = follow(client, collection, WholeObjects, 0, sender) => panic!("it never ends"),
             () = hear => {}
         }
         changes

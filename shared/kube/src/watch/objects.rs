@@ -22,5 +22,5 @@ pub async fn follow_objects(
 ) {
     let path = DynamicObject::url_path(&kind.resource, namespace.as_deref());
     let collection = Collection { path, label_selector: None, heard: None };
-    follow(client, (collection, LeanObjects::new(kind, FieldPaths::default())), number, changes).await;
+    follow(client, collection, LeanObjects::new(kind, FieldPaths::default()), number, changes).await;
 }

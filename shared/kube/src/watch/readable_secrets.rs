@@ -53,7 +53,7 @@ impl ReadableSecrets {
             keys.extend(watched.keys.iter().cloned());
             watched.stop.cancel();
         }
-        let (watch, secrets) = SecretWatch::new(self.client.clone(), namespace, (READABLE_LABEL, TRUE), None);
+        let (watch, secrets) = SecretWatch::new(self.client.clone(), namespace, READABLE_LABEL, TRUE, None);
         let (known, stop) = (secrets.load_full(), self.stop.child_token());
         let watch = watch.of_tenants(keys.clone());
         all.insert(namespace.to_owned(), Watched { keys, secrets, stop: stop.clone() });

@@ -34,8 +34,10 @@ pub enum ResourceNews {
 /// had not heard yet is told first; where it never listened, what stands there at the beginning is no change.
 pub async fn hear_of_changes(
     client: &kube::Client,
-    (kind, namespaces): (&ResolvedKind, &[String]),
-    (name, heard): (&str, &HeardVersions),
+    kind: &ResolvedKind,
+    namespaces: &[String],
+    name: &str,
+    heard: &HeardVersions,
     listener: mpsc::Sender<ResourceNews>,
 ) {
     let (sender, mut changes) = mpsc::channel::<Heard<NamedVersion>>(BUFFER);
@@ -44,7 +46,7 @@ pub async fn hear_of_changes(
     let following = paths.into_iter().enumerate().map(|(number, path)| {
         let heard = Some(heard.of(name, &path));
         let collection = Collection { path, label_selector: None, heard };
-        follow(client.clone(), (collection, ObjectNames), number, sender.clone())
+        follow(client.clone(), collection, ObjectNames, number, sender.clone())
     });
     let hearing = async {
         while let Some((number, change)) = changes.recv().await {
@@ -157,7 +159,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = hear_of_changes(client, (&kind, &namespaces), ("target", before), sender) => panic!("it never ends"),
+            () = hear_of_changes(client, &kind, &namespaces, "target", before, sender) => panic!("it never ends"),
             () = hear => {}
         }
         news
@@ -241,10 +243,9 @@ mod tests {
         let (client, _) = scripted(vec![refuse(410, "Expired", "too old"), list("20")]);
         assert_eq!(heard_after(&before, &client, 1).await, [ResourceNews::Missed], "nobody knows what happened");
         let (client, _) = scripted(vec![list("30"), stream(&[event("ADDED", &object("new", "31"))])]);
-        let other = ("other", &before);
         let (kind, namespaces, (sender, mut receiver)) = (kind(), ["a".to_owned()], mpsc::channel(1));
         tokio::select! {
-            () = hear_of_changes(&client, (&kind, &namespaces), other, sender) => panic!("it never ends"),
+            () = hear_of_changes(&client, &kind, &namespaces, "other", &before, sender) => panic!("it never ends"),
             first = receiver.recv() => assert_eq!(first, Some(ResourceNews::Watched), "another one begins with a list"),
         }
     }

@@ -69,7 +69,8 @@ impl SecretWatch {
     pub fn new(
         client: kube::Client,
         namespace: &str,
-        (label, value): (&str, &str),
+        label: &str,
+        value: &str,
         part: Option<Part>,
     ) -> (Self, Arc<ArcSwap<LabelledSecrets>>) {
         let path = Secret::url_path(&(), Some(namespace));
@@ -91,7 +92,7 @@ impl SecretWatch {
         let following = async {
             loop {
                 let (sender, receiver) = mpsc::channel(BUFFER);
-                let followed = follow(self.client.clone(), (self.collection.clone(), WholeObjects), 0, sender);
+                let followed = follow(self.client.clone(), self.collection.clone(), WholeObjects, 0, sender);
                 tokio::select! {
                     () = followed => return,
                     () = self.keep(receiver) => {}
@@ -254,7 +255,7 @@ mod tests {
         });
         let health = Health::default();
         let (watch, secrets) =
-            SecretWatch::new(client, "here", (CREDENTIAL_LABEL, "poller"), Some(health.part("secrets")));
+            SecretWatch::new(client, "here", CREDENTIAL_LABEL, "poller", Some(health.part("secrets")));
         let stop = CancellationToken::new();
         let looking = async {
             while !health.is_ready() {
@@ -277,7 +278,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_may_not_be_listed_counts_as_none() {
         let (client, _) = client(|_| Box::pin(async move { reply(403, &json!({"kind": "Status", "code": 403})) }));
-        let (watch, secrets) = SecretWatch::new(client, "there", (CREDENTIAL_LABEL, "poller"), None);
+        let (watch, secrets) = SecretWatch::new(client, "there", CREDENTIAL_LABEL, "poller", None);
         let stop = CancellationToken::new();
         let looking = async {
             while !secrets.load().are_listed() {
@@ -302,7 +303,7 @@ mod tests {
 
     fn watch_of_nothing() -> (SecretWatch, Arc<ArcSwap<LabelledSecrets>>) {
         let (client, _) = client(|_| Box::pin(std::future::pending()));
-        SecretWatch::new(client, "there", (CREDENTIAL_LABEL, "poller"), None)
+        SecretWatch::new(client, "there", CREDENTIAL_LABEL, "poller", None)
     }
 
     fn of_tenant(name: &str, data: &[(&str, usize)]) -> Value {
@@ -369,7 +370,7 @@ mod tests {
                 http::Response::new(format!("{deleted}\n").into())
             })
         });
-        let (watch, secrets) = SecretWatch::new(client, "there", (CREDENTIAL_LABEL, "poller"), None);
+        let (watch, secrets) = SecretWatch::new(client, "there", CREDENTIAL_LABEL, "poller", None);
         let stop = CancellationToken::new();
         let looking = async {
             while secrets.load().secret("s-15").is_err() {

@@ -13,8 +13,10 @@ use crate::yaml::raw::Reader;
 pub(crate) fn check_secrets(
     reader: &mut Reader<'_>,
     spec: &Node,
-    (secrets, insecure): (&[DeclaredSecret], bool),
-    (compare, correct): (&Compare, &Correct),
+    secrets: &[DeclaredSecret],
+    insecure: bool,
+    compare: &Compare,
+    correct: &Correct,
 ) {
     check_write_only(reader, spec, compare, correct);
     check_deletion(reader, spec, secrets, correct);

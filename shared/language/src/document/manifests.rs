@@ -107,7 +107,7 @@ fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
         Ok(root) if is_target(&root) => vec![plain()],
         Ok(root) => {
             let mut found = Vec::new();
-            collect_values(&root, (lines_before, part), &mut found);
+            collect_values(&root, lines_before, part, &mut found);
             found
         }
         Err(_) if part.contains(GROUP) || part.contains(TARGET_KIND) => vec![plain()],
@@ -132,9 +132,9 @@ fn is_target(root: &Node) -> bool {
 }
 
 /// Adds the documents in a ConfigMap, and those in the ConfigMaps of a list.
-fn collect_values(manifest: &Node, (lines_before, part): (usize, &Arc<str>), found: &mut Vec<FoundDocument>) {
+fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: &mut Vec<FoundDocument>) {
     if let Some(Content::List(items)) = manifest.get("items").map(|items| &items.content) {
-        items.iter().for_each(|item| collect_values(item, (lines_before, part), found));
+        items.iter().for_each(|item| collect_values(item, lines_before, part, found));
     }
     if manifest.get("kind").and_then(Node::as_text) != Some("ConfigMap") {
         return;

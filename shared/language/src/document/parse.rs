@@ -255,12 +255,11 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
     }
     let insecure = insecure?;
-    if !insecure {
-        check_credentials(reader, spec, &read, &correct);
-    }
-    check_secrets(reader, spec, (&secrets, insecure), (&compare, &correct));
+    check_credentials(reader, spec, insecure, &read, &correct);
+    check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
     check_replacement(reader, spec, &correct);
-    check_fit(reader, spec, (objects.as_ref(), &read), (hints.as_deref(), &correct));
+    check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
+    check_fit(reader, spec, objects.as_ref(), &read, &correct);
     Some(Spec {
         objects: objects?,
         identity: identity?,
@@ -283,14 +282,8 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     })
 }
 
-/// Refuses hints and corrections that do not fit the objects, or what is read of them.
-fn check_fit(
-    reader: &mut Reader<'_>,
-    spec: &Node,
-    (objects, read): (Option<&ObjectSelection>, &Read),
-    (hints, correct): (Option<&[HintSource]>, &Correct),
-) {
-    check_watch(reader, spec, read, hints.unwrap_or_default());
+/// Refuses corrections that do not fit the objects, or what is read of them.
+fn check_fit(reader: &mut Reader<'_>, spec: &Node, objects: Option<&ObjectSelection>, read: &Read, correct: &Correct) {
     match (&correct.destination, objects) {
         (Some(Destination::Nudge(nudge)), Some(objects)) => check_nudge(reader, spec, nudge, &objects.label_selector),
         (Some(Destination::Kubernetes(kubernetes)), _) => check_manifest(reader, spec, read, kubernetes),

@@ -71,7 +71,7 @@ pub(super) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> O
     let site = reader.site(&fields.place("each"), Scope::Page);
     let each = read_expression(reader, each, &site);
     let keys = reader.required(fields, "key");
-    let keys = keys.and_then(|node| read_keys(reader, node, &fields.place("key"), ("item", Scope::ItemAlone)));
+    let keys = keys.and_then(|node| read_keys(reader, node, &fields.place("key"), "item", Scope::ItemAlone));
     let next = reader.or(fields, "next", NextPage::None, |reader, node, place| {
         if node.as_text() == Some("link") {
             return Some(NextPage::Link);

@@ -58,12 +58,7 @@ fn checked(key: String, template: &TextTemplate) -> Result<String, EvaluationErr
 }
 
 /// Reads `key`, in which an entry's own name stands under this word and sees this scope.
-pub(super) fn read_keys(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    place: &str,
-    (word, scope): (&str, Scope),
-) -> Option<Keys> {
+pub(super) fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str, word: &str, scope: Scope) -> Option<Keys> {
     let fields = reader.fields(node, place, &[word, "object"])?;
     let entry = reader.required(&fields, word).and_then(|node| read_key(reader, node, &fields.place(word), scope));
     let object = reader.optional(&fields, "object", |reader, node, place| read_key(reader, node, place, Scope::Object));

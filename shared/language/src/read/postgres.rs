@@ -69,7 +69,7 @@ pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
     let query = reader.required(&fields, "query");
     let query = query.and_then(|node| read_query(reader, node, &fields.place("query")));
     let keys =
-        reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, ("row", Scope::RowAlone)));
+        reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, "row", Scope::RowAlone));
     let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
     let default_max_bytes = if fields.get("key").is_some() { MAX_RENDERED_BYTES } else { DEFAULT_MAX_BYTES };
     let max_bytes = reader.or(&fields, "maxBytes", default_max_bytes, |reader, node, place| {

@@ -52,15 +52,17 @@ pub(crate) fn unmarked_in(text: &str, site: &Site) -> Option<Unmarked> {
             begins = offset + source.chars().count() + 1;
             None
         }
-        Piece::Literal(literal) => find_unmarked((&literal, is_whole), (is_sql, &site.names), site.variables())
+        Piece::Literal(literal) => find_unmarked(&literal, is_whole, is_sql, &site.names, site.variables())
             .map(|found| Unmarked { offset: begins + found.offset, ..found }),
     })
 }
 
 /// The first of these variables that a literal part of a template names without `${…}`.
 fn find_unmarked<'v>(
-    (literal, is_whole): (&str, bool),
-    (is_sql, names): (bool, &Names),
+    literal: &str,
+    is_whole: bool,
+    is_sql: bool,
+    names: &Names,
     variables: impl Iterator<Item = &'v str> + Clone,
 ) -> Option<Unmarked> {
     let starts = literal.char_indices().map(|(at, _)| at);
@@ -74,7 +76,7 @@ fn find_unmarked<'v>(
         }
         let is_alone = is_whole && before.is_empty() && written.len() == rest.len();
         let is_meant = is_bracketed(before, &rest[written.len()..])
-            || begins_word(before) && is_expression((root, written), (before, is_sql, is_alone), names);
+            || begins_word(before) && is_expression(root, written, before, is_sql, is_alone, names);
         // With the `$` of another language. Characters of an escaped `$${` that the literal lacks stand before the offset.
         let marked = before.strip_suffix("$(").or_else(|| before.strip_suffix('$')).unwrap_or(before);
         let offset = marked.chars().count() + before.matches("${").count();
@@ -120,7 +122,7 @@ fn begins_word(before: &str) -> bool {
     before.chars().next_back().is_none_or(|letter| letter.is_whitespace() || BEFORE.contains(letter))
 }
 
-fn is_expression((root, written): (&str, &str), (before, is_sql, is_alone): (&str, bool, bool), names: &Names) -> bool {
+fn is_expression(root: &str, written: &str, before: &str, is_sql: bool, is_alone: bool, names: &Names) -> bool {
     let mut fields = written.split(['.', '[']).skip(1).map(|field| field.trim_start_matches('?'));
     let first = fields.next().unwrap_or_default();
     let last = fields.last().unwrap_or(first);
@@ -223,7 +225,7 @@ mod tests {
             "/x/steps.find",
         ];
         for text in texts {
-            let found = find_unmarked((&text.replace(['«', '»'], ""), true), (false, &names), all.into_iter());
+            let found = find_unmarked(&text.replace(['«', '»'], ""), true, false, &names, all.into_iter());
             let expected = text.split_once('«').and_then(|(before, rest)| Some((before, rest.split_once('»')?.0)));
             let expected = expected
                 .map(|(before, meant)| (before.chars().count(), meant.trim_start_matches(['$', '(']).to_owned()));
@@ -235,7 +237,7 @@ mod tests {
     fn only_variables_of_the_place_count() {
         let names = names(&["b"], &[]);
         let found =
-            |text, is_sql| find_unmarked((text, false), (is_sql, &names), ["self", "desired"].into_iter()).is_some();
+            |text, is_sql| find_unmarked(text, false, is_sql, &names, ["self", "desired"].into_iter()).is_some();
         assert!(!found("response.body.id", false));
         assert!(found("SELECT * FROM a WHERE b = 'x' AND c = self.spec.name", true));
         assert!(!found("MERGE INTO a USING (VALUES (1)) AS desired(b) ON a.b = desired.b", true));
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn fields_that_only_an_object_tells_count_alone() {
         let names = Names::default();
-        let found = |text| find_unmarked((text, true), (false, &names), ["desired", "observed"].into_iter()).is_some();
+        let found = |text| find_unmarked(text, true, false, &names, ["desired", "observed"].into_iter()).is_some();
         assert!(["desired.size", "observed.id", "/{desired.size}"].into_iter().all(found));
         assert!(!["/x/desired.size", "what is desired.Later", "desired.toml", "desired."].into_iter().any(found));
     }

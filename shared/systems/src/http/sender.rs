@@ -82,7 +82,7 @@ impl HttpSender {
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         let secrets = self.shared.secrets.load();
         self.shared.clients.clients(request, options, &secrets)?;
-        credential((request, options), None, &secrets)?;
+        credential(request, options, None, &secrets)?;
         self.shared.check_token(request, options)
     }
 
@@ -158,7 +158,7 @@ impl Shared {
             progress.note_secrets(&secrets);
         }
         let clients = self.clients.clients(request, options, &secrets)?;
-        let build = || outgoing(request, credential((request, options), token, &secrets)?, &self.user_agent);
+        let build = || outgoing(request, credential(request, options, token, &secrets)?, &self.user_agent);
         let (first, has_opened) = noting_opened(clients.reusing.request(build()?)).await;
         let answer = match first {
             Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {
@@ -175,7 +175,8 @@ impl Shared {
 
 /// The header that proves who we are: the token, or what a Secret has.
 fn credential(
-    (request, options): (&HttpRequest, &HttpOptions<'_>),
+    request: &HttpRequest,
+    options: &HttpOptions<'_>,
     token: Option<&HeaderValue>,
     secrets: &LabelledSecrets,
 ) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {

@@ -123,7 +123,8 @@ impl Databases {
         &self,
         place: &mut ConnectionPlace,
         way: Way<'_>,
-        asked: (&SqlQuery, &QueryOptions),
+        query: &SqlQuery,
+        options: &QueryOptions,
         take: &mut (dyn FnMut(Value) + Send),
     ) -> Result<(), SqlFailure> {
         let reused = place.slot.session.take().filter(|session| session.is_reusable(way.parameters));
@@ -133,13 +134,13 @@ impl Databases {
                 has_rows = true;
                 take(row);
             };
-            match ask_over(place, session, asked, &mut take).await {
+            match ask_over(place, session, query, options, &mut take).await {
                 Err(failure) if failure.is_loss() && !has_rows => {}
                 answer => return answer,
             }
         }
         let session = open(way, self.program).await?;
-        ask_over(place, session, asked, take).await
+        ask_over(place, session, query, options, take).await
     }
 
     /// Runs statements. Nothing is ever run twice: a reused connection starts over before the first, which shows besides that
@@ -188,7 +189,8 @@ async fn open(way: Way<'_>, name: &str) -> Result<Session, SqlFailure> {
 async fn ask_over(
     place: &mut ConnectionPlace,
     mut session: Session,
-    (query, options): (&SqlQuery, &QueryOptions),
+    query: &SqlQuery,
+    options: &QueryOptions,
     take: &mut (dyn FnMut(Value) + Send),
 ) -> Result<(), SqlFailure> {
     let answer = ask(&mut session, query, options, take).await;

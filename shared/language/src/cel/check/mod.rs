@@ -228,17 +228,17 @@ impl Checker<'_> {
             None => {
                 self.visit(target);
                 let mistake = mistake(&call.func_name, of_member(&call.func_name), call.args.len());
-                self.check_function(expression, (&call.func_name, MEMBER_FUNCTIONS), mistake);
+                self.check_function(expression, &call.func_name, MEMBER_FUNCTIONS, mistake);
             }
         }
     }
 
     fn check_global(&mut self, expression: &IdedExpr, name: &str, arguments: usize) {
-        self.check_function(expression, (name, GLOBAL_FUNCTIONS), mistake(name, of_global(name), arguments));
+        self.check_function(expression, name, GLOBAL_FUNCTIONS, mistake(name, of_global(name), arguments));
     }
 
     /// `mistake` is what is told of its arguments, if it is one of those that are known.
-    fn check_function(&mut self, expression: &IdedExpr, (name, known): (&str, &[&str]), mistake: Option<String>) {
+    fn check_function(&mut self, expression: &IdedExpr, name: &str, known: &[&str], mistake: Option<String>) {
         // A call stands at its bracket; its name is what people look for.
         let bracket = self.start(expression);
         let before = self.source.source.get(..bracket).unwrap_or_default();

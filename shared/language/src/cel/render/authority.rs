@@ -75,7 +75,8 @@ impl Authority {
         }
         if let (None, false) = (end, others.is_empty()) {
             let allowed = allowed.ok_or_else(|| one(first.chars().count(), LITERAL))?;
-            return Templated::parse(first.split_at(scheme), others, site, allowed);
+            let (scheme, first) = first.split_at(scheme);
+            return Templated::parse(scheme, first, others, site, allowed);
         }
         let end = end.unwrap_or(first.len());
         let base = Url::parse(&first[..end]).map_err(|error| one(scheme, &format!("no URL: {error}")))?;
@@ -160,7 +161,8 @@ impl Authority {
 
 impl Templated {
     fn parse<'p, 's>(
-        (scheme, first): (&str, &str),
+        scheme: &str,
+        first: &str,
         others: &'p [Piece<'s>],
         site: &Site,
         allowed: &Arc<HostPatterns>,

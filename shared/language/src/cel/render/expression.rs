@@ -126,7 +126,7 @@ impl Expression {
             }
             Form::Cel(expression, stack) => {
                 let convert = |value: &dyn Val| json(value, &mut Allowance::default());
-                let run = || self.run(expression, (variables, cost), convert);
+                let run = || self.run(expression, variables, cost, convert);
                 stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
             }
         }
@@ -143,7 +143,7 @@ impl Expression {
                 Err(self.site.error(no_bytes(json_type(found))))
             }
             Form::Cel(expression, stack) => {
-                let run = || self.run(expression, (variables, &Arc::default()), bytes);
+                let run = || self.run(expression, variables, &Arc::default(), bytes);
                 stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
             }
         }
@@ -226,7 +226,8 @@ impl Expression {
     fn run<T>(
         &self,
         expression: &IdedExpr,
-        (variables, cost): (&Variables<'_>, &Arc<Cost>),
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
         convert: impl FnOnce(&dyn Val) -> Result<T, String>,
     ) -> Result<T, String> {
         let bound = Bound::new(variables, cost);

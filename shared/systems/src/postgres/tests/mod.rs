@@ -58,7 +58,7 @@ impl Client {
         let mut place = self.databases.enter("t").await;
         let mut rows = Vec::new();
         let mut take = |row| rows.push(row);
-        let asking = self.databases.query(&mut place, self.way(), (query, &options), &mut take);
+        let asking = self.databases.query(&mut place, self.way(), query, &options, &mut take);
         tokio::time::timeout(PATIENCE, asking).await.unwrap()?;
         Ok(rows)
     }
