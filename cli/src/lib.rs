@@ -17,9 +17,6 @@ mod request;
 mod suspend;
 mod targets;
 
-#[cfg(test)]
-mod fixtures;
-
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;

@@ -137,8 +137,8 @@ fn last_try(object: &LeanObject) -> Option<String> {
 mod tests {
     use super::*;
     use crate::explain::{Explanation, Facts, Leases, Poll, Shown, holds, steps};
-    use crate::fixtures::{TEXT, target};
     use drift_api::condition::{ObservedReason, Tag, Verdict};
+    use drift_language::fixtures::proxies::{TEXT, target};
 
     const NOW: &str = "2026-01-01T00:00:30Z";
     const CORRECT: &str =

@@ -167,7 +167,7 @@ pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::fixtures::ruled;
+    use drift_language::fixtures::proxies::ruled;
     use serde_json::json;
 
     #[test]

@@ -165,8 +165,8 @@ fn unknown(error: &impl std::fmt::Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{TEXT, object, target};
     use drift_api::condition::{ObservedReason, Tag, Verdict};
+    use drift_language::fixtures::proxies::{TEXT, object, target};
     use serde_json::json;
 
     const HTTP: &str = "

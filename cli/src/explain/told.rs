@@ -225,9 +225,9 @@ fn standing(condition: &Condition) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{TEXT, object, target};
     use drift_api::condition::{ConditionKind, ObservedReason, Tag};
     use drift_api::printable::is_printable;
+    use drift_language::fixtures::proxies::{TEXT, object, target};
 
     fn explanation(held: &[&str], observed: Shown) -> Explanation {
         let target = target(TEXT);

@@ -2,6 +2,7 @@
 //!
 //! It must not know what a test does with it.
 
+pub mod proxies;
 pub mod secrets;
 
 use crate::parse_document;

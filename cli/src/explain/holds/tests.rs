@@ -1,10 +1,10 @@
 //! What holds a correction, one thing after the other.
 
 use super::*;
-use crate::fixtures::{TEXT, target};
 use drift_api::condition::{Tag, Wish};
 use drift_api::names::{IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
 use drift_api::object::field_paths::FieldPaths;
+use drift_language::fixtures::proxies::{TEXT, target};
 use serde_json::json;
 
 const NOW: &str = "2026-01-01T00:00:30Z";

@@ -102,9 +102,9 @@ impl Next {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{TEXT, target};
     use drift_api::names::FINALIZER;
     use drift_api::object::field_paths::FieldPaths;
+    use drift_language::fixtures::proxies::{TEXT, target};
     use serde_json::{Value, json};
 
     const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";

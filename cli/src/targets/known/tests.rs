@@ -1,7 +1,7 @@
 //! What is known of targets whose texts are wrong or gone.
 
 use super::*;
-use crate::fixtures::TEXT;
+use drift_language::fixtures::proxies::TEXT;
 
 fn texts(documents: &[(&str, &str, &str)]) -> Texts {
     let mut texts = Texts::new();
@@ -13,12 +13,15 @@ fn texts(documents: &[(&str, &str, &str)]) -> Texts {
 
 /// A poller that vouches for these targets, and notes all of `t`, `u` and `old` in the ConfigMap `m`.
 fn notes(vouched: &[&str]) -> LeaseNotes {
-    let hash = crate::fixtures::target(TEXT).verdict_hash.clone();
+    let hash = drift_language::fixtures::proxies::target(TEXT).verdict_hash.clone();
     let voucher = |name: &&str| ((*name).to_owned(), Voucher { hash: hash.clone(), ..Voucher::default() });
     let place = |target: &str| NotedPlace {
         target: target.to_owned(),
         config_map: "m".to_owned(),
-        objects: ObjectSelection { kind: target.to_uppercase(), ..crate::fixtures::target(TEXT).objects.clone() },
+        objects: ObjectSelection {
+            kind: target.to_uppercase(),
+            ..drift_language::fixtures::proxies::target(TEXT).objects.clone()
+        },
     };
     LeaseNotes {
         vouched: vouched.iter().map(voucher).collect(),
@@ -102,7 +105,7 @@ fn a_brake_in_a_refused_text_is_doubted() {
         (TEXT, true, unread.clone(), Some((unlooked, false))),
         (&*edited, true, unread, Some((unlooked, false))),
     ] {
-        let target = crate::fixtures::target(text);
+        let target = drift_language::fixtures::proxies::target(text);
         let said = doubt_of_brake("ns", (&target, suspend), &notes);
         let is_expected = match (&said, expected) {
             (None, None) => true,
