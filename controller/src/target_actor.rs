@@ -41,8 +41,6 @@ pub struct TargetActor {
     holdings: mpsc::Receiver<Asked>,
     /// The executions under way, each with what is to be done next.
     running: HashMap<Uid, mpsc::UnboundedSender<Box<Work>>>,
-    /// The engine knows that the term ended.
-    term_ended: bool,
     wake: Moment,
 }
 
@@ -61,7 +59,6 @@ impl TargetActor {
             inputs,
             inbox,
             running: HashMap::new(),
-            term_ended: false,
             wake: Moment::START,
         }
     }
@@ -85,7 +82,7 @@ impl TargetActor {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = term.cancelled(), if !self.term_ended => self.step(Input::TermEnded),
+                () = term.cancelled(), if !self.engine.has_term_ended() => self.step(Input::TermEnded),
                 Some(input) = self.inbox.recv() => self.step(input),
                 Some(asked) = self.holdings.recv() => asked.answer_with(|question| self.engine.holdings(question)),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
@@ -121,7 +118,7 @@ impl TargetActor {
             let wake = clock::instant_of(self.wake);
             tokio::select! {
                 biased;
-                () = term.cancelled(), if !self.term_ended => self.step(Input::TermEnded),
+                () = term.cancelled(), if !self.engine.has_term_ended() => self.step(Input::TermEnded),
                 Some(input) = self.inbox.recv() => self.step(input),
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -129,7 +126,6 @@ impl TargetActor {
     }
 
     fn step(&mut self, input: Input) {
-        self.term_ended |= matches!(input, Input::TermEnded);
         for effect in self.engine.step(now(), input) {
             self.perform(effect);
         }

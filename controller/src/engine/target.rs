@@ -129,6 +129,12 @@ impl<P: Program> Target<P> {
         holdings(&self.text.name, self.held.all(), object, question)
     }
 
+    /// Returns true once [`Input::TermEnded`] was taken in.
+    #[must_use]
+    pub const fn has_term_ended(&self) -> bool {
+        self.term_ended
+    }
+
     /// The objects as they were last seen.
     #[must_use]
     pub const fn roster(&self) -> &Roster {
