@@ -1,4 +1,4 @@
-//! The commands of `drift-poller`: what they say of a live cluster is what is there, and their exit codes tell it.
+//! The commands of `kubectl-drift`: what they say of a live cluster is what is there, and their exit codes tell it.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::systems::toxiproxy::Toxiproxy;

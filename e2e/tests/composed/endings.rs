@@ -1,4 +1,4 @@
-//! The poller's commands tell people of a deletion what the controller then decides.
+//! The commands of `kubectl-drift` tell people of a deletion what the controller then decides.
 
 use std::sync::Arc;
 

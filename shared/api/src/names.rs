@@ -19,7 +19,7 @@ pub const DRIFT_CORRECTED: &str = "driftCorrected";
 pub const POLLER_MANAGER: &str = "drift-poller";
 /// Field manager of the controller's writes.
 pub const CONTROLLER_MANAGER: &str = "drift-controller";
-/// Field manager of what people set by the commands of `drift-poller`.
+/// Field manager of what people set by the commands of `kubectl-drift`.
 pub const PERSON_MANAGER: &str = "kubectl-drift";
 /// Name of the Lease that the leading poller holds; the controller reads it to see that the poller vouches.
 pub const POLLER_LEASE: &str = "drift-poller";
