@@ -107,11 +107,11 @@ impl Leadership {
 }
 
 /// Sets annotations on the Lease when it is dropped.
-struct AnnotatedOnDrop<'h>(&'h LeaseHandle, BTreeMap<String, String>);
+struct AnnotatedOnDrop<'h, F: Fn() -> BTreeMap<String, String>>(&'h LeaseHandle, F);
 
-impl Drop for AnnotatedOnDrop<'_> {
+impl<F: Fn() -> BTreeMap<String, String>> Drop for AnnotatedOnDrop<'_, F> {
     fn drop(&mut self) {
-        self.0.annotate(std::mem::take(&mut self.1));
+        self.0.annotate((self.1)());
     }
 }
 
@@ -154,7 +154,7 @@ impl LeaseHandle {
         mut list: watch::Receiver<T>,
         annotations: impl Fn(&T) -> BTreeMap<String, String>,
     ) {
-        let _emptied = AnnotatedOnDrop(self, annotations(&T::default()));
+        let _emptied = AnnotatedOnDrop(self, || annotations(&T::default()));
         loop {
             let wanted = annotations(&list.borrow_and_update());
             self.annotate(wanted);
