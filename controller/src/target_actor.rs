@@ -102,6 +102,10 @@ impl TargetActor {
 
     /// Leaves what is remembered to the actor of the next text. A task of its own leads what is under way to its end.
     fn end(mut self) -> Handover {
+        if self.context.term.is_cancelled() && !self.engine.has_term_ended() {
+            self.step(Input::TermEnded);
+        }
+        self.holdings.close();
         let (handover, effects) = self.engine.supersede(now());
         effects.into_iter().for_each(|effect| self.perform(effect));
         if self.engine.is_at_work() {

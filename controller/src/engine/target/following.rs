@@ -24,7 +24,8 @@ impl<P: Program> Target<P> {
             _ => None,
         };
         let next = underway.carrying.take(done, now.moment);
-        if let Some(held) = stall {
+        // The objects of a superseded text are held by nothing: their counts were taken back.
+        if let Some(held) = stall.filter(|_| !self.superseded) {
             self.hold(uid, held);
         }
         self.follow(uid, next, now);
@@ -108,6 +109,9 @@ impl<P: Program> Target<P> {
         self.program.leave();
         self.under_way.values_mut().for_each(|underway| underway.reserved = None);
         self.superseded = true;
+        // Work that goes on may take hours, and needs none of what was kept to decide.
+        (self.queue, self.limited, self.crowded) = Default::default();
+        (self.held, self.deletions, self.reported_deletions) = Default::default();
         if !self.term_ended {
             self.cut_pauses_short(now);
         }

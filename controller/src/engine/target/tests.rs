@@ -5,11 +5,12 @@ use drift_api::condition::{Conditions, SecretMarks, StatusFields, Wish};
 use drift_api::identity::{Claimant, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::{LeanObject, ObjectId};
+use drift_api::requests::job::JobStage;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::core::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
-use crate::core::outcome::StepOutcome;
+use crate::core::outcome::{Sighting, StepOutcome};
 use crate::core::plan::{Plan, PlannedStep};
 use crate::core::secrets::SecretChange;
 use crate::engine::carrying::{Done, Operation, StepAnswer};
@@ -136,6 +137,10 @@ impl Bench {
         object
     }
 
+    fn done(&mut self, done: Done) -> Vec<Effect> {
+        self.step(Input::Done("u".into(), done))
+    }
+
     fn step(&mut self, input: Input) -> Vec<Effect> {
         self.engine.step(self.now, input)
     }
@@ -239,8 +244,8 @@ fn a_correction_that_lacks_a_secret_reads_nothing() {
     assert_eq!(operations(&effects), [&Operation::Prepare { is_unread: true }]);
 }
 
-/// A creation whose outcome the API server does not take at the moment.
-fn unrecorded() -> Bench {
+/// A creation whose request is under way.
+fn sent() -> Bench {
     let mut bench = Bench::new();
     let object = Box::new(bench.drifted(1, &json!({"finalizers": [FINALIZER]})));
     bench.step(Input::Seen(object.clone()));
@@ -249,20 +254,38 @@ fn unrecorded() -> Bench {
     let effects = bench.step(Input::Tick);
     assert_eq!(operations(&effects), [&Operation::Check]);
     let plan = Plan { steps: vec![PlannedStep::default()], ..Plan::default() };
-    let (outcome, stored) = (StepOutcome::Accepted, StatusFields::NONE);
-    let mut last = Vec::new();
-    for done in [
-        Done::Checked { lacks_something: false },
-        Done::Event(Event::Read(Ok(Some(object)))),
-        Done::Event(Event::Prepared(Readiness::Ready(plan))),
-        Done::Event(Event::Rendered(Rendered::Ready)),
-        Done::Answered(StepAnswer { index: 0, outcome, stored, label: None, object: None }),
-        Done::Event(Event::Written(Err(Failure::Unavailable))),
-    ] {
-        last = bench.step(Input::Done("u".into(), done));
-    }
-    assert_eq!(operations(&last), [&Operation::Pause]);
+    bench.done(Done::Checked { lacks_something: false });
+    bench.done(Done::Event(Event::Read(Ok(Some(object)))));
+    bench.done(Done::Event(Event::Prepared(Readiness::Ready(plan))));
+    let effects = bench.done(Done::Event(Event::Rendered(Rendered::Ready)));
+    assert_eq!(operations(&effects), [&Operation::Send { index: 0, begins: true }]);
     bench
+}
+
+fn answered(outcome: StepOutcome) -> Done {
+    Done::Answered(StepAnswer { index: 0, outcome, stored: StatusFields::NONE, label: None, object: None })
+}
+
+/// A creation whose outcome the API server does not take at the moment.
+fn unrecorded() -> Bench {
+    let mut bench = sent();
+    bench.done(answered(StepOutcome::Accepted));
+    let effects = bench.done(Done::Event(Event::Written(Err(Failure::Unavailable))));
+    assert_eq!(operations(&effects), [&Operation::Pause]);
+    bench
+}
+
+#[test]
+fn a_job_that_stalls_after_an_edit_holds_nothing() {
+    for is_superseded in [false, true] {
+        let mut bench = sent();
+        if is_superseded {
+            assert!(held(&bench.engine.supersede(bench.now).1).is_empty());
+        }
+        let stalled = Sighting { stage: JobStage::WithoutPod, because: "no Pod".to_owned() };
+        let effects = bench.done(answered(StepOutcome::Open(Some(stalled))));
+        assert_eq!(held(&effects).is_empty(), is_superseded, "{effects:?}");
+    }
 }
 
 #[test]
