@@ -124,7 +124,7 @@ fn said() -> impl Strategy<Value = Said> {
     })
 }
 
-/// What the objects wish for.
+/// What the objects ask for.
 fn spec() -> Value {
     json!({"a": "x", "list": ["x", {"name": "x", "k": 1}], "map": {"a": "x", "k": [1]}, "seen": "x"})
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Long, so that every poll has a cause.
 const INTERVAL: &str = "24h";
-/// What the objects wish for, and what was there before them.
+/// What the objects ask for, and what was there before them.
 const OURS: &str = "127.0.0.1:9";
 const FOREIGN: &str = "127.0.0.1:8";
 
@@ -107,10 +107,10 @@ async fn what_was_there_before_is_left_alone() -> Result<()> {
         ensure!(describe(&object, "driftObserved") == "True/NotUpdated" && !is_held(&object), "{object}");
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
         let status = world.writes().await?.status;
-        // Once the object wishes for what is there, there is nothing to refuse.
+        // Once the object asks for what is there, there is nothing to refuse.
         let found = bed.toxiproxy.proxy("web").await?.context("it is gone")?;
-        let wish = json!({"spec": {"listen": found.listen, "upstream": found.upstream}});
-        world.patch_proxy("web", wish).await?;
+        let desired = json!({"spec": {"listen": found.listen, "upstream": found.upstream}});
+        world.patch_proxy("web", desired).await?;
         let no_note = |object: &Value| condition(object, DRIFT_CORRECTED).is_none();
         world.wait_for_proxy("web", "no note any more", no_note).await?;
         world.delete_proxy("web").await?;
@@ -120,7 +120,7 @@ async fn what_was_there_before_is_left_alone() -> Result<()> {
         world.shows(Shown::new(
             Group::Claim,
             "what was there before, existing: Refuse",
-            "a foreign resource of the object's name; then the object wishes for it, then it is deleted",
+            "a foreign resource of the object's name; then the object asks for it, then it is deleted",
             "False/NotOurs once, removed when in sync; the resource is neither changed nor deleted",
             format!("0 writes outside, {status} status writes until refused"),
         ));
@@ -143,7 +143,7 @@ async fn a_claim_stands_before_the_first_request() -> Result<()> {
             ensure!(owns(&object, resource) && is_held(&object), "{resource}: {object}");
             world.wait_for_verdict(resource, "False", "InSync").await?;
             world.wait_for_note(resource, "True", "CorrectionApplied").await?;
-            ensure!(bed.upstream(resource).await?.as_deref() == Some(OURS), "{resource} is not as wished");
+            ensure!(bed.upstream(resource).await?.as_deref() == Some(OURS), "{resource} is not as desired");
             ensure!(bed.writes().len() == 1, "{:#?}", bed.writes());
         }
         world.shows(Shown::new(
@@ -468,7 +468,7 @@ async fn what_others_make_after_a_claim_is_ours() -> Result<()> {
             Group::Claim,
             "somebody creates the resource between a dead controller's claim and its creation",
             "an abort after the claim; a foreign resource of that name before the next controller",
-            "the known hole: from the claim on the name is ours, so the resource is updated to the wish",
+            "the known hole: from the claim on the name is ours, so the resource is updated to the desired state",
             "1 write outside: an update",
         ));
         Ok(())

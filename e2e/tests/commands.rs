@@ -7,7 +7,7 @@ use drift_e2e::world::{Target, World};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-/// A poller without a controller, so that drift stays: `web` is to be created, `good` stands outside as it is wished.
+/// A poller without a controller, so that drift stays: `web` is to be created, `good` stands outside as it is desired.
 async fn observed(world: &World) -> Result<(Toxiproxy, Target)> {
     let toxiproxy = world.start_toxiproxy().await?;
     let target = Target::shipped(world, toxiproxy.url())?;

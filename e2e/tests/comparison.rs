@@ -10,7 +10,7 @@ use drift_e2e::world::{Target, World, message};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// What the object wishes: two toxics, by name and with one attribute each.
+/// What the object desires: two toxics, by name and with one attribute each.
 fn spec(world: &World) -> Result<Value> {
     Ok(json!({
         "listen": world.free_listen_address()?,

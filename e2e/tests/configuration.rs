@@ -45,10 +45,10 @@ async fn a_bad_edit_leaves_the_last_good_target() -> Result<()> {
         toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
 
-        // The mended text, with another wish, takes effect in the same processes.
+        // The mended text, with another desired state, takes effect in the same processes.
         let mended = good.with("/spec/compare/desired/enabled", json!(false));
         world.apply_target(&mended).await?;
-        wait::until("the new wish to be outside", wait::DEADLINE, async || {
+        wait::until("the new desired state to be outside", wait::DEADLINE, async || {
             let proxy = toxiproxy.proxy("web").await?.context("no such proxy")?;
             Ok(if proxy.enabled { Seen::Instead(format!("{proxy:?}")) } else { Seen::Met(()) })
         })

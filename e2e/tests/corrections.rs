@@ -51,7 +51,7 @@ fn keys(outside: &Outside, path: &str, object: &Value) -> Result<Vec<String>> {
     outside.requests_to("POST", path).iter().map(key).collect()
 }
 
-/// The numbers of the corrections in idempotency keys: a fingerprint of the wish and one of the target's steps follow.
+/// The numbers of the corrections in idempotency keys: a fingerprint of the desired state and one of the target's steps follow.
 fn numbers(keys: &[String]) -> Vec<&str> {
     keys.iter().filter_map(|key| key.rsplitn(3, '-').nth(2)).collect()
 }

@@ -35,7 +35,7 @@ async fn wait_until_held(world: &World, held: bool) -> Result<Value> {
     world.wait_for_proxy("web", &format!("held by our finalizer: {held}"), |object| is_held(object) == held).await
 }
 
-/// The requests of deletions: their idempotency keys without the object's uid, the wish and the fingerprint of the target's
+/// The requests of deletions: their idempotency keys without the object's uid, the desired state and the fingerprint of the target's
 /// steps, and the seconds between them.
 fn deletions(outside: &Outside, object: &Value) -> Result<(Vec<String>, Vec<f64>)> {
     let requests = outside.requests_to("DELETE", WEB);

@@ -510,7 +510,7 @@ async fn a_service_which_has_no_generation_works() -> Result<()> {
         world.shows(row(
             "a Service, which has no generation",
             "created, edited, drifted, deleted",
-            "a changed wish counts as a changed generation; healed, silent, deleted outside",
+            "a changed desired state counts as a changed generation; healed, silent, deleted outside",
             WORKED,
         ));
         Ok(())

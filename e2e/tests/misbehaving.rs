@@ -38,7 +38,7 @@ fn spec() -> Value {
     json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})
 }
 
-/// An answer in which everything is as the objects wish.
+/// An answer in which everything is as the objects say.
 fn in_sync() -> Answer {
     Answer::json(200, &json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true}))
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The annotation that the stand-in for an operator listens to.
 const REQUESTED: &str = "operator.example/requestedAt";
-/// What somebody else puts in the place of what is wished.
+/// What somebody else puts in the place of the desired state.
 const DRIFTED: &str = "127.0.0.1:10";
 /// How long nobody may be nudged any more once the attempts are exhausted.
 const QUIET: Duration = Duration::from_secs(8);

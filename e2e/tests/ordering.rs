@@ -169,7 +169,7 @@ async fn edit_during_a_correction(
         is_verified(object) && verdict.is_some_and(|it| it["observedGeneration"] == object["metadata"]["generation"])
     };
     let before = world.wait_for_proxy("web", "at rest", is_at_rest).await?;
-    let (number, wish) = (note(&before).correction, before["spec"]["upstream"].clone());
+    let (number, desired) = (note(&before).correction, before["spec"]["upstream"].clone());
     let history = world.watch_object("web").await?;
     let updates = outside.requests_to("POST", WEB).len();
     let slow = Hold::default();
@@ -195,9 +195,9 @@ async fn edit_during_a_correction(
     ensure!(object["metadata"]["generation"] == *generation, "{object}");
     ensure!(toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == upstream));
     let updates = outside.requests_to("POST", WEB).split_off(updates);
-    let wishes: Vec<Value> =
+    let written: Vec<Value> =
         updates.iter().map(|request| Ok(request.json()?["upstream"].clone())).collect::<Result<_>>()?;
-    ensure!(wishes == [wish, json!(upstream)], "{wishes:?}");
+    ensure!(written == [desired, json!(upstream)], "{written:?}");
     let versions = history.versions().await?;
     let noted = versions.iter().find(|object| note(object).correction == number + 1);
     let noted = noted.context("the first was not noted")?;

@@ -191,7 +191,7 @@ async fn a_poller_with_another_text_vouches_for_nothing() -> Result<()> {
         bed.drifted_and_paused(world, "web").await?;
         bed.wait_until_vouched(true, wait::DEADLINE).await?;
 
-        // The wish stays the same: nothing but the text tells the two verdicts apart.
+        // The desired state stays the same: nothing but the text tells the two verdicts apart.
         gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
         world.apply_target(&bed.target.clone().with("/spec/confirm/drift", json!(2))).await?;
         let took = bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
@@ -205,7 +205,7 @@ async fn a_poller_with_another_text_vouches_for_nothing() -> Result<()> {
         ensure!(first_write.is_some_and(|place| place >= 1), "corrected before it was polled: {after:?}");
         world.shows(row(
             "the poller works by the last good text while the controller has the new one",
-            "the poller's watch of ConfigMaps is frozen, the target is edited without another wish",
+            "the poller's watch of ConfigMaps is frozen, the target is edited without another desired state",
             "nothing is corrected until the poller has the text too and has polled by it",
             format!("held after {}, corrected after {} polls", seconds(took), first_write.unwrap_or_default()),
         ));
@@ -480,7 +480,7 @@ async fn an_edited_compare_polls_all_before_it_corrects() -> Result<()> {
         let controller = world.start_controller().await?;
         wait_for_counts(world, (EACH, EACH)).await?;
 
-        // Another text of the same wish, and the mode that corrects: nothing but vouching tells the verdicts apart.
+        // Another text of the same desired state, and the mode that corrects: nothing but vouching tells the verdicts apart.
         let reads = outside.requests().len();
         let correcting = observing.with("/spec/correct/mode", json!("Correct"));
         let reworded = correcting.clone().with("/spec/compare/desired/upstream", json!("${self['spec'].upstream}"));

@@ -9,7 +9,7 @@ import (
 // GroupVersion is the API of the example's kind.
 var GroupVersion = schema.GroupVersion{Group: "storage.example.org", Version: "v1"}
 
-// Bucket is the wish for one bucket in an object store.
+// Bucket is the desired state of one bucket in an object store.
 type Bucket struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -17,7 +17,7 @@ type Bucket struct {
 	Status            BucketStatus `json:"status,omitempty"`
 }
 
-// BucketSpec is what is wished for.
+// BucketSpec describes the bucket.
 type BucketSpec struct {
 	// Quota is the most that the bucket may hold, in bytes.
 	Quota int64 `json:"quota"`

@@ -60,7 +60,7 @@ fn event(version: u64) -> String {
     let managed = json!([{"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:listen": {}, "f:upstream": {}}}}]);
     let condition = json!({
         "type": "driftObserved", "status": "False", "reason": "InSync", "observedGeneration": 3,
-        "message": "the external resource is as the spec wishes [wish 01234567d04b58e6]", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "message": "the external resource matches the spec [desired 01234567d04b58e6]", "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
     json!({
         "apiVersion": "demo.driftpoller.dev/v1", "kind": "Proxy",
@@ -97,7 +97,7 @@ fn of_a_poll(criterion: &mut Criterion) {
     criterion.bench_function("prepare: the request of an object", |bench| {
         bench.iter(|| Prepared::of(&target, black_box(&object.view)));
     });
-    criterion.bench_function("appraise: wish and identity of an object", |bench| {
+    criterion.bench_function("appraise: desired state and identity of an object", |bench| {
         bench.iter(|| appraise(&target, black_box(&object)));
     });
     let tree = object.view.open().clone();

@@ -118,8 +118,8 @@ fn object(target: &Target, number: usize) -> LeanObject {
         },
         "spec": {"listen": "127.0.0.1:80", "upstream": "here:1"},
     });
-    let wish = target.wish_of(&LeanObject::prune(&object, &target.poll_fields).view.open()).unwrap().wish;
-    let message = format!("the external resource is as the spec wishes [wish {wish}]");
+    let desired = target.desired_state_of(&LeanObject::prune(&object, &target.poll_fields).view.open()).unwrap().hash;
+    let message = format!("the external resource matches the spec [desired {desired}]");
     object["status"] = json!({"conditions": [{
         "type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 3,
         "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -214,10 +214,10 @@ spec:
     drift_language::fixtures::target(&text)
 }
 
-/// Bytes that are allocated at once to compare an answer with a wish, and what is said of it.
-fn allocated(wish: &Value, answer: &str) -> (u64, String) {
+/// Bytes that are allocated at once to compare an answer with a desired state, and what is said of it.
+fn allocated(desired: &Value, answer: &str) -> (u64, String) {
     let (target, object) =
-        (target_that_compares("${self.spec}", RULES), json!({"metadata": {"name": "x"}, "spec": wish}));
+        (target_that_compares("${self.spec}", RULES), json!({"metadata": {"name": "x"}, "spec": desired}));
     let observed = serde_json::from_str(answer).unwrap();
     let mut said = String::new();
     let counted = allocation_counter::measure(|| {
@@ -250,10 +250,10 @@ fn comparing_allocates_in_proportion_to_the_answer() {
         (json!({"map": [{"k": 1}]}), many("{\"map\":[", |number| format!("{{\"k\":{number}}}"), "]}")),
         (json!({"open": {}}), many("{\"open\":{", field, "}}")),
     ];
-    for (wish, answer) in table {
-        let (bytes, said) = allocated(&wish, &answer);
-        println!("{wish}: {:.1} times {} bytes; {said}", bytes as f64 / answer.len() as f64, answer.len());
-        assert!(bytes <= 8 * answer.len() as u64, "{wish}: {bytes} bytes for {}", answer.len());
+    for (desired, answer) in table {
+        let (bytes, said) = allocated(&desired, &answer);
+        println!("{desired}: {:.1} times {} bytes; {said}", bytes as f64 / answer.len() as f64, answer.len());
+        assert!(bytes <= 8 * answer.len() as u64, "{desired}: {bytes} bytes for {}", answer.len());
         assert!(said.len() < 1_024 && !said.is_empty(), "{said}");
     }
 }
@@ -264,14 +264,14 @@ fn comparing_inside_a_text_allocates_in_proportion() {
     let long = "x".repeat(400_000);
     let fields: serde_json::Map<_, _> = (0..64).map(|number| (format!("f{number}"), json!(1))).collect();
     let one = |value: &Value| json!({"k": 1, "more": [fields.clone()], "long": value});
-    let wished = [json!({"l": []}), json!({"l": [one(&json!(1))]}), json!({"m": {long.clone(): fields.clone()}})];
+    let desired = [json!({"l": []}), json!({"l": [one(&json!(1))]}), json!({"m": {long.clone(): fields.clone()}})];
     let zero = many("{\"l\":[", |_| "0".to_owned(), "]}");
     let changed = json!({"l": [{"k": 1, "more": [{}], "long": long}]}).to_string();
     let named = json!({"m": {long: {}}}).to_string();
-    for (wish, inside) in wished.into_iter().zip([zero, changed, named]) {
+    for (desired, inside) in desired.into_iter().zip([zero, changed, named]) {
         let parsed = allocation_counter::measure(|| drop(drift_language::json_of(&inside))).bytes_max;
         let answer = json!({"text": inside}).to_string();
-        let (bytes, said) = allocated(&json!({"text": wish}), &answer);
+        let (bytes, said) = allocated(&json!({"text": desired}), &answer);
         println!("{bytes} bytes, {parsed} of the text, {}", answer.len());
         assert!(bytes <= parsed + 8 * answer.len() as u64, "{bytes} bytes, {parsed} of the text, {}", answer.len());
         assert!(said.len() < 4_096 && !said.is_empty(), "{said}");

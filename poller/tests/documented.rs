@@ -46,8 +46,8 @@ fn every_recipe_of_compare_says_what_it_promises() {
         let [spec, observed]: [Value; 2] = [spec, observed].map(|text| serde_json::from_str(text).unwrap());
         let target = target(compare);
         let object = json!({"metadata": {"name": "x"}, "spec": spec});
-        let wished = target.wish_of(&object).unwrap();
-        let drift = Drift::of(&target, Subject::from(&object), &wished.desired, &observed).unwrap();
+        let desired = target.desired_state_of(&object).unwrap();
+        let drift = Drift::of(&target, Subject::from(&object), &desired.value, &observed).unwrap();
         assert_eq!(drift.map(|drift| drift.text).unwrap_or_default(), message, "{compare}");
     }
 }

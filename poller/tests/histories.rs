@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use drift_api::condition::{
-    ConditionStatus, ObservedReason, PatchBase, Standing, StatusFields, Verdict, Wish, condition_patch,
+    ConditionStatus, DesiredHash, ObservedReason, PatchBase, Standing, StatusFields, Verdict, condition_patch,
 };
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
@@ -252,7 +252,8 @@ impl World {
             Step::Correct { effective } => self.correct(effective),
             Step::RemoveCondition => self.set_condition(DRIFT_OBSERVED, None),
             Step::ForgeCondition => {
-                let entry = json!({"type": DRIFT_OBSERVED, "status": "True", "reason": "Whim", "message": "[wish x]"});
+                let entry =
+                    json!({"type": DRIFT_OBSERVED, "status": "True", "reason": "Whim", "message": "[desired x]"});
                 self.set_condition(DRIFT_OBSERVED, Some(entry));
             }
             Step::Restart => self.restart(),
@@ -417,8 +418,8 @@ fn lean(object: &Value) -> LeanObject {
 }
 
 fn rendered(object: &Value) -> Rendered {
-    let wish = Wish::of(&object["metadata"]["generation"]);
-    Rendered { wish: Some(wish), identity: Some("x".into()), barred: None }
+    let desired_hash = DesiredHash::of(&object["metadata"]["generation"]);
+    Rendered { desired_hash: Some(desired_hash), identity: Some("x".into()), barred: None }
 }
 
 fn start(object: &Value, now: Now, arrival: Arrival) -> Track {

@@ -137,7 +137,7 @@ fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..200).prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-/// What the object wishes for, damaged in a few places.
+/// What the object asks for, damaged in a few places.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..4).prop_map(|damages| {
         let mut bytes = object()["spec"].to_string().into_bytes();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, ObservedReason, PatchBase, StatusFields, Wish, condition_patch};
+use drift_api::condition::{ConditionStatus, DesiredHash, ObservedReason, PatchBase, StatusFields, condition_patch};
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -40,7 +40,7 @@ enum Standing {
     True,
     False,
     /// In sync with what another text of the target asked for.
-    OfAnotherWish,
+    OfAnotherDesired,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         Just(Standing::Nothing),
         Just(Standing::True),
         Just(Standing::False),
-        Just(Standing::OfAnotherWish)
+        Just(Standing::OfAnotherDesired)
     ];
     let found = prop_oneof![Just(Found::InSync), Just(Found::Differs), Just(Found::Failed)];
     let event = prop_oneof![
@@ -143,7 +143,7 @@ impl World {
                 // What comes after the first list is its own affair, whatever its verdict speaks of.
                 let is_awaited = match standing {
                     Standing::Nothing => false,
-                    Standing::True | Standing::False | Standing::OfAnotherWish => !self.listed,
+                    Standing::True | Standing::False | Standing::OfAnotherDesired => !self.listed,
                 };
                 if is_awaited {
                     self.awaited.insert(number);
@@ -153,7 +153,7 @@ impl World {
             Event::Arrives(..) => {}
             Event::Forged(number) => {
                 if let Some((object, own)) = self.objects.get_mut(&number) {
-                    object["status"] = entry("True", "FieldsDiffer", &wish(number));
+                    object["status"] = entry("True", "FieldsDiffer", &desired_hash(number));
                     *own = false;
                     self.polled.remove(&number);
                     self.show(number);
@@ -256,22 +256,22 @@ fn uid(number: u8) -> Uid {
     Uid::from(format!("u{number}").as_str())
 }
 
-/// What an object wishes for before it is edited.
-fn wish(number: u8) -> Wish {
-    Wish::of(&json!([format!("u{number}"), {"a": 1}]))
+/// What an object asks for before it is edited.
+fn desired_hash(number: u8) -> DesiredHash {
+    DesiredHash::of(&json!([format!("u{number}"), {"a": 1}]))
 }
 
-fn entry(status: &str, reason: &str, wish: &Wish) -> Value {
+fn entry(status: &str, reason: &str, desired_hash: &DesiredHash) -> Value {
     json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "observedGeneration": 1,
-        "message": format!("an earlier word [wish {wish}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+        "message": format!("an earlier word [desired {desired_hash}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
 }
 
 fn left_behind(number: u8, standing: Standing) -> Value {
     let status = match standing {
         Standing::Nothing => json!({}),
-        Standing::True => entry("True", "FieldsDiffer", &wish(number)),
-        Standing::False => entry("False", "InSync", &wish(number)),
-        Standing::OfAnotherWish => entry("False", "InSync", &Wish::of(&json!("another"))),
+        Standing::True => entry("True", "FieldsDiffer", &desired_hash(number)),
+        Standing::False => entry("False", "InSync", &desired_hash(number)),
+        Standing::OfAnotherDesired => entry("False", "InSync", &DesiredHash::of(&json!("another"))),
     };
     let name = format!("u{number}");
     let metadata = json!({"uid": name, "name": name, "resourceVersion": "1", "generation": 1});

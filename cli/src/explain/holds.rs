@@ -152,7 +152,7 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
             "the controller acts on what stands on the object, and there driftObserved is not True yet; {}",
             confirmation(target, verdict.reason)
         )),
-        Some(standing) if !standing.is_of(object.generation, verdict.tag.wish) || standing.tag.wish != verdict.tag.wish => {
+        Some(standing) if !standing.is_of(object.generation, verdict.tag.desired_hash) || standing.tag.desired_hash != verdict.tag.desired_hash => {
             held.push("driftObserved speaks of an older spec; the next poll renews it".to_owned());
         }
         Some(standing) if standing.tag.correction != note.correction => held.push(format!(

@@ -198,7 +198,7 @@ async fn explain(
     // Who has the external resource is known to the poller, which knows all objects of all targets.
     let standing = object.conditions.observed().and_then(Standing::read);
     let taken = standing.as_ref().filter(|standing| standing.reason == ObservedReason::IdentityTaken);
-    if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.wish)) {
+    if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.desired_hash)) {
         rendered.bar_as_taken(&target);
     }
     let outside = Box::pin(outside((cluster, client), home, &target)).await?;
@@ -228,7 +228,7 @@ async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Resu
 
 fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, finding: &Finding) -> Verdict {
     let correction = object.conditions.correction();
-    let basis = Basis { generation: object.generation, wish: rendered.wish, correction, moved: 0 };
+    let basis = Basis { generation: object.generation, desired_hash: rendered.desired_hash, correction, moved: 0 };
     reach_verdict(finding, &basis, standing, false)
 }
 

@@ -26,12 +26,12 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     };
     let whole = object.view.open();
     let view = masked(&whole, None);
-    let wished = target.wish_of(&whole).ok().map(|wished| wished.desired);
-    let desired = wished.as_ref().map(|wished| masked(wished, Some(target.compare.rules.root())));
+    let unmasked = target.desired_state_of(&whole).ok().map(|desired| desired.value);
+    let desired = unmasked.as_ref().map(|unmasked| masked(unmasked, Some(target.compare.rules.root())));
     let action = action(facts);
     let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
     let fields = if is_made_anew(destination, action) { &anew } else { told };
-    let differs = wished.as_ref().and_then(Value::as_object).map(|wished| target.differing_keys(fields, wished));
+    let differs = unmasked.as_ref().and_then(Value::as_object).map(|unmasked| target.differing_keys(fields, unmasked));
     let secrets: SecretValues =
         target.secrets.iter().map(|secret| (secret.name.clone(), REDACTED.to_owned())).collect();
     // Answers of earlier steps are not there: what asks for one cannot be told.
@@ -43,7 +43,7 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
         ..Variables::of_object(&view)
     };
     // Whether a step is sent follows from what is there, not from what may be shown.
-    let real = Variables { object: &whole, desired: wished.as_ref(), ..shown };
+    let real = Variables { object: &whole, desired: unmasked.as_ref(), ..shown };
     of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
 }
 

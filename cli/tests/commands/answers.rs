@@ -47,7 +47,7 @@ fn answers_are_tried_without_a_cluster() {
     assert!(code == 3 && said.contains("no manifest of Record other"), "{said}");
 }
 
-/// A target of records with this name and selection, which wishes their namespace and corrects as stated.
+/// A target of records with this name and selection, which asks for their namespace and corrects as stated.
 fn target(name: &str, objects: &str, correct: &str) -> String {
     format!(
         "---\napiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {name}}}\nspec:\n  \
@@ -60,7 +60,7 @@ fn record(metadata: &str) -> String {
     format!("---\napiVersion: dns.example/v1\nkind: Record\nmetadata: {{{metadata}}}\n")
 }
 
-/// Explains record `www` of this text by an answer that has none of what is wished: the exit code and all that is printed.
+/// Explains record `www` of this text by an answer that has none of the desired state: the exit code and all that is printed.
 fn tried(text: &str, arguments: &[&str]) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("all.yaml"), text).unwrap();

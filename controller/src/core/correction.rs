@@ -4,7 +4,7 @@
 //! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
 
 use drift_api::condition::{
-    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, Wish,
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets,
 };
 use drift_api::identity::ResourceName;
 
@@ -26,8 +26,8 @@ pub struct Correction {
     pub put_finalizer: bool,
     /// The generation acted on.
     pub generation: Option<i64>,
-    /// The wish acted on; `None` for a deletion whose wish cannot be told.
-    pub wish: Option<Wish>,
+    /// The desired state acted on; `None` for a deletion whose desired state cannot be told.
+    pub desired_hash: Option<DesiredHash>,
     /// The fields that differ: all of them for a creation, or where the verdict names none. Nothing for a deletion.
     pub fields: DifferingFields,
     /// The fingerprint of what the target's requests are made of.
@@ -58,8 +58,8 @@ pub struct AskedFor {
     pub number: u64,
     /// The generation acted on.
     pub generation: Option<i64>,
-    /// The wish acted on.
-    pub wish: Option<Wish>,
+    /// The desired state acted on.
+    pub desired_hash: Option<DesiredHash>,
     /// What it is made of.
     pub correct_hash: u64,
 }
@@ -94,8 +94,11 @@ impl Correction {
         if step > 0 {
             key.push_str(&format!("-{step}"));
         }
-        let wish = self.wish.map_or_else(|| "none".to_owned(), |wish| wish.to_string());
-        key.push_str(&format!("-{wish}-{:016x}", self.correct_hash ^ self.sent_versions ^ content.unwrap_or_default()));
+        let desired_hash = self.desired_hash.map_or_else(|| "none".to_owned(), |desired_hash| desired_hash.to_string());
+        key.push_str(&format!(
+            "-{desired_hash}-{:016x}",
+            self.correct_hash ^ self.sent_versions ^ content.unwrap_or_default()
+        ));
         key
     }
 
@@ -108,8 +111,8 @@ impl Correction {
     /// What is asked for.
     #[must_use]
     pub const fn asked_for(&self) -> AskedFor {
-        let Self { action, generation, wish, correct_hash, .. } = *self;
-        AskedFor { action, number: self.asked_as(), generation, wish, correct_hash }
+        let Self { action, generation, desired_hash, correct_hash, .. } = *self;
+        AskedFor { action, number: self.asked_as(), generation, desired_hash, correct_hash }
     }
 
     /// Whether the object says that it has begun before the first write outside: where the claim is new, before each

@@ -117,10 +117,10 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
     let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
         return Decision::Nothing(Held::NoVerdict);
     };
-    if facts.wish.is_none() {
+    if facts.desired_hash.is_none() {
         return Decision::Nothing(Held::TemplateFails);
     }
-    if standing.generation != object.generation || standing.tag.wish != facts.wish {
+    if standing.generation != object.generation || standing.tag.desired_hash != facts.desired_hash {
         return Decision::Nothing(Held::VerdictOutdated);
     }
     if standing.tag.correction != status.correction {
@@ -151,7 +151,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         write_among_all(situation, CorrectionStatus { claim, ..applied })
     };
     match status.reason {
-        // It is as wished by the hand of another object, or it is nobody's affair any more.
+        // It is as desired by the hand of another object, or it is nobody's affair any more.
         Some(CorrectedReason::NotOurs) if !situation.surroundings.has_identity => {
             Decision::Nothing(Held::IdentityTaken)
         }

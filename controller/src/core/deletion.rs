@@ -2,7 +2,7 @@
 //!
 //! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving
 //! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
-//! wish. This file must not know how anything is done.
+//! desired state. This file must not know how anything is done.
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::ResourceName;
@@ -63,7 +63,7 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
 mod tests {
     use super::*;
     use crate::core::fixtures::{
-        Scene, at, claims, correction, doubtful, doubtful_until, moved, owns, refused, resource, wish,
+        Scene, at, claims, correction, desired_hash, doubtful, doubtful_until, moved, owns, refused, resource,
     };
     use crate::core::outcome::{Doubt, Outcome};
     use drift_api::condition::{CorrectedReason, ObservedReason};
@@ -197,7 +197,7 @@ mod tests {
         let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
             scene.memory.begin(at(995), None);
             scene.memory.finish(&correction(Action::Delete), &doubtful, at(995));
-            scene.memory.observe(&scene.object, Some(wish()), 10, at(995));
+            scene.memory.observe(&scene.object, Some(desired_hash()), 10, at(995));
         });
         assert_eq!(scene.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
     }

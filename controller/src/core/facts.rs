@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use drift_api::collections::shared_text::SharedText;
-use drift_api::condition::Wish;
+use drift_api::condition::DesiredHash;
 use drift_api::identity::{ResourceName, ScopeId};
 use drift_api::object::LeanObject;
 use drift_language::{Actions, Correct, CorrectLimits, Destination, Existing, Mode, Target};
@@ -68,7 +68,7 @@ impl TargetFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectFacts {
     /// The fingerprint of what the object wants.
-    pub wish: Option<Wish>,
+    pub desired_hash: Option<DesiredHash>,
     /// The name of its external resource.
     pub identity: Option<SharedText>,
     /// Whether the target is suspended for it.
@@ -83,7 +83,7 @@ impl ObjectFacts {
     pub fn of(target: &Target, object: &LeanObject) -> Self {
         let view = &object.view.open();
         Self {
-            wish: target.wish_of(view).ok().map(|wished| wished.wish),
+            desired_hash: target.desired_state_of(view).ok().map(|desired| desired.hash),
             identity: target.identity_of(view).ok().map(SharedText::from),
             suspended: target.is_suspended_for(view).ok(),
             allowed: target.unmet_requirement(view).ok().map(|unmet| unmet.is_none()),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use drift_api::condition::{
-    Claim, Conditions, CorrectedReason, CorrectionStatus, DifferingFields, ObservedReason, Placed, SecretMarks, Tag,
-    Verdict, Wish,
+    Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, ObservedReason, Placed,
+    SecretMarks, Tag, Verdict,
 };
 use drift_api::identity::{ResourceName, ScopeId};
 use drift_api::names::FINALIZER;
@@ -43,8 +43,8 @@ pub(super) fn at(seconds: u64) -> Moment {
     Moment::from_start(Duration::from_secs(seconds))
 }
 
-pub(super) fn wish() -> Wish {
-    Wish::of(&json!("as wished"))
+pub(super) fn desired_hash() -> DesiredHash {
+    DesiredHash::of(&json!("as desired"))
 }
 
 pub(super) fn bare_object() -> LeanObject {
@@ -69,7 +69,12 @@ pub(super) fn target() -> TargetFacts {
 }
 
 pub(super) fn facts() -> ObjectFacts {
-    ObjectFacts { wish: Some(wish()), identity: Some("db".into()), suspended: Some(false), allowed: Some(true) }
+    ObjectFacts {
+        desired_hash: Some(desired_hash()),
+        identity: Some("db".into()),
+        suspended: Some(false),
+        allowed: Some(true),
+    }
 }
 
 pub(super) fn set_observed(conditions: &mut Conditions, verdict: &Verdict) {
@@ -122,7 +127,7 @@ pub(super) fn correction(action: Action) -> Correction {
         claim_first: false,
         put_finalizer: false,
         generation: Some(3),
-        wish: Some(wish()),
+        desired_hash: Some(desired_hash()),
         fields: DifferingFields::default(),
         correct_hash: CORRECT_HASH,
         sent_versions: 0,
@@ -221,10 +226,10 @@ impl Scene {
         .observed(ObservedReason::FieldsDiffer)
     }
 
-    /// The verdict that stands: of this generation, wish and K.
+    /// The verdict that stands: of this generation, desired state and K.
     pub(super) fn observed(self, reason: ObservedReason) -> Self {
         let correction = self.object.conditions.correction();
-        self.observed_with(reason, Tag { wish: Some(wish()), correction, ..Tag::default() })
+        self.observed_with(reason, Tag { desired_hash: Some(desired_hash()), correction, ..Tag::default() })
     }
 
     pub(super) fn observed_with(mut self, reason: ObservedReason, tag: Tag) -> Self {

@@ -1,6 +1,6 @@
 //! The Job of one correction: its name, its manifest, and what its end means.
 //!
-//! The name is made of the object, its generation and its wish, what is to be done and the number of the correction, so that a
+//! The name is made of the object, its generation and its desired state, what is to be done and the number of the correction, so that a
 //! process that finds the correction begun finds its Job by the name and follows it: it is never begun twice. This file must not
 //! know how a Job is begun or followed.
 
@@ -23,7 +23,7 @@ use super::claim::Action;
 use super::correction::{AskedFor, Correction};
 use super::outcome::{Code, Doubt, Refusal, Sighting, StepOutcome, Uncertainty};
 use super::plan::{Plan, PlannedStep};
-use super::rendering::{Unrenderable, wish_of};
+use super::rendering::{Unrenderable, desired_of};
 
 pub use course::{Course, Turn};
 
@@ -123,7 +123,7 @@ impl CorrectionJob {
         let Some(namespace) = object.id.namespace.as_deref() else {
             return Err(Unrenderable::new("a Job runs in its object's namespace, and the object has none"));
         };
-        let (desired, differs) = wish_of(target, object, correction, false)?;
+        let (desired, differs) = desired_of(target, object, correction, false)?;
         let view = object.view.open();
         let variables = Variables {
             desired: desired.as_ref(),
@@ -210,12 +210,12 @@ const fn template_of(job: &JobCorrect, action: Action) -> Option<&JobTemplate> {
 }
 
 fn name_of(object: &LeanObject, correction: &Correction) -> String {
-    let AskedFor { action, number, generation, wish, correct_hash } = correction.asked_for();
+    let AskedFor { action, number, generation, desired_hash, correct_hash } = correction.asked_for();
     let (action, generation) = (action.as_str(), generation.unwrap_or_default());
-    // Some kinds have no generation: there the wish alone tells one edit from another.
-    let wish = wish.map(|wish| wish.to_string()).unwrap_or_default();
+    // Some kinds have no generation: there the desired state alone tells one edit from another.
+    let desired_hash = desired_hash.map(|desired_hash| desired_hash.to_string()).unwrap_or_default();
     // Another text of `correct` asks for another Job.
-    let asked = format!("{} {generation} {wish} {correct_hash:016x} {action} {number}", object.id.uid);
+    let asked = format!("{} {generation} {desired_hash} {correct_hash:016x} {action} {number}", object.id.uid);
     let digest = Sha256::digest(asked);
     let hash: String = digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
     let letters = object.id.name.chars().map(|letter| if letter == '.' { '-' } else { letter });

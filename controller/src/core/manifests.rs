@@ -17,7 +17,7 @@ use super::claim::Action;
 use super::correction::Correction;
 use super::outcome::{Refusal, StepOutcome};
 use super::plan::{Plan, PlannedStep};
-use super::rendering::{Unrenderable, wish_of};
+use super::rendering::{Unrenderable, desired_of};
 
 /// Stands for the status of a refusal that is ours: what a server says where a request does not fit what it has.
 const CONFLICT: u16 = 409;
@@ -102,7 +102,7 @@ impl Manifests {
         };
         let view = object.view.open();
         let resource = read.render(&view).map_err(Unrenderable::new)?;
-        let (desired, differs) = wish_of(target, object, correction, correction.action == Action::Replace)?;
+        let (desired, differs) = desired_of(target, object, correction, correction.action == Action::Replace)?;
         let variables = Variables {
             desired: desired.as_ref(),
             differs: differs.as_ref(),

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use drift_api::collections::shared_text::SharedText;
 use drift_api::condition::{
-    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing, TransitionTime, Wish,
+    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, DesiredHash, ObservedReason, Standing,
+    TransitionTime,
 };
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -64,14 +65,14 @@ pub struct ObjectMemory {
 #[derive(Clone, Copy, Debug)]
 struct SpecMark {
     generation: Option<i64>,
-    wish: Wish,
+    desired_hash: DesiredHash,
 }
 
 impl SpecMark {
-    /// Whether the object was edited between the two, and to another wish. An edit of what the target does not read is
+    /// Whether the object was edited between the two, and to another desired state. An edit of what the target does not read is
     /// none, nor is an edit of the target; a kind without generation cannot tell the latter.
     fn is_edit_of(self, before: Self) -> bool {
-        self.wish != before.wish && (self.generation.is_none() || self.generation != before.generation)
+        self.desired_hash != before.desired_hash && (self.generation.is_none() || self.generation != before.generation)
     }
 }
 
@@ -210,8 +211,14 @@ impl ObjectMemory {
     }
 
     /// Takes in the object as it is seen now: what it shows may end a doubt or make a retry request old.
-    pub fn observe(&mut self, object: &LeanObject, wish: Option<Wish>, allowed_attempts: u32, now: Moment) {
-        self.see_edit(object, wish, now);
+    pub fn observe(
+        &mut self,
+        object: &LeanObject,
+        desired_hash: Option<DesiredHash>,
+        allowed_attempts: u32,
+        now: Moment,
+    ) {
+        self.see_edit(object, desired_hash, now);
         self.adopt_status(object);
         let standing = object.conditions.observed().and_then(Standing::read);
         self.see_verdict(object.conditions.observed().filter(|_| standing.is_some()), now);
@@ -258,10 +265,10 @@ impl ObjectMemory {
     }
 
     /// What was tried for a former spec, or before the deletion, says little of what comes now.
-    fn see_edit(&mut self, object: &LeanObject, wish: Option<Wish>, now: Moment) {
+    fn see_edit(&mut self, object: &LeanObject, desired_hash: Option<DesiredHash>, now: Moment) {
         let deletes = object.deleting && !self.deleting;
         self.deleting = object.deleting;
-        let mark = wish.map(|wish| SpecMark { generation: object.generation, wish });
+        let mark = desired_hash.map(|desired_hash| SpecMark { generation: object.generation, desired_hash });
         let edits = mark.zip(self.spec).is_some_and(|(mark, before)| mark.is_edit_of(before));
         self.spec = mark.or(self.spec);
         if deletes || edits {

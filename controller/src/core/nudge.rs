@@ -14,7 +14,7 @@ use super::api_refusal::{ApiRefusal, judge_refusal};
 use super::correction::Correction;
 use super::outcome::{Code, Refusal, StepOutcome};
 use super::plan::{Plan, PlannedStep};
-use super::rendering::{Unrenderable, wish_of};
+use super::rendering::{Unrenderable, desired_of};
 
 /// What the API server answers to a patch that it takes, whether it changes anything or not.
 const TAKEN: u16 = 200;
@@ -53,7 +53,7 @@ impl Nudge {
         object: &LeanObject,
         correction: &Correction,
     ) -> Result<Self, Unrenderable> {
-        let (desired, differs) = wish_of(target, object, correction, false)?;
+        let (desired, differs) = desired_of(target, object, correction, false)?;
         let view = object.view.open();
         let variables = Variables {
             desired: desired.as_ref(),

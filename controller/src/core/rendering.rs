@@ -4,8 +4,8 @@
 //! outside as far as that can be known. This file must not know how a request is sent, nor what follows on an answer.
 
 mod answers;
+mod desired;
 mod parts;
-mod wished;
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -30,8 +30,8 @@ use super::outcome::{Doubt, StepOutcome};
 use super::plan::{Plan, PlannedStep};
 use super::secrets::ObjectSecrets;
 use answers::{judge_answer, not_looked_up};
+pub(super) use desired::desired_of;
 use parts::Parts;
-pub(super) use wished::wish_of;
 
 /// The header by which an external system knows a request that it has seen.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -104,7 +104,7 @@ impl Rendering {
         if parts.step(0).is_none() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let (desired, differs) = wish_of(target, object, correction, parts.deletion() > 0)?;
+        let (desired, differs) = desired_of(target, object, correction, parts.deletion() > 0)?;
         let sent = parts.iter().flat_map(|step| names_sent(target, |name| step.sends(name))).collect();
         let rendering = Self {
             target: target.clone(),

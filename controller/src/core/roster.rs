@@ -123,7 +123,7 @@ impl Roster {
         if arrives_late {
             memory_now.arrive(object.conditions.observed(), now);
         }
-        memory_now.observe(&object, facts.wish, self.target.limits.attempts, now);
+        memory_now.observe(&object, facts.desired_hash, self.target.limits.attempts, now);
         if let Some(memory) = memory {
             self.known.insert(uid, Known { object: object.kept(), facts, memory, claiming });
         }

@@ -105,7 +105,7 @@ impl Situation<'_> {
             claim_first: false,
             put_finalizer: false,
             generation: self.object.generation,
-            wish: self.facts.wish,
+            desired_hash: self.facts.desired_hash,
             fields: DifferingFields::default(),
             correct_hash: self.target.correct_hash,
             sent_versions: 0,

@@ -19,7 +19,7 @@ use super::claim::Action;
 use super::correction::Correction;
 use super::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
 use super::plan::{Plan, PlannedStep};
-use super::rendering::{Unrenderable, names_sent, wish_of};
+use super::rendering::{Unrenderable, desired_of, names_sent};
 use super::secrets::ObjectSecrets;
 
 /// The statements of one correction.
@@ -57,7 +57,7 @@ impl Statements {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
         let is_anew = correction.action == Action::Replace && postgres.replace.is_empty();
-        let (desired, differs) = wish_of(target, object, correction, is_anew)?;
+        let (desired, differs) = desired_of(target, object, correction, is_anew)?;
         let values = secrets.values();
         let view = object.view.open();
         let variables = Variables {

@@ -406,7 +406,7 @@ async fn a_host_that_fell_silent_gets_no_request() {
 }
 
 #[tokio::test]
-async fn a_deletion_needs_no_wish_that_can_be_told() {
+async fn a_deletion_needs_no_desired_state_that_can_be_told() {
     let bench = owned("FieldsDiffer").await;
     bench.state.lock().unwrap().object.as_mut().unwrap()["spec"] = json!({});
     let (_, end) = bench.execute(bench.correction(Action::Delete, false, false)).await;

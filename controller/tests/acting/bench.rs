@@ -152,7 +152,7 @@ impl Bench {
             claim_first,
             put_finalizer,
             generation: object.generation,
-            wish: None,
+            desired_hash: None,
             fields: DifferingFields::default(),
             correct_hash: 0,
             sent_versions: 0,
@@ -265,9 +265,9 @@ pub(crate) fn condition(kind: &str, status: &str, reason: &str, message: &str) -
 }
 
 pub(crate) fn verdict(reason: &str, correction: u64) -> Value {
-    let wish = drift_api::condition::Wish::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
+    let desired_hash = drift_api::condition::DesiredHash::of(&json!(["web", {"listen": "127.0.0.1:80"}]));
     let correction = if correction > 0 { format!(", correction {correction}") } else { String::new() };
-    condition("driftObserved", "True", reason, &format!("text [wish {wish}{correction}]"))
+    condition("driftObserved", "True", reason, &format!("text [desired {desired_hash}{correction}]"))
 }
 
 fn target(name: &str, outside: &str, existing: &str, [first, auth]: &[&str; 2]) -> Arc<Target> {
@@ -372,7 +372,7 @@ fn secrets(client: &kube::Client, own: Credentials) -> Secrets {
     Secrets::new(own, beside)
 }
 
-/// An idempotency key without the fingerprints of the wish and of the requests, which have their own tests.
+/// An idempotency key without the fingerprints of the desired state and of the requests, which have their own tests.
 fn short(key: &str) -> &str {
     key.rsplitn(3, '-').nth(2).unwrap_or(key)
 }

@@ -110,13 +110,13 @@ pub(crate) fn path(name: &str) -> String {
     format!("/proxies/{name}")
 }
 
-/// What outside is as the object wishes, or, `drifted`, as somebody else left it.
+/// What outside is as the object says, or, `drifted`, as somebody else left it.
 pub(crate) fn document(name: &str, drifted: bool) -> Value {
     let upstream = if drifted { "elsewhere:1" } else { "here:1" };
     json!({"name": name, "listen": format!("{name}:80"), "upstream": upstream, "enabled": true, "toxics": []})
 }
 
-/// Makes all objects, and all resources as they wish.
+/// Makes all objects, and all resources as their specs say.
 ///
 /// # Errors
 /// When the API server refuses.

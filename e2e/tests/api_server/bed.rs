@@ -28,7 +28,7 @@ const PAUSED: &str = "paused";
 /// Somebody edits their spec three times.
 const EDITED: &str = "edited";
 
-/// What the objects wish for, one edit after the other; the first and the third are the same.
+/// What the objects ask for, one edit after the other; the first and the third are the same.
 pub(crate) const WISHES: [&str; 4] = ["127.0.0.1:9", "127.0.0.1:10", "127.0.0.1:9", "127.0.0.1:11"];
 
 /// What somebody else's hand makes of it.
@@ -63,7 +63,7 @@ pub(crate) struct Bed<'a> {
     documents: Documents,
     pub(crate) programs: Vec<Arc<Program>>,
     verdicts: BTreeMap<String, usize>,
-    /// What the edited objects wished for, and since when.
+    /// What the edited objects asked for, and since when.
     edits: Vec<(Instant, &'static str)>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Bed<'a> {
                 let sent: Value = serde_json::from_slice(&write.body).context("a correction without JSON")?;
                 let known =
                     self.edits.iter().rposition(|(since, _)| *since + ON_ITS_WAY < write.at).unwrap_or_default();
-                let is_new = self.edits[known..].iter().any(|(_, wish)| sent["upstream"] == **wish);
+                let is_new = self.edits[known..].iter().any(|(_, desired)| sent["upstream"] == **desired);
                 ensure!(is_new, "edited {} times, it was corrected to {sent}", self.edits.len());
             }
             *corrections.entry(name).or_default() += 1;

@@ -377,11 +377,11 @@ fn no_old_claim_becomes_the_younger_one() {
     let polled = || [Rest, Pass(100), Rest];
     // It leaves, and the other one adopts in a later second.
     let adopted = || [Relabel { object: 0, labels: 0 }, RefuseCredential(false), Pass(2)].into_iter().chain(polled());
-    // Its last correction failed, and it finds what it wishes when it comes back; or it comes back with another name.
+    // Its last correction failed, and it finds its desired state when it comes back; or it comes back with another name.
     let failed = vec![RefuseCredential(true), Event::Change { resource: 0, value: 7 }, Pass(100), Rest];
-    let as_wished = vec![Event::Change { resource: 0, value: 1 }];
+    let as_desired = vec![Event::Change { resource: 0, value: 1 }];
     let renamed = vec![Make { resource: 1, value: 7 }, Edit { object: 0, resource: 1, value: 1 }];
-    for (before, meanwhile) in [(failed, as_wished), (Vec::new(), renamed)] {
+    for (before, meanwhile) in [(failed, as_desired), (Vec::new(), renamed)] {
         let left = before.into_iter().chain(adopted());
         // Nobody knows the other one then.
         let back = begin_anew(true).chain(meanwhile).chain([Relabel { object: 0, labels: 1 }]).chain(polled());

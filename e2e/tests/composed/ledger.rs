@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, Standing, Wish};
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, DesiredHash, Standing};
 use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
@@ -30,8 +30,8 @@ pub(crate) struct Ledger {
     pub(crate) violation: Option<String>,
     /// The targets as the controller knows them.
     in_force: Vec<Arc<Target>>,
-    /// Object, wish and K for which a poll truly saw drift (true) or none (false).
-    seen: HashSet<(Uid, Option<Wish>, u64, bool)>,
+    /// Object, desired state and K for which a poll truly saw drift (true) or none (false).
+    seen: HashSet<(Uid, Option<DesiredHash>, u64, bool)>,
     /// What each idempotency key was sent with, and whether its outcome was definite.
     keys: HashMap<String, (String, bool)>,
     /// Objects whose verdict somebody else wrote last, and in which no poll has seen drift since.
@@ -103,7 +103,7 @@ impl Ledger {
             self.note_true_word(uid);
             self.jobs.note_drift(uid);
         }
-        self.seen.insert((uid.clone(), basis.wish, basis.correction, differs));
+        self.seen.insert((uid.clone(), basis.desired_hash, basis.correction, differs));
     }
 
     fn note_true_word(&mut self, uid: &Uid) {
@@ -122,7 +122,7 @@ impl Ledger {
         let Some((old, new)) = self.landed(&before.id.uid, standing, api, DRIFT_OBSERVED) else { return };
         self.note_true_word(&before.id.uid);
         let tag = condition.message.tag().unwrap_or_default();
-        let evidence = |drifted| (before.id.uid.clone(), tag.wish, tag.correction, drifted);
+        let evidence = |drifted| (before.id.uid.clone(), tag.desired_hash, tag.correction, drifted);
         let known = match condition.status {
             ConditionStatus::True => self.seen.contains(&evidence(true)),
             ConditionStatus::False => self.seen.contains(&evidence(false)),
@@ -276,7 +276,7 @@ impl Ledger {
         let drifted = standing.reason.status() == ConditionStatus::True;
         self.ensure(drifted, || "a correction of what is not drifted".to_owned());
         self.ensure(standing.generation == object.generation, || "a verdict of another generation".to_owned());
-        let known = self.seen.contains(&(uid.clone(), standing.tag.wish, standing.tag.correction, true));
+        let known = self.seen.contains(&(uid.clone(), standing.tag.desired_hash, standing.tag.correction, true));
         self.ensure(known, || "a correction of what no poll has seen drifted".to_owned());
         let replayed = self.replayed.contains(uid);
         self.ensure(!replayed, || "a replayed verdict is acted on".to_owned());

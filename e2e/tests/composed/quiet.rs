@@ -195,7 +195,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
 }
 
-/// Whoever has a resource makes it as it wishes where it may: the one that claims it, and where nobody does the oldest that names it.
+/// Whoever has a resource makes it as its spec says where it may: the one that claims it, and where nobody does the oldest that names it.
 /// Of two that claim it, as an object may that is only looked at, the history shows which one has it.
 fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
     let wants = |object: &Value| object["spec"]["resource"] == resource;
@@ -219,7 +219,7 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
     if let Some(sent) = sent.filter(|sent| may && !elsewhere && *sent != world.clock.secret) {
         return Some(format!("{resource} has the secret in version {sent}, not {}", world.clock.secret));
     }
-    let as_wished = real.map(|real| json!(real.value)) == holder.pointer("/spec/value").cloned();
-    (may && !elsewhere && !as_wished)
+    let as_desired = real.map(|real| json!(real.value)) == holder.pointer("/spec/value").cloned();
+    (may && !elsewhere && !as_desired)
         .then(|| format!("{resource} is {real:?} and {} wants {}", holder["metadata"]["uid"], holder["spec"]["value"]))
 }

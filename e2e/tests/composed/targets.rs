@@ -23,7 +23,7 @@ pub(crate) struct Text {
     pub(crate) suspended: bool,
     /// Jobs correct, and not requests. They send no Secret.
     pub(crate) by_job: bool,
-    /// Of the bodies that are sent, so that the same wish can be sent in two ways.
+    /// Of the bodies that are sent, so that the same desired state can be sent in two ways.
     pub(crate) edition: u8,
 }
 

@@ -85,7 +85,7 @@ impl<'a> Bed<'a> {
     /// hold a finalizer.
     pub(super) async fn apply_targets(&self, deletes: bool) -> Result<()> {
         let url = self.outside.url();
-        // The resource exists after the first step and is as wished after the second.
+        // The resource exists after the first step and is as desired after the second.
         let create = json!([
             {"method": "POST", "url": format!("{url}/proxies"), "accept": [201],
              "body": {"name": "${self.metadata.name}", "listen": "${desired.listen}",

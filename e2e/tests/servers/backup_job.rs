@@ -78,7 +78,7 @@ impl Tool {
         self.end(&pod, "Succeeded").await
     }
 
-    /// The plan with fewer backups than are wished for.
+    /// The plan with fewer backups than are asked for.
     fn drift(&self) {
         self.plans.put(&self.path, json!({"schedule": "0 3 * * *", "keepDaily": 1}));
     }

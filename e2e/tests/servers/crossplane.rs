@@ -54,15 +54,15 @@ async fn operate(world: &World, server: &Postgres) -> Result<()> {
     }
 }
 
-async fn bring_out(server: &Postgres, name: &str, wished: &Value) -> Result<()> {
+async fn bring_out(server: &Postgres, name: &str, desired: &Value) -> Result<()> {
     if server.administrate(&format!("SELECT 1 FROM pg_roles WHERE rolname = '{name}'")).await?.is_empty() {
         server.administrate(&format!("CREATE ROLE \"{name}\"")).await?;
     }
     let word = |field: &str, word: &str| {
-        let no = if wished["privileges"][field] == true { "" } else { "NO" };
+        let no = if desired["privileges"][field] == true { "" } else { "NO" };
         format!("{no}{word}")
     };
-    let (login, create, limit) = (word("login", "LOGIN"), word("createDb", "CREATEDB"), &wished["connectionLimit"]);
+    let (login, create, limit) = (word("login", "LOGIN"), word("createDb", "CREATEDB"), &desired["connectionLimit"]);
     let altered = format!("ALTER ROLE \"{name}\" {login} {create} CONNECTION LIMIT {limit}");
     server.administrate(&altered).await.map(drop)
 }

@@ -26,7 +26,7 @@ const PAGE: &str = "postgres-rows.md";
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// What a hint may take on a machine that has other things to do: far below the interval.
 const SOON: Duration = Duration::from_secs(20);
-/// What the row is changed to, and the verdict on that; the page's object wishes for 25.
+/// What the row is changed to, and the verdict on that; the page's object asks for 25.
 const CHANGES: [(u8, &str); 6] = [
     (1, "True/FieldsDiffer"),
     (25, "False/InSync"),

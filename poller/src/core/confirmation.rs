@@ -1,7 +1,7 @@
 //! How often a finding must repeat before it is believed.
 //!
 //! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter
-//! belongs to one wish and one correction, and starts anew when either moves. It must not know of verdicts' texts.
+//! belongs to one desired state and one correction, and starts anew when either moves. It must not know of verdicts' texts.
 //! Where an absence leads to a creation that cannot be told from the first, time has to pass as well.
 
 use std::time::Duration;
@@ -114,7 +114,7 @@ fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
     }
 }
 
-/// Whether drift of that kind was confirmed before for the same wish and correction.
+/// Whether drift of that kind was confirmed before for the same desired state and correction.
 fn stands(look: &Look<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
     look.standing.is_some_and(|standing| {
         let is_true = standing.reason.status() == ConditionStatus::True;
@@ -132,7 +132,7 @@ mod tests {
     const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3, absent_for: Duration::ZERO };
 
     fn basis(correction: u64) -> Basis {
-        Basis { generation: Some(1), wish: None, correction, moved: 0 }
+        Basis { generation: Some(1), desired_hash: None, correction, moved: 0 }
     }
 
     fn standing(reason: ObservedReason, correction: u64) -> Standing {

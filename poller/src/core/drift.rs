@@ -39,7 +39,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// How what is observed differs from what an object of this target wishes for, with none of the credentials; `None` where
+    /// How what is observed differs from what an object of this target asks for, with none of the credentials; `None` where
     /// it does not.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Drift {
 fn add_field(fields: &mut DifferingFields, difference: &Difference<'_, '_>) {
     match difference.field() {
         Some(name) => fields.add(name),
-        // A wish that is no map differs as a whole.
+        // A desired state that is no map differs as a whole.
         None => *fields = DifferingFields::every(),
     }
 }

@@ -10,7 +10,7 @@ use super::drift::Drift;
 /// The result of one poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The external resource is as the object wishes.
+    /// The external resource is as the object says.
     InSync,
     /// It is there, and differs.
     Differs(Drift),

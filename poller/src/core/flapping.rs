@@ -56,7 +56,7 @@ impl Flapping {
         }
     }
 
-    /// The next status speaks of another wish: it is no change of mind.
+    /// The next status speaks of another desired state: it is no change of mind.
     pub const fn begin_anew(&mut self) {
         self.last = None;
     }

@@ -1,10 +1,10 @@
-//! What can be said of an object before anything is read: its wish, its identity, and what bars a poll.
+//! What can be said of an object before anything is read: its desired state, its identity, and what bars a poll.
 //!
 //! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
 //! objects or what stands.
 
 use drift_api::collections::shared_text::SharedText;
-use drift_api::condition::{ObservedReason, Wish};
+use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::object::LeanObject;
 use drift_api::object::kept_fields::MAX_KEPT_BYTES;
 use drift_language::Target;
@@ -21,8 +21,8 @@ const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 /// What an object is, seen through its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// Fingerprint of its wish; `None` where it cannot be rendered.
-    pub wish: Option<Wish>,
+    /// Fingerprint of its desired state; `None` where it cannot be rendered.
+    pub desired_hash: Option<DesiredHash>,
     /// Name of its external resource; `None` where it cannot be rendered.
     pub identity: Option<SharedText>,
     /// Why it is not polled.
@@ -42,15 +42,19 @@ impl Rendered {
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     if object.is_oversized {
         let barred = Failure::with(ObservedReason::RuleError, OVERSIZED);
-        return Rendered { wish: None, identity: None, barred: Some(Box::new(barred)) };
+        return Rendered { desired_hash: None, identity: None, barred: Some(Box::new(barred)) };
     }
     let view = object.view.open();
-    let wish = target.wish_of(&view).map(|wished| wished.wish);
+    let desired_hash = target.desired_state_of(&view).map(|desired| desired.hash);
     let identity = target.identity_of(&view);
     let barred = find_bar(target, &view)
         .or_else(|| identity.as_ref().err().map(rule_error))
-        .or_else(|| wish.as_ref().err().map(rule_error));
-    Rendered { wish: wish.ok(), identity: identity.ok().map(SharedText::from), barred: barred.map(Box::new) }
+        .or_else(|| desired_hash.as_ref().err().map(rule_error));
+    Rendered {
+        desired_hash: desired_hash.ok(),
+        identity: identity.ok().map(SharedText::from),
+        barred: barred.map(Box::new),
+    }
 }
 
 /// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.

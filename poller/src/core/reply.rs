@@ -33,7 +33,7 @@ pub enum Observation {
     Failed(Failure),
 }
 
-/// Holds an observation of the object against what it wishes for, which is rendered only where there is something to compare.
+/// Holds an observation of the object against its desired state, which is rendered only where there is something to compare.
 #[must_use]
 pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation: Observation) -> Found {
     let subject = subject.into();
@@ -43,7 +43,7 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation
         Observation::Absent => absent(target),
         Observation::Failed(failure) => Finding::Failed(failure).into(),
         Observation::Present(observed) => {
-            let finding = hold_against_wish(target, subject, &observed);
+            let finding = compare_with_desired(target, subject, &observed);
             if matches!(finding, Finding::Failed(_)) {
                 return finding.into();
             }
@@ -68,7 +68,7 @@ pub fn absent(target: &Target) -> Found {
     Found { finding: Finding::Absent, published: Some(target.publish.cleared()), withheld: Vec::new() }
 }
 
-fn hold_against_wish(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {
+fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {
     let desired = match target.desired_of(subject.object) {
         Ok(desired) => desired,
         Err(error) => return Finding::Failed(rule_error(&error)),
@@ -88,8 +88,8 @@ fn hold_against_wish(target: &Target, subject: Subject<'_>, observed: &Value) ->
 fn mistake(read: &Read, desired: &Value, observed: &Value) -> Option<&'static str> {
     match (desired, observed) {
         // `validWhen` has had its say already.
-        (Value::Object(wished), Value::Object(real)) => {
-            let is_foreign = !wished.is_empty() && !wished.keys().any(|field| real.contains_key(field));
+        (Value::Object(desired), Value::Object(real)) => {
+            let is_foreign = !desired.is_empty() && !desired.keys().any(|field| real.contains_key(field));
             (!read.judges_answers() && is_foreign).then_some("none of desired's fields")
         }
         (Value::Object(_), _) => Some("no map, as desired is"),

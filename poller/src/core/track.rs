@@ -52,7 +52,7 @@ enum Owing {
     /// It stood so at the start, or before the text changed. Of those there may be very many, and the breaker is to see
     /// them all before any is corrected.
     Since(Moment),
-    /// It came later with a verdict of drift or of another wish, or somebody else wrote it. That may happen again and
+    /// It came later with a verdict of drift or of another desired state, or somebody else wrote it. That may happen again and
     /// again, and is the object's own affair.
     ForItself,
 }
@@ -112,11 +112,11 @@ impl Track {
         let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
         let owing = match arrival {
-            // Its verdict may speak of another wish. An edit of the target is no such case: it begins with a new list.
+            // Its verdict may speak of another desired state. An edit of the target is no such case: it begins with a new list.
             Arrival::Later => Owing::ForItself,
             Arrival::Listed => Owing::Since(now.moment),
         };
-        let basis = Basis::of(&object, rendered.wish);
+        let basis = Basis::of(&object, rendered.desired_hash);
         let mut track = Self {
             schedule: match pace.shared_phase {
                 Some(phase) => Schedule::new(phase, now),
@@ -141,7 +141,7 @@ impl Track {
             pace,
         };
         let may_be_late = track.schedule.may_have_been_missed(now.moment);
-        if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_wished() {
+        if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_desired() {
             track.schedule.want_promptly(now.moment);
         }
         let is_verified = standing.as_ref().is_some_and(|standing| standing.tag.correction >= track.correction);
@@ -166,7 +166,7 @@ impl Track {
     }
 
     /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
-    /// spoke of another wish at this very generation; or since somebody else made it stand True. Whose affair that is.
+    /// spoke of another desired state at this very generation; or since somebody else made it stand True. Whose affair that is.
     #[must_use]
     pub fn owes_verdict(&self) -> Option<Affair> {
         let owing = self.writing().owing.filter(|_| !self.object.deleting)?;
@@ -186,7 +186,12 @@ impl Track {
     #[must_use]
     pub const fn basis(&self) -> Basis {
         let Self { object, rendered, correction, moved, .. } = self;
-        Basis { generation: object.generation, wish: rendered.wish, correction: *correction, moved: *moved }
+        Basis {
+            generation: object.generation,
+            desired_hash: rendered.desired_hash,
+            correction: *correction,
+            moved: *moved,
+        }
     }
 
     /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
@@ -202,7 +207,7 @@ impl Track {
         let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
         self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);
-        let after = Basis::of(&object, rendered.wish);
+        let after = Basis::of(&object, rendered.desired_hash);
         (self.object, self.rendered) = (object.kept(), rendered);
         (self.correction, self.moved) = (after.correction, after.moved);
         if after.correction > before.correction {
@@ -246,7 +251,7 @@ impl Track {
             self.seen_in_sync = false;
         }
         if view_differs || after != *before {
-            // A request, a wish or a correction later the name says nothing, were it by our own hand.
+            // A request, a desired state or a correction later the name says nothing, were it by our own hand.
             self.tag = None;
             self.known = None;
             self.edited_meanwhile = true;
@@ -260,7 +265,7 @@ impl Track {
         }
     }
 
-    fn is_in_sync_as_wished(&self) -> bool {
+    fn is_in_sync_as_desired(&self) -> bool {
         self.standing().is_some_and(|standing| self.basis().is_in_sync_by(&standing))
     }
 
@@ -275,7 +280,7 @@ impl Track {
 fn means_something_else(standing: Option<&Standing>, object: &LeanObject, rendered: &Rendered) -> bool {
     standing.is_some_and(|standing| {
         let same_spec = object.generation.is_some() && standing.generation == object.generation;
-        same_spec && standing.proves_seen() && standing.tag.wish != rendered.wish
+        same_spec && standing.proves_seen() && standing.tag.desired_hash != rendered.desired_hash
     })
 }
 

@@ -88,7 +88,7 @@ pub fn weigh(standing: Option<&Standing>, definite: Option<&Definite>, verdict: 
     }
     let Some(standing) = standing else { return Urgency::News };
     let (before, after) = (standing.reason.status(), verdict.status());
-    if standing.generation != verdict.generation || standing.tag.wish != verdict.tag.wish {
+    if standing.generation != verdict.generation || standing.tag.desired_hash != verdict.tag.desired_hash {
         return Urgency::News;
     }
     match (before, after) {
@@ -114,11 +114,11 @@ pub const fn quiet_bucket(now: Moment) -> TokenBucket {
 mod tests {
     use super::*;
     use ObservedReason::*;
-    use drift_api::condition::{Tag, Wish};
+    use drift_api::condition::{DesiredHash, Tag};
     use serde_json::json;
 
     fn verdict(reason: ObservedReason, correction: u64) -> Verdict {
-        let tag = Tag { correction, wish: Some(Wish::of(&json!(1))), ..Tag::default() };
+        let tag = Tag { correction, desired_hash: Some(DesiredHash::of(&json!(1))), ..Tag::default() };
         Verdict { reason, text: "text".into(), tag, generation: Some(1) }
     }
 

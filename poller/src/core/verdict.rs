@@ -5,7 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use drift_api::condition::{ObservedReason, Standing, Tag, Verdict, Wish, closed_text};
+use drift_api::condition::{DesiredHash, ObservedReason, Standing, Tag, Verdict, closed_text};
 use drift_api::object::LeanObject;
 
 use super::finding::{Failure, Finding};
@@ -15,8 +15,8 @@ use super::finding::{Failure, Finding};
 pub struct Basis {
     /// `metadata.generation`; `None` for a kind without.
     pub generation: Option<i64>,
-    /// What the object wished for; `None` where that could not be rendered.
-    pub wish: Option<Wish>,
+    /// What the object asked for; `None` where that could not be rendered.
+    pub desired_hash: Option<DesiredHash>,
     /// K, the corrections that had a definite outcome.
     pub correction: u64,
     /// Which secrets moved since they were sent, in short; 0 where none did.
@@ -24,12 +24,12 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// The state of an object as it is, with this wish.
+    /// The state of an object as it is, with this desired state.
     #[must_use]
-    pub fn of(object: &LeanObject, wish: Option<Wish>) -> Self {
+    pub fn of(object: &LeanObject, desired_hash: Option<DesiredHash>) -> Self {
         Self {
             generation: object.generation,
-            wish,
+            desired_hash,
             correction: object.conditions.correction(),
             moved: tell_apart(&object.conditions.moved_secrets()),
         }
@@ -38,7 +38,7 @@ impl Basis {
     /// Whether a standing verdict speaks of this spec.
     #[must_use]
     pub fn is_spoken_of_by(&self, standing: &Standing) -> bool {
-        standing.is_of(self.generation, self.wish)
+        standing.is_of(self.generation, self.desired_hash)
     }
 
     /// Whether a standing verdict says that just this is in sync.
@@ -47,10 +47,12 @@ impl Basis {
         standing.reason == ObservedReason::InSync && self.is_verified_by(standing) && self.moved == 0
     }
 
-    /// Whether a standing verdict speaks of this spec, this wish and this correction.
+    /// Whether a standing verdict speaks of this spec, this desired state and this correction.
     #[must_use]
     pub fn is_verified_by(&self, standing: &Standing) -> bool {
-        self.is_spoken_of_by(standing) && standing.tag.wish == self.wish && standing.tag.correction == self.correction
+        self.is_spoken_of_by(standing)
+            && standing.tag.desired_hash == self.desired_hash
+            && standing.tag.correction == self.correction
     }
 
     /// Whether two states have the same spec, whatever was corrected between them.
@@ -58,7 +60,7 @@ impl Basis {
     pub fn has_the_spec_of(&self, other: &Self) -> bool {
         match self.generation {
             Some(_) => self.generation == other.generation,
-            None => self.wish == other.wish,
+            None => self.desired_hash == other.desired_hash,
         }
     }
 }
@@ -71,7 +73,7 @@ impl Basis {
 pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standing>, seen: bool) -> Verdict {
     let standing = standing.filter(|standing| basis.is_spoken_of_by(standing));
     let seen = seen || standing.is_some_and(Standing::proves_seen);
-    let tag = |correction, unhealed| Tag { wish: basis.wish, correction, unhealed, ..Tag::default() };
+    let tag = |correction, unhealed| Tag { desired_hash: basis.desired_hash, correction, unhealed, ..Tag::default() };
     let (reason, text, tag) = match finding {
         Finding::InSync => {
             (ObservedReason::InSync, closed_text(ObservedReason::InSync).into(), tag(basis.correction, 0))
@@ -120,16 +122,16 @@ mod tests {
     use drift_api::condition::DifferingFields;
     use serde_json::json;
 
-    fn wish(seed: u32) -> Option<Wish> {
-        Some(Wish::of(&json!(seed)))
+    fn desired_hash(seed: u32) -> Option<DesiredHash> {
+        Some(DesiredHash::of(&json!(seed)))
     }
 
     fn basis(generation: i64, correction: u64) -> Basis {
-        Basis { generation: Some(generation), wish: wish(1), correction, moved: 0 }
+        Basis { generation: Some(generation), desired_hash: desired_hash(1), correction, moved: 0 }
     }
 
     fn standing(reason: ObservedReason, generation: i64, tag: Tag) -> Standing {
-        Standing { reason, tag: Tag { wish: wish(1), ..tag }, generation: Some(generation) }
+        Standing { reason, tag: Tag { desired_hash: desired_hash(1), ..tag }, generation: Some(generation) }
     }
 
     fn corrected(correction: u64, unhealed: u32) -> Tag {
@@ -158,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn without_generations_a_changed_wish_is_a_changed_spec() {
-        let without = |seed| Basis { generation: None, wish: wish(seed), correction: 0, moved: 0 };
+    fn without_generations_a_changed_desired_state_is_a_changed_spec() {
+        let without = |seed| Basis { generation: None, desired_hash: desired_hash(seed), correction: 0, moved: 0 };
         let mut standing = standing(InSync, 0, Tag::default());
         standing.generation = None;
         let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&standing), false).reason;
@@ -168,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_wish_of_one_generation_is_drift() {
+    fn a_changed_desired_state_of_one_generation_is_drift() {
         let mut standing = standing(InSync, 3, Tag::default());
-        standing.tag.wish = wish(2);
+        standing.tag.desired_hash = desired_hash(2);
         let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&standing), false);
         assert_eq!(verdict.reason, FieldsDiffer);
     }
@@ -206,8 +208,11 @@ mod tests {
         let finding = Finding::from(PollTimedOut);
         let before = standing(FieldsDiffer, 3, corrected(5, 2));
         let tag = reach_verdict(&finding, &basis(3, 6), Some(&before), false).tag;
-        assert_eq!(tag, Tag { wish: wish(1), seen: true, correction: 5, unhealed: 2, ..Tag::default() });
+        assert_eq!(
+            tag,
+            Tag { desired_hash: desired_hash(1), seen: true, correction: 5, unhealed: 2, ..Tag::default() }
+        );
         let tag = reach_verdict(&finding, &basis(4, 6), Some(&before), false).tag;
-        assert_eq!(tag, Tag { wish: wish(1), correction: 6, ..Tag::default() });
+        assert_eq!(tag, Tag { desired_hash: desired_hash(1), correction: 6, ..Tag::default() });
     }
 }

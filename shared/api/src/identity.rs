@@ -21,7 +21,7 @@ use resources::Resources;
 use said::{Said, resources};
 
 /// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as easily as
-/// a wish is, and tell apart the hundreds of scopes that a cluster has.
+/// a desired state is, and tell apart the hundreds of scopes that a cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopeId(u32);
 

@@ -35,7 +35,7 @@ pub const STORE_VERB: &str = "store";
 pub const NUDGE_VERB: &str = "nudge";
 /// The right, on a kind, to make, change and delete its objects by the manifest of a target.
 pub const CORRECT_VERB: &str = "correct";
-/// Field manager of what the controller writes to wake an operator: such fields are nobody's wish.
+/// Field manager of what the controller writes to wake an operator: such fields are no desired state.
 pub const NUDGE_MANAGER: &str = "drift-controller-nudge";
 /// Field manager of the objects of the cluster that the controller makes and keeps by a manifest.
 pub const MANIFEST_MANAGER: &str = "drift-controller-manifest";

@@ -1,4 +1,4 @@
-//! What the target language costs: a target is compiled with each edit, and a request and a wish are rendered with each poll.
+//! What the target language costs: a target is compiled with each edit, and a request and a desired state are rendered with each poll.
 //!
 //!     cargo bench -p drift-language --bench language
 //!
@@ -52,8 +52,9 @@ fn language(criterion: &mut Criterion) {
     let read = target.read.http().unwrap();
     criterion.bench_function("a target is compiled", |bench| bench.iter(|| black_box(compile())));
     criterion.bench_function("a request is rendered", |bench| bench.iter(|| read.render(black_box(&object)).unwrap()));
-    criterion
-        .bench_function("a wish is rendered", |bench| bench.iter(|| target.desired_of(black_box(&object)).unwrap()));
+    criterion.bench_function("a desired state is rendered", |bench| {
+        bench.iter(|| target.desired_of(black_box(&object)).unwrap())
+    });
 }
 
 criterion_group!(benches, language);

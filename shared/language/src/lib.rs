@@ -59,7 +59,7 @@ pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;
 pub use sql::{Connection, SqlTemplate};
-pub use target::{Target, Wished};
+pub use target::{DesiredState, Target};
 pub use values::decimal::Decimal;
 pub use values::json::{JsonError, memory_of, parse_json};
 pub use values::names::{is_dns_label, is_dns_subdomain};

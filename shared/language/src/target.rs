@@ -19,7 +19,7 @@ use crate::spec::pace::Confirm;
 use crate::spec::requirements::Requirement;
 use crate::spec::status_fields::StatusTemplates;
 use crate::yaml::problem::DocumentName;
-use drift_api::condition::{DifferingFields, Wish};
+use drift_api::condition::{DesiredHash, DifferingFields};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Characters of an identity: what the longest names of external systems need, and what fits a message.
@@ -85,13 +85,13 @@ pub struct Target {
     pub correct_hash: u64,
 }
 
-/// What an object wishes for.
+/// What an object asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wished {
+pub struct DesiredState {
     /// The rendered `desired` without ignored paths.
-    pub desired: Value,
+    pub value: Value,
     /// Its fingerprint without redacted paths.
-    pub wish: Wish,
+    pub hash: DesiredHash,
 }
 
 impl Target {
@@ -150,14 +150,14 @@ impl Target {
         self.compare.updated_keys().into_iter().filter(|key| !left.contains(key) && is_lacking(key)).collect()
     }
 
-    /// Renders what the object wishes for.
+    /// Renders what the object asks for.
     ///
     /// # Errors
     /// When a template cannot be evaluated for this object.
-    pub fn wish_of(&self, object: &Value) -> Result<Wished, EvaluationError> {
+    pub fn desired_state_of(&self, object: &Value) -> Result<DesiredState, EvaluationError> {
         let desired = self.desired_of(object)?;
         let shown = self.compare.without_redacted(&desired);
-        Ok(Wished { wish: self.fingerprint(object, shown.as_ref().unwrap_or(&desired)), desired })
+        Ok(DesiredState { hash: self.fingerprint(object, shown.as_ref().unwrap_or(&desired)), value: desired })
     }
 
     /// The rendered `desired` without ignored paths, for whoever knows its fingerprint already.
@@ -168,10 +168,10 @@ impl Target {
         self.compare.render(object)
     }
 
-    /// A verdict speaks of one resource: an object that names another now wishes for something else, though all of
+    /// A verdict speaks of one resource: an object that names another now asks for something else, though all of
     /// `desired` be the same. (An identity can hang on a label, which no generation counts.)
-    fn fingerprint(&self, object: &Value, shown: &Value) -> Wish {
-        Wish::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
+    fn fingerprint(&self, object: &Value, shown: &Value) -> DesiredHash {
+        DesiredHash::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
     }
 
     /// The fields of the status that are written beside the conditions, each with the key that says so.
@@ -185,7 +185,7 @@ impl Target {
         self.correct.reads_differs()
     }
 
-    /// `differs` as steps see it: which keys of the wish differ, in a map of which these are told; where every one may, those that
+    /// `differs` as steps see it: which keys of the desired state differ, in a map of which these are told; where every one may, those that
     /// cannot be read back are among them.
     #[must_use]
     pub fn differing_keys(&self, fields: &DifferingFields, desired: &Map<String, Value>) -> Value {

@@ -72,8 +72,8 @@ fn the_least_target_has_the_defaults() {
     assert!(target.objects.namespaces.is_empty() && target.objects.label_selector.is_empty());
     assert_eq!(target.unmet_requirement(&object()), Ok(None));
     assert_eq!(target.is_suspended_for(&object()), Ok(false));
-    let wished = target.wish_of(&object()).unwrap();
-    assert_eq!(wished.desired, json!({"listen": "0.0.0.0:80", "upstream": "u:1", "enabled": true}));
+    let desired = target.desired_state_of(&object()).unwrap();
+    assert_eq!(desired.value, json!({"listen": "0.0.0.0:80", "upstream": "u:1", "enabled": true}));
     let request = read_http(&target).render(&object()).unwrap();
     assert_eq!(request.url.as_str(), "http://127.0.0.1:8474/proxies/web%20one");
     assert_eq!((request.method, request.body), (::http::Method::GET, None));
@@ -150,26 +150,30 @@ fn a_target_speaks_for_an_object() {
     foreign["spec"]["paused"] = json!(true);
     assert_eq!((target.is_suspended_for(&object), target.is_suspended_for(&foreign)), (Ok(false), Ok(true)));
 
-    let wished = target.wish_of(&object).unwrap();
-    assert_eq!(wished.desired, json!({"listen": "0.0.0.0:80", "port": 8, "password": "hunter2"}));
+    let desired = target.desired_state_of(&object).unwrap();
+    assert_eq!(desired.value, json!({"listen": "0.0.0.0:80", "port": 8, "password": "hunter2"}));
     let mut secret = object.clone();
     secret["spec"]["password"] = json!("other");
     secret["spec"]["enabled"] = json!(false);
-    let other = target.wish_of(&secret).unwrap();
-    assert_ne!(other.wish, wished.wish);
+    let other = target.desired_state_of(&secret).unwrap();
+    assert_ne!(other.hash, desired.hash);
     secret["spec"]["enabled"] = Value::Null;
-    assert_eq!(target.wish_of(&secret).unwrap().wish, wished.wish, "neither a password nor a null is part of a wish");
+    assert_eq!(
+        target.desired_state_of(&secret).unwrap().hash,
+        desired.hash,
+        "neither a password nor a null is part of a desired state"
+    );
 
     let mut renamed = object.clone();
     renamed["metadata"]["name"] = json!("web two");
-    let renamed = target.wish_of(&renamed).unwrap();
-    assert_eq!(renamed.desired, wished.desired);
-    assert_ne!(renamed.wish, wished.wish, "a verdict about one resource is none about another");
+    let renamed = target.desired_state_of(&renamed).unwrap();
+    assert_eq!(renamed.value, desired.value);
+    assert_ne!(renamed.hash, desired.hash, "a verdict about one resource is none about another");
 
     let request = read_http(&target).render(&object).unwrap();
     assert_eq!(request.headers["x-trace"], "t-u-1");
     let correct = correct_http(&target);
-    let variables = Variables { desired: Some(&wished.desired), correction: Some(7), ..Variables::of_object(&object) };
+    let variables = Variables { desired: Some(&desired.value), correction: Some(7), ..Variables::of_object(&object) };
     let create = correct.create[0].request.render(&variables).unwrap();
     assert_eq!(create.headers["content-type"], "application/json");
     let again = correct.create[0].request.render(&variables).unwrap();
@@ -181,7 +185,7 @@ fn a_target_speaks_for_an_object() {
         (::http::Method::PATCH, "https://proxies.example:8474/proxies/web%20one")
     );
     assert_eq!(update.headers["idempotency"], "k-7");
-    assert_eq!(serde_json::from_slice::<Value>(&update.body.unwrap()).unwrap(), wished.desired);
+    assert_eq!(serde_json::from_slice::<Value>(&update.body.unwrap()).unwrap(), desired.value);
 }
 
 #[test]
@@ -204,9 +208,12 @@ fn evaluation_errors_name_their_place_and_no_value() {
         "identity: the identity is longer than 253 characters"
     );
     object["spec"]["port"] = json!("hunter2");
-    assert_eq!(target.wish_of(&object).unwrap_err().to_string(), "compare.desired.port: no add of string and int");
+    assert_eq!(
+        target.desired_state_of(&object).unwrap_err().to_string(),
+        "compare.desired.port: no add of string and int"
+    );
     object["spec"] = json!({});
-    assert_eq!(target.wish_of(&object).unwrap_err().to_string(), "compare.desired.listen: no field `listen`");
+    assert_eq!(target.desired_state_of(&object).unwrap_err().to_string(), "compare.desired.listen: no field `listen`");
     assert_eq!(target.unmet_requirement(&object).unwrap_err().to_string(), "require[0].that: no field `name`");
 }
 
@@ -234,7 +241,7 @@ fn fields_are_collected_by_program() {
     assert!(shown(&more.all_fields).contains(&"spec.key".to_owned()));
     let pruned = target.poll_fields.prune(&object());
     assert!(pruned.pointer("/spec/unused").is_none());
-    assert_eq!(target.wish_of(&pruned), target.wish_of(&object()));
+    assert_eq!(target.desired_state_of(&pruned), target.desired_state_of(&object()));
 }
 
 #[test]
@@ -358,11 +365,11 @@ fn documents_that_are_none_say_so() {
 }
 
 #[test]
-fn a_deep_wish_is_taken_and_rendered() {
+fn a_deep_desired_state_is_taken_and_rendered() {
     let deep = format!("{}\"${{self.spec.listen}}\"{}", "[".repeat(27), "]".repeat(27));
     let target = parse(&LEAST.replace("\"${self.spec.listen}\"", &deep));
-    let wished = target.wish_of(&object()).unwrap();
-    let innermost = wished.desired.pointer(&format!("/listen{}", "/0".repeat(27)));
+    let desired = target.desired_state_of(&object()).unwrap();
+    let innermost = desired.value.pointer(&format!("/listen{}", "/0".repeat(27)));
     assert_eq!(innermost, Some(&json!("0.0.0.0:80")));
     let deeper = problems(&LEAST.replace("\"${self.spec.listen}\"", &deep.replace('[', "[[").replace(']', "]]")));
     assert_eq!(deeper.len(), 1, "{deeper:?}");

@@ -41,7 +41,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
 /// The request of each step, or why there is none.
 fn requests(value: &str) -> [Result<HttpRequest, String>; 6] {
     let object = json!({"metadata": {"name": "x"}, "spec": {"v": value}});
-    let desired = TARGET.wish_of(&object).unwrap().desired;
+    let desired = TARGET.desired_state_of(&object).unwrap().value;
     let variables = Variables { desired: Some(&desired), ..Variables::of_object(&object) };
     let Some(Destination::Http(http)) = &TARGET.correct.destination else { panic!("another destination") };
     let step = |number: usize| http.update[number].request.render(&variables).map_err(|error| error.to_string());

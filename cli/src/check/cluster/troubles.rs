@@ -74,7 +74,7 @@ pub(crate) fn trial_condition(object: &LeanObject, now: &str) -> Condition {
         kind: ConditionKind::Observed,
         status: ConditionStatus::True,
         reason: ObservedReason::FieldsDiffer.as_str().into(),
-        message: "1 field differs: /size desired 2, observed 1 [wish 0000000000000000]".into(),
+        message: "1 field differs: /size desired 2, observed 1 [desired 0000000000000000]".into(),
         observed_generation: object.generation,
         last_transition_time: now.into(),
     }

@@ -124,7 +124,7 @@ fn an_identity_that_all_objects_have_is_a_warning() {
 }
 
 #[test]
-fn a_wish_that_is_never_observed_is_a_warning() {
+fn a_desired_state_that_is_never_observed_is_a_warning() {
     let told = |desired: &str, observed: &str| {
         let text = target("a", "A", "")
             .replace("{desired: {a: 1}}", desired)
@@ -165,7 +165,7 @@ fn an_update_that_has_no_write_is_a_warning() {
     let look = "{method: GET, url: \"https://h.example/x\"}";
     assert_eq!(told(all, &[look, &a, &b]), [format!("warning a.yaml:10:35 if `c` {said}")]);
     assert_eq!(told(all, &[&a]), [format!("warning a.yaml:10:35 if one of `b`, `c` {said}")]);
-    let (by_object, by_wish) = (step("'a' in differs || has(self.spec.c)"), step("'a' in differs || desired.c > 1"));
+    let (by_object, by_desired) = (step("'a' in differs || has(self.spec.c)"), step("'a' in differs || desired.c > 1"));
     let (always, but_one) = (
         "{method: PUT, url: \"https://h.example/${self.metadata.name}\"}",
         step("!('a' in differs && 'b' in differs)"),
@@ -174,7 +174,7 @@ fn an_update_that_has_no_write_is_a_warning() {
     for (desired, steps) in [
         (all, &[&*a, &b, &step("'c' in differs")][..]),
         (all, &[&a, &by_object]),
-        (all, &[&a, &by_wish]),
+        (all, &[&a, &by_desired]),
         (all, &[&a, always]),
         (all, &[&but_one]),
         (replaced, &[&step("'b' in differs")]),
@@ -247,21 +247,21 @@ fn requests_that_objects_share_are_a_warning() {
     }
     let of = |step: &str| format!("{{method: PUT, {step}}}");
     let (bare, named) = (of("url: \"https://h.example/x\""), of("url: \"https://h.example/${self.metadata.name}\""));
-    let with_wish = of("url: \"https://h.example/x\", body: \"${desired}\"");
+    let with_desired = of("url: \"https://h.example/x\", body: \"${desired}\"");
     let same = "no field of the object stands in it, so that each object's";
     for action in ["update", "delete"] {
         let step = |step: &str| format!("{action}: [{step}]");
         assert!(told(own, "{a: 1}", &step(&bare)).contains(&format!("{same} {action} sends the same")), "{action}");
-        assert!(told(own, "{a: 1}", &step(&with_wish)).contains(same), "the same wish of all");
-        assert!(told(own, "{a: \"${self.spec.a}\"}", &step(&with_wish)).contains("not of what the identity is"));
-        assert_eq!(told(own, "{name: \"${self.metadata.name}\"}", &step(&with_wish)), "");
+        assert!(told(own, "{a: 1}", &step(&with_desired)).contains(same), "the same desired state of all");
+        assert!(told(own, "{a: \"${self.spec.a}\"}", &step(&with_desired)).contains("not of what the identity is"));
+        assert_eq!(told(own, "{name: \"${self.metadata.name}\"}", &step(&with_desired)), "");
         assert_eq!(told(own, "{a: 1}", &step(&named)), "");
         let found = of("url: \"https://h.example/${steps.find.body.id}\"");
         let look = "{name: find, method: GET, url: \"https://h.example/${self.metadata.name}\"}";
         assert_eq!(told(own, "{a: 1}", &step(&format!("{look}, {found}"))), "");
     }
     let stored = of("url: \"https://h.example/x\", store: {id: \"${response.body.id}\"}").replace("PUT", "POST");
-    for create in [&bare, &with_wish, &stored] {
+    for create in [&bare, &with_desired, &stored] {
         assert_eq!(told(own, "{a: \"${self.spec.a}\"}", &format!("create: [{create}]")), "", "its name may be given");
     }
 }
@@ -353,11 +353,11 @@ fn a_key_that_no_update_carries_is_a_warning() {
         remarks.retain(|remark| !remark.contains(" without "));
         remarks.join("; ")
     };
-    let wish = "{a: \"${self.spec.a}\", b: \"${self.spec.b}\", c: 1}";
+    let desired = "{a: \"${self.spec.a}\", b: \"${self.spec.b}\", c: 1}";
     let said = "warning a.yaml:10:35 no request of update carries `b` of `desired`: where that differs, it is sent again and again and nothing \
                 heals; add it to a body, or write body: \"${desired}\"";
     for lacking in ["body: {x: \"${self.spec.a}\"}", "body: {a: \"${desired.a}\"}", "form: {a: \"${desired['a']}\"}"] {
-        assert_eq!(told(wish, lacking), said, "{lacking}");
+        assert_eq!(told(desired, lacking), said, "{lacking}");
     }
     for whole in [
         "body: {a: \"${desired.a}\", B: \"${self.spec.b}\"}",
@@ -370,7 +370,7 @@ fn a_key_that_no_update_carries_is_a_warning() {
         "text: \"${desired.a}\"",
         "body: {a: \"${desired.a}\"}}, {method: POST, url: \"https://h.example/${self.metadata.name}/enable\"",
     ] {
-        assert_eq!(told(wish, whole), "", "{whole}");
+        assert_eq!(told(desired, whole), "", "{whole}");
     }
     assert_eq!(
         told("{a: \"${self.spec.a}\", n: \"${self.metadata.name}\"}", "body: {a: \"${desired.a}\"}"),
@@ -386,9 +386,9 @@ fn what_is_replaced_whole_needs_no_update() {
             |method: &str| format!("[{{method: {method}, url: \"https://h.example/x/${{self.metadata.name}}\"}}]");
         let (create, delete) = (step("POST"), step("DELETE"));
         let correct = format!("  correct: {{mode: Correct, http: {{create: {create}, delete: {delete}{more}}}}}\n");
-        let wish = format!("compare: {{desired: {{a: \"${{self.spec.a}}\", b: 1}}, rules: [{rules}]}}");
+        let desired = format!("compare: {{desired: {{a: \"${{self.spec.a}}\", b: 1}}, rules: [{rules}]}}");
         let (targets, remarks) =
-            checked(&[("a.yaml", &target("a", "A", &correct).replace("compare: {desired: {a: 1}}", &wish))]);
+            checked(&[("a.yaml", &target("a", "A", &correct).replace("compare: {desired: {a: 1}}", &desired))]);
         assert_eq!(targets.len(), 1, "{remarks:#?}");
         remarks.join("; ")
     };

@@ -1,7 +1,7 @@
 //! What holds a correction, one thing after the other.
 
 use super::*;
-use drift_api::condition::{Tag, Wish};
+use drift_api::condition::{DesiredHash, Tag};
 use drift_api::names::{IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
@@ -11,7 +11,7 @@ const NOW: &str = "2026-01-01T00:00:30Z";
 const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";
 
 fn verdict(reason: ObservedReason) -> Verdict {
-    let tag = Tag { wish: Some(Wish::of(&json!(1))), correction: 2, ..Tag::default() };
+    let tag = Tag { desired_hash: Some(DesiredHash::of(&json!(1))), correction: 2, ..Tag::default() };
     Verdict { reason, text: "x".into(), tag, generation: Some(1) }
 }
 

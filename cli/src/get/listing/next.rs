@@ -126,12 +126,12 @@ mod tests {
         let suspended = target(&format!("{}{CORRECT}", suspended.trim_end()));
         let none = json!({});
         let (drifted, applied) = (
-            ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2]"),
+            ("True", "FieldsDiffer", "x [desired 3f2a9c71d04b58e6, correction 2]"),
             ("CorrectionApplied", "correction 2: x"),
         );
-        let hopeless = ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 99]");
+        let hopeless = ("True", "FieldsDiffer", "x [desired 3f2a9c71d04b58e6, correction 2, unhealed 99]");
         let in_vain =
-            ("True", "FieldsDiffer", "x [wish 3f2a9c71d04b58e6, correction 2, unhealed 1, fields image, replace]");
+            ("True", "FieldsDiffer", "x [desired 3f2a9c71d04b58e6, correction 2, unhealed 1, fields image, replace]");
         let replaced = ("CorrectionApplied", "correction 2, owns \"x\": replaced [replaced]");
         let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
         let deleting = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});

@@ -22,7 +22,7 @@ fn observed(status: &str, reason: &str, message: &str) -> Value {
 }
 
 fn drifted(name: &str) -> Row {
-    let message = "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\" [wish 3f2a9c71d04b58e6, correction 4]";
+    let message = "2 fields differ: /a desired 1, observed 2; /handle[id=x y]/b missing \"z\" [desired 3f2a9c71d04b58e6, correction 4]";
     let mut conditions = observed("True", "FieldsDiffer", message);
     let note = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": "correction 4, owns \"w\": updated [scope 3f2a9c71]"});
     conditions.as_array_mut().unwrap().push(note);
@@ -59,7 +59,7 @@ fn no_foreign_text_reaches_the_terminal_as_it_is() {
 
 #[test]
 fn what_is_said_of_an_older_spec_says_nothing() {
-    let mut conditions = observed("False", "InSync", "x [wish 3f2a9c71d04b58e6]");
+    let mut conditions = observed("False", "InSync", "x [desired 3f2a9c71d04b58e6]");
     conditions[0]["observedGeneration"] = json!(1);
     let old = row("old", &conditions);
     let cells = old.cells("2026-01-01T00:03:20Z".parse().unwrap(), false);
@@ -99,7 +99,7 @@ fn what_another_wrote_reaches_no_terminal_raw() {
 
 #[test]
 fn rows_are_chosen_and_summarised() {
-    let good = row("good", &observed("False", "InSync", "x [wish 3f2a9c71d04b58e6]"));
+    let good = row("good", &observed("False", "InSync", "x [desired 3f2a9c71d04b58e6]"));
     let lost = row("lost", &observed("Unknown", "PollTimedOut", "x"));
     let rows = vec![lost.clone(), drifted("web"), good.clone(), good.clone()];
     let names =
@@ -156,7 +156,7 @@ fn ages_are_short() {
 #[test]
 fn only_what_says_something_else_is_told_again() {
     let (place, drift) = (|uid: &str| (0, uid.to_owned()), drifted("web"));
-    let good = row("web", &observed("False", "InSync", "x [wish 3f2a9c71d04b58e6]"));
+    let good = row("web", &observed("False", "InSync", "x [desired 3f2a9c71d04b58e6]"));
     let mut followed = Followed::new(Wanted { drifted: true, ..Wanted::default() });
     followed.began(0);
     assert_eq!(followed.seen(place("a"), good.clone()), None, "not wanted");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::fixtures::{claims, correction, doubtful, owns, refused, status, wish};
+use crate::core::fixtures::{claims, correction, desired_hash, doubtful, owns, refused, status};
 use crate::core::outcome::{Doubt, Reach};
 
 fn at(label: &str, reach: Reach) -> FailedStep {
@@ -81,15 +81,18 @@ fn an_outcome_that_is_counted_already_is_not_written() {
 
 #[test]
 fn the_idempotency_key_tells_requests_apart() {
-    let (update, wish) = (correction(Action::Update), wish());
-    assert_eq!(update.idempotency_key("u-1", 0, None), format!("u-1-8-update-{wish}-000000000000002a"));
-    assert_eq!(update.idempotency_key("u-1", 2, None), format!("u-1-8-update-2-{wish}-000000000000002a"));
+    let (update, desired_hash) = (correction(Action::Update), desired_hash());
+    assert_eq!(update.idempotency_key("u-1", 0, None), format!("u-1-8-update-{desired_hash}-000000000000002a"));
+    assert_eq!(update.idempotency_key("u-1", 2, None), format!("u-1-8-update-2-{desired_hash}-000000000000002a"));
     let create = correction(Action::Create);
-    assert_eq!(create.idempotency_key("u-1", 0, None), format!("u-1-8-{wish}-000000000000002a"));
+    assert_eq!(create.idempotency_key("u-1", 0, None), format!("u-1-8-{desired_hash}-000000000000002a"));
     let keys = [
         correction(Action::Delete),
         Correction { number: 9, ..create.clone() },
-        Correction { wish: Some(drift_api::condition::Wish::of(&serde_json::json!("other"))), ..create.clone() },
+        Correction {
+            desired_hash: Some(drift_api::condition::DesiredHash::of(&serde_json::json!("other"))),
+            ..create.clone()
+        },
         Correction { correct_hash: 43, ..create.clone() },
     ];
     assert!(keys.iter().all(|other| other.idempotency_key("u-1", 0, None) != create.idempotency_key("u-1", 0, None)));

@@ -1,12 +1,13 @@
 use super::*;
 use crate::core::correction::Correction;
 use crate::core::fixtures::{
-    CORRECT_HASH, Scene, at, claims, correction, doubtful, moved, owns, refused, set_corrected, status, target, wish,
+    CORRECT_HASH, Scene, at, claims, correction, desired_hash, doubtful, moved, owns, refused, set_corrected, status,
+    target,
 };
 use crate::core::limits::Room;
 use crate::core::memory::ObjectMemory;
 use crate::core::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
-use drift_api::condition::{ClaimedName, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag, Wish};
+use drift_api::condition::{ClaimedName, DesiredHash, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag};
 use drift_api::requests::job::JobStage;
 use drift_api::secrets::labelled_secrets::SecretVersion;
 use serde_json::json;
@@ -40,7 +41,7 @@ fn says(
 }
 
 fn tag(correction: u64, unhealed: u32) -> Tag {
-    Tag { wish: Some(wish()), correction, unhealed, ..Tag::default() }
+    Tag { desired_hash: Some(desired_hash()), correction, unhealed, ..Tag::default() }
 }
 
 #[test]
@@ -83,8 +84,8 @@ fn nothing_is_done_without_all_that_a_correction_needs() {
         (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
         (Held::TemplateFails, |scene| scene.facts.allowed = None),
         (Held::TemplateFails, |scene| scene.facts.identity = None),
-        (Held::TemplateFails, |scene| scene.facts.wish = None),
-        (Held::VerdictOutdated, |scene| scene.facts.wish = Some(Wish::of(&json!("another")))),
+        (Held::TemplateFails, |scene| scene.facts.desired_hash = None),
+        (Held::VerdictOutdated, |scene| scene.facts.desired_hash = Some(DesiredHash::of(&json!("another")))),
         (Held::VerdictOutdated, |scene| scene.object.generation = Some(4)),
         (Held::VerdictOutdated, |scene| scene.object.generation = None),
         (Held::NoVerdict, |scene| scene.object.conditions.observed = None),
@@ -398,8 +399,8 @@ fn a_create_only_claim_is_void_once_something_stands() {
     assert_eq!(acted(turned_away(ObservedReason::NotCreated).decide()), correct(Action::Create, false));
     let there = turned_away(ObservedReason::NotUpdated).decide();
     assert_eq!(written(&there), says(CorrectedReason::NotOurs, 7, None));
-    let as_wished = turned_away(ObservedReason::InSync).decide();
-    assert_eq!(written(&as_wished), says(CorrectedReason::CorrectionApplied, 7, None));
+    let as_desired = turned_away(ObservedReason::InSync).decide();
+    assert_eq!(written(&as_desired), says(CorrectedReason::CorrectionApplied, 7, None));
     let adopting = turned_away(ObservedReason::NotUpdated).with(|scene| scene.target.existing = Existing::Adopt);
     assert_eq!(acted(adopting.decide()), correct(Action::Update, true));
 }
@@ -441,7 +442,7 @@ fn a_replayed_verdict_is_held_for_ten_seconds() {
         scene.with(|scene| {
             let observed = scene.object.conditions.observed.as_mut();
             observed.into_iter().for_each(|placed| placed.condition.last_transition_time = time.as_str().into());
-            scene.memory.observe(&scene.object.clone(), Some(wish()), 10, scene.now);
+            scene.memory.observe(&scene.object.clone(), Some(desired_hash()), 10, scene.now);
         })
     };
     let drifted = verdict_of(Scene::new(), "2026-01-01T00:00:01Z");
@@ -799,7 +800,7 @@ fn a_replacement_that_helped_is_no_bar_to_the_next() {
         set_corrected(&mut scene.object.conditions, &record);
     });
     let another = without.clone().observed_with(ObservedReason::NotUpdated, still_asks(7, 0));
-    assert_eq!(acted(another.decide()), correct(Action::Replace, false), "another wish");
+    assert_eq!(acted(another.decide()), correct(Action::Replace, false), "another desired state");
     assert!(matches!(asks_again(without, 1).decide(), Decision::WriteStatus(_)));
 }
 
@@ -808,7 +809,7 @@ fn a_replacement_in_vain_is_tried_once_when_asked() {
     let mut scene = to_be_replaced(Action::Replace, &Outcome::Applied, 1);
     scene.object.asked.get_or_insert_default().retry = Some("monday".into());
     scene.memory = ObjectMemory::of(&scene.object, at(0));
-    let observe = |scene: &mut Scene| scene.memory.observe(&scene.object, Some(wish()), 10, at(1000));
+    let observe = |scene: &mut Scene| scene.memory.observe(&scene.object, Some(desired_hash()), 10, at(1000));
     observe(&mut scene);
     assert!(matches!(scene.decide(), Decision::WriteStatus(_)), "it was there before");
     scene.object.asked.get_or_insert_default().retry = Some("tuesday".into());

@@ -32,7 +32,7 @@ impl World {
         let Some(standing) = standing else { unreachable!("a correction without a verdict") };
         assert_eq!(standing.reason.status(), ConditionStatus::True);
         assert_eq!(standing.generation, self.object.generation, "a verdict of another generation");
-        assert_eq!(standing.tag.wish, Some(self.wish()), "a verdict of another wish");
+        assert_eq!(standing.tag.desired_hash, Some(self.desired_hash()), "a verdict of another desired state");
         assert!(self.vouched, "nobody vouches");
         assert!(!self.object.deleting, "a deleting object is corrected");
         assert_eq!(self.target.mode, Mode::Correct, "an observed object is corrected");

@@ -13,7 +13,8 @@ impl World {
         self.made = false;
         let correction = self.object.conditions.correction();
         let standing = self.object.conditions.observed().and_then(Standing::read);
-        let of_this = standing.as_ref().filter(|standing| standing.is_of(self.object.generation, Some(self.wish())));
+        let of_this =
+            standing.as_ref().filter(|standing| standing.is_of(self.object.generation, Some(self.desired_hash())));
         let seen = of_this.is_some_and(Standing::proves_seen);
         let reason = match (self.outside(), seen) {
             (Some(resource), _) if resource.value == self.spec => ObservedReason::InSync,
@@ -30,7 +31,7 @@ impl World {
         };
         let replace = self.target.actions.replace
             && self.outside().is_some_and(|found| needs_replacement(found.value, self.spec));
-        let tag = Tag { wish: Some(self.wish()), correction, unhealed, replace, ..Tag::default() };
+        let tag = Tag { desired_hash: Some(self.desired_hash()), correction, unhealed, replace, ..Tag::default() };
         let verdict = Verdict { reason, text: "text".into(), tag, generation: self.object.generation };
         self.poll = Some((self.object.generation, correction, verdict));
     }

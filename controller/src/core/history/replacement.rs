@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-/// A resource of ours that is as it was wished for, before an edit that cannot be made in place.
+/// A resource of ours that is as it was asked for, before an edit that cannot be made in place.
 fn edited() -> World {
     let mut world = World::new(Existing::Refuse, None);
     world.target.actions.replace = true;

@@ -3,7 +3,7 @@
 //!
 //! It must not know what either program decides.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, Placed, TransitionTime, Verdict, Wish};
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DesiredHash, Placed, TransitionTime, Verdict};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_language::Existing;
@@ -126,12 +126,12 @@ impl World {
         format!("2026-01-{:02}T{hours:02}:{:02}:{:02}Z", days + 1, seconds / 60 % 60, seconds % 60)
     }
 
-    pub(super) fn wish(&self) -> Wish {
-        Wish::of(&json!(self.spec))
+    pub(super) fn desired_hash(&self) -> DesiredHash {
+        DesiredHash::of(&json!(self.spec))
     }
 
     pub(super) fn facts(&self) -> ObjectFacts {
-        ObjectFacts { wish: Some(self.wish()), ..facts() }
+        ObjectFacts { desired_hash: Some(self.desired_hash()), ..facts() }
     }
 
     pub(super) fn status(&self) -> CorrectionStatus {
@@ -227,6 +227,6 @@ impl World {
 
     /// The process sees the object.
     pub(super) fn observe(&mut self) {
-        self.memory.observe(&self.object, Some(self.wish()), self.target.limits.attempts, self.now);
+        self.memory.observe(&self.object, Some(self.desired_hash()), self.target.limits.attempts, self.now);
     }
 }

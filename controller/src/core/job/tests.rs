@@ -1,6 +1,6 @@
 //! What a Job of a correction is called and is made of, when its turn comes, and what its end means.
 
-use drift_api::condition::{CorrectedReason, ObservedReason, Wish};
+use drift_api::condition::{CorrectedReason, DesiredHash, ObservedReason};
 use drift_api::requests::job::{Job, JobProgress, JobStage};
 
 use super::*;
@@ -35,7 +35,7 @@ fn a_correction_has_one_name() {
     assert_ne!(one, name(|_, correction| correction.number = 9));
     assert_ne!(one, name(|_, correction| correction.correct_hash += 1), "another text of correct");
     let edited = |_: &mut LeanObject, correction: &mut Correction| {
-        (correction.generation, correction.wish) = (None, Some(Wish::of(&json!("another"))));
+        (correction.generation, correction.desired_hash) = (None, Some(DesiredHash::of(&json!("another"))));
     };
     assert_ne!(name(|_, correction| correction.generation = None), name(edited), "a kind without generation");
     let resumed = name(|_, correction| {

@@ -80,13 +80,16 @@ fn what_a_request_may_have_taken_away_is_not_missed() {
 }
 
 /// When each of eight corrections begins, if the object is edited after each of them.
-fn corrections_of_edits(generation: impl Fn(u64) -> Option<i64>, wish: impl Fn(u64) -> Option<Wish>) -> Vec<u64> {
+fn corrections_of_edits(
+    generation: impl Fn(u64) -> Option<i64>,
+    desired_hash: impl Fn(u64) -> Option<DesiredHash>,
+) -> Vec<u64> {
     let mut memory = ObjectMemory::new(at(0), None);
     let mut now = at(0);
     let mut begun = Vec::new();
     for edit in 0..8 {
         let object = LeanObject { generation: generation(edit), ..bare_object() };
-        memory.observe(&object, wish(edit), 10, now);
+        memory.observe(&object, desired_hash(edit), 10, now);
         now = now.max(memory.delay.ready_at(0, now));
         begun.push(now.since_start().as_secs());
         memory.begin(now, None);
@@ -98,31 +101,31 @@ fn corrections_of_edits(generation: impl Fn(u64) -> Option<i64>, wish: impl Fn(u
 
 #[test]
 fn an_edit_waits_for_eighteen_seconds_at_most() {
-    let wish_of = |edit: u64| Some(Wish::of(&json!(edit)));
-    let same = |_| Some(Wish::of(&json!("same")));
+    let desired_of = |edit: u64| Some(DesiredHash::of(&json!(edit)));
+    let same = |_| Some(DesiredHash::of(&json!("same")));
     let generation_of = |edit: u64| i64::try_from(edit).ok();
     let (edits, a_war) = ([0, 1, 3, 9, 27, 45, 63, 81], [0, 1, 3, 9, 27, 81, 243, 543]);
-    assert_eq!(corrections_of_edits(generation_of, wish_of), edits);
-    assert_eq!(corrections_of_edits(|_| None, wish_of), edits, "a kind without generation");
+    assert_eq!(corrections_of_edits(generation_of, desired_of), edits);
+    assert_eq!(corrections_of_edits(|_| None, desired_of), edits, "a kind without generation");
     assert_eq!(corrections_of_edits(|_| Some(1), same), a_war, "no edit at all");
-    assert_eq!(corrections_of_edits(|_| Some(1), wish_of), a_war, "an edit of the target");
+    assert_eq!(corrections_of_edits(|_| Some(1), desired_of), a_war, "an edit of the target");
     assert_eq!(corrections_of_edits(generation_of, same), a_war, "an edit of what the target does not read");
 }
 
 #[test]
 fn an_edit_ends_long_pauses_and_no_doubt() {
-    let wish = |text: &str| Some(Wish::of(&json!(text)));
+    let desired_hash = |text: &str| Some(DesiredHash::of(&json!(text)));
     let edited = LeanObject { generation: Some(4), ..bare_object() };
     let deleting = LeanObject { deleting: true, ..bare_object() };
-    for (after, wish_after) in [(edited, wish("b")), (deleting, wish("a"))] {
+    for (after, hash_after) in [(edited, desired_hash("b")), (deleting, desired_hash("a"))] {
         let mut memory = ObjectMemory::new(at(0), None);
-        memory.observe(&bare_object(), wish("a"), 10, at(0));
+        memory.observe(&bare_object(), desired_hash("a"), 10, at(0));
         for _ in 0..8 {
             memory.begin(at(1000), None);
             memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
         }
         assert_eq!(memory.delay.ready_at(0, at(1001)), at(1300));
-        memory.observe(&after, wish_after, 10, at(1001));
+        memory.observe(&after, hash_after, 10, at(1001));
         assert_eq!(memory.delay.ready_at(0, at(1001)), at(1018));
         assert!(memory.delay.is_in_doubt(), "the key of the next try is the same");
     }

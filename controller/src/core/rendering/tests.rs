@@ -269,8 +269,8 @@ fn each_difference_that_is_sent_has_a_key() {
 
 #[test]
 fn what_differs_of_no_map_cannot_be_told() {
-    let wishing_text = target_of("\"${self.spec.tag}\"", WHAT_DIFFERS);
-    assert!(rendering(&wishing_text).is_err_and(|error| error.cause.contains("desired is no map")));
+    let desired_text = target_of("\"${self.spec.tag}\"", WHAT_DIFFERS);
+    assert!(rendering(&desired_text).is_err_and(|error| error.cause.contains("desired is no map")));
     let indifferent = target_of("\"${self.spec.tag}\"", r#"      - {method: PUT, url: "https://h/"}"#);
     assert!(rendering(&indifferent).is_ok());
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::core::claim::Action;
-use crate::core::fixtures::{Scene, at, bare_object, correction, doubtful, facts, owns, target, wish};
+use crate::core::fixtures::{Scene, at, bare_object, correction, desired_hash, doubtful, facts, owns, target};
 use crate::core::held::Held;
 use crate::core::outcome::{Doubt, Outcome};
 use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
@@ -112,7 +112,7 @@ fn a_verdict_brought_along_waits_for_the_poller() {
     roster.see(drifted(0), named(0), None, at(100));
     assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
     assert!(matches!(decide(&roster, 110), Some(Decision::Correct(_))), "still vouched for: the poller has seen it");
-    let tag = Tag { wish: Some(wish()), correction: 7, unhealed: 1, ..Tag::default() };
+    let tag = Tag { desired_hash: Some(desired_hash()), correction: 7, unhealed: 1, ..Tag::default() };
     let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, owns("db0"));
     roster.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));
     assert!(matches!(decide(&roster, 103), Some(Decision::Correct(_))), "a new verdict is no old word");

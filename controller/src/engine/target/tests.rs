@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use drift_api::condition::{Conditions, SecretMarks, StatusFields, Wish};
+use drift_api::condition::{Conditions, DesiredHash, SecretMarks, StatusFields};
 use drift_api::identity::{Claimant, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::{LeanObject, ObjectId};
@@ -125,10 +125,10 @@ impl Bench {
     /// The same with a verdict that its resource is missing.
     fn drifted(&self, version: u32, metadata: &Value) -> LeanObject {
         let mut object = self.lean("u", version, metadata);
-        let wish = Wish::of(&json!(["u", {"login": "yes"}]));
+        let desired_hash = DesiredHash::of(&json!(["u", {"login": "yes"}]));
         let verdict = json!({
             "type": "driftObserved", "status": "True", "reason": "ExternalMissing", "observedGeneration": 1,
-            "message": format!("nothing is there [wish {wish}, correction 7]"),
+            "message": format!("nothing is there [desired {desired_hash}, correction 7]"),
         });
         object.conditions = Conditions::from_status(Some(&json!({"conditions": [verdict, {
             "type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",

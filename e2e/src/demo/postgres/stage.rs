@@ -34,7 +34,7 @@ const TABLE: &str = "docs/cookbook/postgres-rows.md";
 const BEFORE: [&str; 2] =
     ["ALTER ROLE drift_controller CREATEROLE", "CREATE ROLE app_readers; CREATE ROLE app_writers"];
 
-/// Three roles that teams of different habits wish for.
+/// Three roles that teams of different habits ask for.
 const OBJECTS: &str = "
 apiVersion: db.example/v1
 kind: PostgresRole

@@ -61,11 +61,11 @@ async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -
     terminal.step("The controller, which watches the API only, creates them")?;
     for name in NAMES {
         let version = watch.wait_for(name, 0, "in sync", in_sync).await?;
-        let wish = &version.object["spec"];
-        let enabled = wish["enabled"].as_bool().unwrap_or(true);
+        let desired = &version.object["spec"];
+        let enabled = desired["enabled"].as_bool().unwrap_or(true);
         let proxy = stage.toxiproxy.wait_for(name, |proxy| {
             proxy.is_some_and(|it| {
-                wish["listen"] == it.listen && wish["upstream"] == it.upstream && enabled == it.enabled
+                desired["listen"] == it.listen && desired["upstream"] == it.upstream && enabled == it.enabled
             })
         });
         if let Some(proxy) = proxy.await? {

@@ -1,4 +1,4 @@
-//! The elements of lists by which a wish and an observed state differ.
+//! The elements of lists by which a desired state and an observed state differ.
 //!
 //! What is named does not depend on the order in which an external system lists the items of a set or of a keyed list: a
 //! message that changed with every poll would be written with every poll.
@@ -20,10 +20,10 @@ use super::{Change, Segment, Walk, is_scalar};
 const MAX_NAMED: usize = 64;
 
 impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
-    pub(super) fn walk_set(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
-        let matched = self.comparison.match_sets(place, wished, real);
+    pub(super) fn walk_set(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
+        let matched = self.comparison.match_sets(place, desired, real);
         let below = place.any_item();
-        for (item, more) in in_order(items_at(wished, matched.missing)) {
+        for (item, more) in in_order(items_at(desired, matched.missing)) {
             self.push_several(&below, Change::Missing(item), more);
         }
         if place.refuses_more_items() {
@@ -33,17 +33,25 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    pub(super) fn walk_keyed(&mut self, place: &Place<'r>, keys: &'r [String], wished: &'v [Value], real: &'v [Value]) {
-        let matched = match_keyed(place, keys, wished, real);
+    pub(super) fn walk_keyed(
+        &mut self,
+        place: &Place<'r>,
+        keys: &'r [String],
+        desired: &'v [Value],
+        real: &'v [Value],
+    ) {
+        let matched = match_keyed(place, keys, desired, real);
         let below = place.any_item();
         let keyed = |item: &'v Value| Segment::keyed(&below, keys, item);
         for pair in matched.pairs {
             match pair.real.as_slice() {
-                [item] => self.walk_pairs(place, keys, std::iter::once((pair.wish, *item))),
-                [] => self.within(keyed(pair.wish), |inner| {
-                    inner.push(&below, Change::Missing(pair.wish));
+                [item] => self.walk_pairs(place, keys, std::iter::once((pair.expected, *item))),
+                [] => self.within(keyed(pair.expected), |inner| {
+                    inner.push(&below, Change::Missing(pair.expected));
                 }),
-                several => self.within(keyed(pair.wish), |inner| inner.push(&below, Change::Repeated(several.len()))),
+                several => {
+                    self.within(keyed(pair.expected), |inner| inner.push(&below, Change::Repeated(several.len())))
+                }
             }
         }
         if place.refuses_more_items() {
@@ -57,7 +65,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    /// Items of the wish, each with the one outside that has its keys.
+    /// Items of the desired state, each with the one outside that has its keys.
     pub(super) fn walk_pairs(
         &mut self,
         place: &Place<'r>,
@@ -65,36 +73,37 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
     ) {
         let below = place.any_item();
-        for (wish, item) in pairs.filter(|(wish, item)| !self.comparison.fulfils(&below, wish, Some(item))) {
-            self.within(Segment::keyed(&below, keys, wish), |inner| inner.walk(&below, wish, Some(item)));
+        for (expected, item) in pairs.filter(|(expected, item)| !self.comparison.fulfils(&below, expected, Some(item)))
+        {
+            self.within(Segment::keyed(&below, keys, expected), |inner| inner.walk(&below, expected, Some(item)));
         }
     }
 
-    pub(super) fn walk_ordered(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
-        let middle = self.comparison.differing_middle(place, wished, real);
-        if middle.wished.len().max(1).saturating_mul(middle.real.len().max(1)) > MAX_PAIRS {
+    pub(super) fn walk_ordered(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
+        let middle = self.comparison.differing_middle(place, desired, real);
+        if middle.desired.len().max(1).saturating_mul(middle.real.len().max(1)) > MAX_PAIRS {
             return match place.refuses_more_items() {
-                true => self.walk_first(place, wished, real, middle.wished.start),
-                false => self.walk_first_missing(place, wished, real),
+                true => self.walk_first(place, desired, real, middle.desired.start),
+                false => self.walk_first_missing(place, desired, real),
             };
         }
-        if self.comparison.is_reordered(place, wished, real, &middle) {
+        if self.comparison.is_reordered(place, desired, real, &middle) {
             return self.push(place, Change::Order);
         }
-        for gap in self.comparison.gaps(place, wished, real, &middle) {
-            self.walk_gap(place, wished, real, &gap);
+        for gap in self.comparison.gaps(place, desired, real, &middle) {
+            self.walk_gap(place, desired, real, &gap);
         }
     }
 
     /// Items of a stretch: pairs where both sides have as many, else what is missing and what is unexpected.
-    fn walk_gap(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value], gap: &Gap) {
-        if gap.wished.len() == gap.real.len() && place.refuses_more_items() {
-            for (wish, item) in gap.wished.clone().zip(gap.real.clone()) {
-                self.walk_pair(place, wished.get(wish), real.get(item), wish);
+    fn walk_gap(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value], gap: &Gap) {
+        if gap.desired.len() == gap.real.len() && place.refuses_more_items() {
+            for (expected, item) in gap.desired.clone().zip(gap.real.clone()) {
+                self.walk_pair(place, desired.get(expected), real.get(item), expected);
             }
             return;
         }
-        for (position, item) in gap.wished.clone().filter_map(|position| Some((position, wished.get(position)?))) {
+        for (position, item) in gap.desired.clone().filter_map(|position| Some((position, desired.get(position)?))) {
             let change = Change::Missing(item);
             let below = place.item(position);
             self.within(Segment::item(position, [Some(item), None]), |inner| inner.push(&below, change));
@@ -109,29 +118,30 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    fn walk_pair(&mut self, place: &Place<'r>, wish: Option<&'v Value>, item: Option<&'v Value>, position: usize) {
-        if let Some(value) = wish {
+    fn walk_pair(&mut self, place: &Place<'r>, expected: Option<&'v Value>, item: Option<&'v Value>, position: usize) {
+        if let Some(value) = expected {
             let below = place.item(position);
-            self.within(Segment::item(position, [wish, item]), |inner| inner.walk(&below, value, item));
+            self.within(Segment::item(position, [expected, item]), |inner| inner.walk(&below, value, item));
         }
     }
 
     /// Long lists: how long they are, and the first place at which they differ.
-    fn walk_first(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value], position: usize) {
-        if wished.len() != real.len() {
-            self.push(place, Change::Length { desired: wished.len(), observed: real.len() });
+    fn walk_first(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value], position: usize) {
+        if desired.len() != real.len() {
+            self.push(place, Change::Length { desired: desired.len(), observed: real.len() });
         }
-        self.walk_pair(place, wished.get(position), real.get(position), position);
+        self.walk_pair(place, desired.get(position), real.get(position), position);
     }
 
     /// Long lists among whose items others may stand: the first item that nothing stands for, behind those before it.
-    fn walk_first_missing(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
+    fn walk_first_missing(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
         let mut items = real.iter();
-        for (position, wish) in wished.iter().enumerate() {
+        for (position, expected) in desired.iter().enumerate() {
             let below = place.item(position);
-            if !items.any(|item| self.comparison.fulfils(&below, wish, Some(item))) {
-                let change = Change::Missing(wish);
-                return self.within(Segment::item(position, [Some(wish), None]), |inner| inner.push(&below, change));
+            if !items.any(|item| self.comparison.fulfils(&below, expected, Some(item))) {
+                let change = Change::Missing(expected);
+                return self
+                    .within(Segment::item(position, [Some(expected), None]), |inner| inner.push(&below, change));
             }
         }
     }

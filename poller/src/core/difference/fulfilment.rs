@@ -1,4 +1,4 @@
-//! Whether the observed value is what the wish asks for, with a bound on the work.
+//! Whether the observed value is what the desired state asks for, with a bound on the work.
 //!
 //! It must not know how a difference is named.
 
@@ -16,10 +16,10 @@ const MAX_VISITS: u32 = 4_000_000;
 const BYTES_COMPARED: usize = 64;
 /// Bytes of texts that are taken apart in that time.
 const BYTES_PARSED: usize = 8;
-/// Fields of an observed map for each of the wish's up to which both are read side by side.
+/// Fields of an observed map for each of the desired state's up to which both are read side by side.
 const SIDE_BY_SIDE: usize = 4;
 
-/// The wish and the observed state are so large and so alike that comparing them would take too long.
+/// The desired state and the observed state are so large and so alike that comparing them would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuchWork;
 
@@ -67,7 +67,7 @@ impl Comparison {
         self.pay(bytes / bytes_of_a_visit);
     }
 
-    /// Whether an observed value is what the wish asks for. Says no once the work has run out.
+    /// Whether an observed value is what the desired state asks for. Says no once the work has run out.
     pub(super) fn fulfils(&self, place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
         if !self.visit() {
             return false;
@@ -81,18 +81,18 @@ impl Comparison {
                 return false;
             }
             return match (unpacked(desired), unpacked(observed)) {
-                (Some(wish), Some(real)) => self.fulfils(&place.inside_text(), &wish, Some(&real)),
+                (Some(expected), Some(real)) => self.fulfils(&place.inside_text(), &expected, Some(&real)),
                 _ => false,
             };
         }
         match (desired, observed) {
             (Value::Null, _) => false,
-            (Value::String(wish), Value::String(real)) if place.form().is_none() => {
-                self.pay((wish.len() + real.len()) / BYTES_COMPARED);
-                wish == real
+            (Value::String(expected), Value::String(real)) if place.form().is_none() => {
+                self.pay((expected.len() + real.len()) / BYTES_COMPARED);
+                expected == real
             }
-            (Value::Object(wished), Value::Object(real)) => self.fulfils_fields(place, wished, real),
-            (Value::Array(wished), Value::Array(real)) => self.fulfils_list(place, wished, real),
+            (Value::Object(desired), Value::Object(real)) => self.fulfils_fields(place, desired, real),
+            (Value::Array(desired), Value::Array(real)) => self.fulfils_list(place, desired, real),
             _ => {
                 self.pay_texts(desired, observed, BYTES_COMPARED);
                 place.is_same(desired, observed)
@@ -100,20 +100,20 @@ impl Comparison {
         }
     }
 
-    fn fulfils_fields(&self, place: &Place<'_>, wished: &Map<String, Value>, real: &Map<String, Value>) -> bool {
+    fn fulfils_fields(&self, place: &Place<'_>, desired: &Map<String, Value>, real: &Map<String, Value>) -> bool {
         if place.refuses_more_fields() {
-            let is_managed = |key: &str| wished.contains_key(key) || place.field(key).is_ignored();
+            let is_managed = |key: &str| desired.contains_key(key) || place.field(key).is_ignored();
             if real.iter().any(|(key, value)| !value.is_null() && !is_managed(key)) {
                 return false;
             }
         }
-        if real.len() > wished.len().saturating_mul(SIDE_BY_SIDE) {
-            return wished.iter().all(|(key, value)| self.fulfils(&place.field(key), value, real.get(key)));
+        if real.len() > desired.len().saturating_mul(SIDE_BY_SIDE) {
+            return desired.iter().all(|(key, value)| self.fulfils(&place.field(key), value, real.get(key)));
         }
         // Both are in the order of their keys.
         let mut fields = real.iter();
         let mut next = fields.next();
-        wished.iter().all(|(key, value)| {
+        desired.iter().all(|(key, value)| {
             let observed = loop {
                 match next {
                     Some((name, field)) if name == key => {
@@ -128,30 +128,30 @@ impl Comparison {
         })
     }
 
-    fn fulfils_list(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+    fn fulfils_list(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> bool {
         match place.list() {
-            ListKind::Ordered => self.fulfils_ordered(place, wished, real),
-            ListKind::Set => self.match_sets(place, wished, real).is_fulfilled(place),
+            ListKind::Ordered => self.fulfils_ordered(place, desired, real),
+            ListKind::Set => self.match_sets(place, desired, real).is_fulfilled(place),
             ListKind::Map(keys) => {
-                self.fulfils_in_place(place, keys, wished, real) || self.fulfils_keyed(place, keys, wished, real)
+                self.fulfils_in_place(place, keys, desired, real) || self.fulfils_keyed(place, keys, desired, real)
             }
         }
     }
 
-    pub(super) fn fulfils_ordered(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+    pub(super) fn fulfils_ordered(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> bool {
         if place.refuses_more_items() {
-            return wished.len() == real.len()
-                && wished
+            return desired.len() == real.len()
+                && desired
                     .iter()
                     .zip(real)
                     .enumerate()
-                    .all(|(position, (wish, item))| self.fulfils(&place.item(position), wish, Some(item)));
+                    .all(|(position, (expected, item))| self.fulfils(&place.item(position), expected, Some(item)));
         }
         // The first that fulfils an item leaves the most for those after it.
         let mut items = real.iter();
-        wished.iter().enumerate().all(|(position, wish)| {
+        desired.iter().enumerate().all(|(position, expected)| {
             let below = place.item(position);
-            items.any(|item| self.fulfils(&below, wish, Some(item)))
+            items.any(|item| self.fulfils(&below, expected, Some(item)))
         })
     }
 }

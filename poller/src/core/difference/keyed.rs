@@ -15,16 +15,16 @@ const MAX_IN_PLACE: usize = 32;
 
 /// Items of two keyed lists with one key.
 pub(super) struct KeyedPair<'v> {
-    pub(super) wish: &'v Value,
+    pub(super) expected: &'v Value,
     /// Those outside: exactly one where all is well.
     pub(super) real: Vec<&'v Value>,
 }
 
 /// Which items belong together.
 pub(super) struct KeyedMatch<'v> {
-    /// In the order of the wish.
+    /// In the order of the desired state.
     pub(super) pairs: Vec<KeyedPair<'v>>,
-    /// Those outside whose key the wish does not have, or that have none.
+    /// Those outside whose key the desired state does not have, or that have none.
     pub(super) unexpected: Vec<&'v Value>,
 }
 
@@ -34,47 +34,47 @@ impl Comparison {
         &self,
         place: &Place<'_>,
         keys: &[String],
-        wished: &[Value],
+        desired: &[Value],
         real: &[Value],
     ) -> bool {
         let item = place.any_item();
-        are_in_place(place, keys, wished, real)
-            && wished.iter().zip(real).all(|(wish, observed)| self.fulfils(&item, wish, Some(observed)))
+        are_in_place(place, keys, desired, real)
+            && desired.iter().zip(real).all(|(expected, observed)| self.fulfils(&item, expected, Some(observed)))
     }
 
-    pub(super) fn fulfils_keyed(&self, place: &Place<'_>, keys: &[String], wished: &[Value], real: &[Value]) -> bool {
+    pub(super) fn fulfils_keyed(&self, place: &Place<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
         let item = place.any_item();
-        let KeyedMatch { pairs, unexpected } = match_keyed(place, keys, wished, real);
+        let KeyedMatch { pairs, unexpected } = match_keyed(place, keys, desired, real);
         (unexpected.is_empty() || !place.refuses_more_items())
             && pairs.iter().all(|pair| match pair.real.as_slice() {
-                [observed] => self.fulfils(&item, pair.wish, Some(observed)),
+                [observed] => self.fulfils(&item, pair.expected, Some(observed)),
                 _ => false,
             })
     }
 }
 
-/// Whether each item outside is where the wish has the one with its keys, as it is while nobody touches the list. Of a long
+/// Whether each item outside is where the desired state has the one with its keys, as it is while nobody touches the list. Of a long
 /// list this is not asked.
-pub(super) fn are_in_place(place: &Place<'_>, keys: &[String], wished: &[Value], real: &[Value]) -> bool {
+pub(super) fn are_in_place(place: &Place<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
     let item = place.any_item();
-    wished.len() == real.len()
-        && wished.len() <= MAX_IN_PLACE
-        && same_columns(&item, keys, wished, real).is_some_and(|columns| tell_apart(&columns, wished.len()))
+    desired.len() == real.len()
+        && desired.len() <= MAX_IN_PLACE
+        && same_columns(&item, keys, desired, real).is_some_and(|columns| tell_apart(&columns, desired.len()))
 }
 
-/// Which items belong together. Of items of the wish that cannot be told apart, as of those without a key, at most one has a
-/// counterpart, so that nothing fulfils them; such a wish was refused before.
+/// Which items belong together. Of items of the desired state that cannot be told apart, as of those without a key, at most one has a
+/// counterpart, so that nothing fulfils them; such a desired state was refused before.
 pub(super) fn match_keyed<'v>(
     place: &Place<'_>,
     keys: &[String],
-    wished: &'v [Value],
+    desired: &'v [Value],
     real: &'v [Value],
 ) -> KeyedMatch<'v> {
     let below = place.any_item();
-    let mut positions: HashMap<Vec<Meaning<'_>>, usize> = HashMap::with_capacity(wished.len());
-    let mut pairs: Vec<_> = wished.iter().map(|wish| KeyedPair { wish, real: Vec::new() }).collect();
-    for (position, wish) in wished.iter().enumerate() {
-        if let Ok(key) = item_key(&below, keys, wish) {
+    let mut positions: HashMap<Vec<Meaning<'_>>, usize> = HashMap::with_capacity(desired.len());
+    let mut pairs: Vec<_> = desired.iter().map(|expected| KeyedPair { expected, real: Vec::new() }).collect();
+    for (position, expected) in desired.iter().enumerate() {
+        if let Ok(key) = item_key(&below, keys, expected) {
             positions.insert(key, position);
         }
     }
@@ -89,18 +89,18 @@ pub(super) fn match_keyed<'v>(
     KeyedMatch { pairs, unexpected }
 }
 
-/// For each key what the items of the wish have there, if those outside have the same. `item` is the items' place.
+/// For each key what the items of the desired state have there, if those outside have the same. `item` is the items' place.
 fn same_columns<'v>(
     item: &Place<'_>,
     keys: &[String],
-    wished: &'v [Value],
+    desired: &'v [Value],
     real: &'v [Value],
 ) -> Option<Vec<Vec<Meaning<'v>>>> {
     let column = |key: &String| {
         let place = item.field(key);
         let of =
             |items: &'v [Value]| items.iter().map(|item| place.meaning(item.get(key)?)).collect::<Option<Vec<_>>>();
-        of(wished).filter(|wish| of(real).is_some_and(|real| real == *wish))
+        of(desired).filter(|expected| of(real).is_some_and(|real| real == *expected))
     };
     keys.iter().map(column).collect()
 }

@@ -1,6 +1,6 @@
-//! The comparison: what of the wish the observed state does not fulfil, element by element.
+//! The comparison: what of the desired state the observed state does not fulfil, element by element.
 //!
-//! It walks the wish, so that what the wish does not name is not managed, and it looks at every value a bounded number of
+//! It walks the desired state, so that what the desired state does not name is not managed, and it looks at every value a bounded number of
 //! times: an object's owner and an external system choose how large and how alike values are. It must not know where either
 //! side came from, nor how a difference is shown.
 
@@ -28,7 +28,7 @@ use keyed::are_in_place;
 /// One thing that differs. It borrows all that it names: an answer may differ at 200,000 places.
 #[derive(Clone, Debug)]
 pub struct Difference<'r, 'v> {
-    /// From the root of the wish.
+    /// From the root of the desired state.
     pub path: &'v [Segment<'v>],
     /// What the rules say there.
     pub place: Place<'r>,
@@ -43,14 +43,14 @@ pub struct Difference<'r, 'v> {
 pub enum Change<'v> {
     /// It has another value.
     Value {
-        /// What the wish says.
+        /// What the desired state says.
         desired: &'v Value,
         /// What was observed; `None` where it is absent or null.
         observed: Option<&'v Value>,
     },
-    /// An item that the wish has is not there.
+    /// An item that the desired state has is not there.
     Missing(&'v Value),
-    /// An item or a field is there that the wish does not have.
+    /// An item or a field is there that the desired state does not have.
     Unexpected(&'v Value),
     /// Items that their keys should tell apart are there so many times.
     Repeated(usize),
@@ -60,7 +60,7 @@ pub enum Change<'v> {
     Order,
     /// A long list has more or fewer items.
     Length {
-        /// Items of the wish.
+        /// Items of the desired state.
         desired: usize,
         /// Items observed.
         observed: usize,
@@ -68,7 +68,7 @@ pub enum Change<'v> {
 }
 
 impl Difference<'_, '_> {
-    /// The key of the wish's map below which it is; `None` where the wish is no map.
+    /// The key of the desired state's map below which it is; `None` where the desired state is no map.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self.path.first() {
@@ -78,7 +78,7 @@ impl Difference<'_, '_> {
     }
 }
 
-/// Calls `found` with each difference in the order of the wish; never where the observed state fulfils it.
+/// Calls `found` with each difference in the order of the desired state; never where the observed state fulfils it.
 ///
 /// # Errors
 /// When the two are so large and so alike that it would take too long. What was found until then says nothing.
@@ -122,8 +122,8 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         let observed = observed.filter(|value| !value.is_null());
         match (desired, observed) {
             _ if is_packed(place, desired, observed) => self.walk_json(place, desired, observed),
-            (Value::Object(wished), Some(Value::Object(real))) => self.walk_fields(place, wished, real),
-            (Value::Array(wished), Some(Value::Array(real))) => self.walk_list(place, wished, real),
+            (Value::Object(desired), Some(Value::Object(real))) => self.walk_fields(place, desired, real),
+            (Value::Array(desired), Some(Value::Array(real))) => self.walk_list(place, desired, real),
             _ if self.comparison.fulfils(place, desired, observed) => {}
             _ => self.push_value(place, desired, observed),
         }
@@ -133,8 +133,8 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         self.push(place, Change::Value { desired, observed });
     }
 
-    fn walk_fields(&mut self, place: &Place<'r>, wished: &'v Map<String, Value>, real: &'v Map<String, Value>) {
-        for (key, value) in wished {
+    fn walk_fields(&mut self, place: &Place<'r>, desired: &'v Map<String, Value>, real: &'v Map<String, Value>) {
+        for (key, value) in desired {
             let (below, observed) = (place.field(key), real.get(key));
             // Of what is no scalar the walk itself finds out, once.
             if !(is_scalar(value) && self.comparison.fulfils(&below, value, observed)) {
@@ -144,7 +144,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         if !place.refuses_more_fields() {
             return;
         }
-        for (key, value) in real.iter().filter(|(key, value)| !value.is_null() && !wished.contains_key(*key)) {
+        for (key, value) in real.iter().filter(|(key, value)| !value.is_null() && !desired.contains_key(*key)) {
             let below = place.field(key);
             if !below.is_ignored() {
                 let change = Change::Unexpected(value);
@@ -153,27 +153,31 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    fn walk_list(&mut self, place: &Place<'r>, wished: &'v [Value], real: &'v [Value]) {
+    fn walk_list(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
         match place.list() {
-            ListKind::Ordered if self.comparison.fulfils_ordered(place, wished, real) => {}
-            ListKind::Map(keys) if are_in_place(place, keys, wished, real) => {
-                self.walk_pairs(place, keys, wished.iter().zip(real));
+            ListKind::Ordered if self.comparison.fulfils_ordered(place, desired, real) => {}
+            ListKind::Map(keys) if are_in_place(place, keys, desired, real) => {
+                self.walk_pairs(place, keys, desired.iter().zip(real));
             }
             // An item that is not shown may stand at another place outside.
             ListKind::Ordered if place.redacts_single_items() => self.push(place, Change::Order),
-            ListKind::Ordered => self.walk_ordered(place, wished, real),
-            ListKind::Set => self.walk_set(place, wished, real),
-            ListKind::Map(keys) => self.walk_keyed(place, keys, wished, real),
+            ListKind::Ordered => self.walk_ordered(place, desired, real),
+            ListKind::Set => self.walk_set(place, desired, real),
+            ListKind::Map(keys) => self.walk_keyed(place, keys, desired, real),
         }
     }
 
     /// The differences inside of texts; the texts themselves where one holds no JSON.
     fn walk_json(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
-        let (Some(wish), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
+        let (Some(expected), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
             return self.push_value(place, desired, observed);
         };
         let path = self.path.clone();
-        Walk { comparison: self.comparison, path, found: self.found }.walk(&place.inside_text(), &wish, Some(&real));
+        Walk { comparison: self.comparison, path, found: self.found }.walk(
+            &place.inside_text(),
+            &expected,
+            Some(&real),
+        );
     }
 }
 

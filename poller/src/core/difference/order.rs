@@ -14,31 +14,31 @@ pub(super) const MAX_PAIRS: usize = 4_096;
 /// A stretch in which two ordered lists differ, as places on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
-    pub(super) wished: std::ops::Range<usize>,
+    pub(super) desired: std::ops::Range<usize>,
     pub(super) real: std::ops::Range<usize>,
 }
 
 impl Comparison {
     /// The stretch between what both lists begin and end with.
-    pub(super) fn differing_middle(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> Gap {
-        let matches = |wish: usize, item: usize| self.matches(place, wished, real, [wish, item]);
-        let shorter = wished.len().min(real.len());
+    pub(super) fn differing_middle(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> Gap {
+        let matches = |expected: usize, item: usize| self.matches(place, desired, real, [expected, item]);
+        let shorter = desired.len().min(real.len());
         let head = (0..shorter).take_while(|position| matches(*position, *position)).count();
-        let tail = (1..=shorter - head).take_while(|back| matches(wished.len() - back, real.len() - back)).count();
-        Gap { wished: head..wished.len() - tail, real: head..real.len() - tail }
+        let tail = (1..=shorter - head).take_while(|back| matches(desired.len() - back, real.len() - back)).count();
+        Gap { desired: head..desired.len() - tail, real: head..real.len() - tail }
     }
 
     /// The stretches that are left when as many items as possible are taken for the same, in order.
-    pub(super) fn gaps(&self, place: &Place<'_>, wished: &[Value], real: &[Value], middle: &Gap) -> Vec<Gap> {
-        let (rows, columns) = (middle.wished.len(), middle.real.len());
+    pub(super) fn gaps(&self, place: &Place<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> Vec<Gap> {
+        let (rows, columns) = (middle.desired.len(), middle.real.len());
         let at = |row: usize, column: usize| row * (columns + 1) + column;
         let mut is_same = vec![false; rows * columns];
         // How many items the ends of both stretches share, from each pair of places on.
         let mut shared = vec![0_usize; (rows + 1) * (columns + 1)];
         for row in (0..rows).rev() {
             for column in (0..columns).rev() {
-                let pair = [middle.wished.start + row, middle.real.start + column];
-                let same = self.matches(place, wished, real, pair);
+                let pair = [middle.desired.start + row, middle.real.start + column];
+                let same = self.matches(place, desired, real, pair);
                 is_same[row * columns + column] = same;
                 shared[at(row, column)] = if same {
                     shared[at(row + 1, column + 1)] + 1
@@ -52,8 +52,8 @@ impl Comparison {
         let (mut from_row, mut from_column) = (0, 0);
         let mut close = |from: [usize; 2], to: [usize; 2]| {
             if from != to {
-                let (wished, real) = (middle.wished.start, middle.real.start);
-                gaps.push(Gap { wished: wished + from[0]..wished + to[0], real: real + from[1]..real + to[1] });
+                let (desired, real) = (middle.desired.start, middle.real.start);
+                gaps.push(Gap { desired: desired + from[0]..desired + to[0], real: real + from[1]..real + to[1] });
             }
         };
         while row < rows && column < columns {
@@ -72,20 +72,20 @@ impl Comparison {
     }
 
     /// Whether every item of the stretch is there at another place, and nothing else.
-    pub(super) fn is_reordered(&self, place: &Place<'_>, wished: &[Value], real: &[Value], middle: &Gap) -> bool {
-        if middle.wished.len() != middle.real.len() {
+    pub(super) fn is_reordered(&self, place: &Place<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> bool {
+        if middle.desired.len() != middle.real.len() {
             return false;
         }
         let mut left: Vec<usize> = middle.real.clone().collect();
-        middle.wished.clone().all(|wish| {
-            let found = left.iter().position(|item| self.matches(place, wished, real, [wish, *item]));
+        middle.desired.clone().all(|expected| {
+            let found = left.iter().position(|item| self.matches(place, desired, real, [expected, *item]));
             found.map(|index| left.swap_remove(index)).is_some()
         })
     }
 
-    fn matches(&self, place: &Place<'_>, wished: &[Value], real: &[Value], [wish, item]: [usize; 2]) -> bool {
-        match (wished.get(wish), real.get(item)) {
-            (Some(value), observed) => self.fulfils(&place.item(wish), value, observed),
+    fn matches(&self, place: &Place<'_>, desired: &[Value], real: &[Value], [expected, item]: [usize; 2]) -> bool {
+        match (desired.get(expected), real.get(item)) {
+            (Some(value), observed) => self.fulfils(&place.item(expected), value, observed),
             _ => false,
         }
     }

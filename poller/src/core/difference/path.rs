@@ -5,7 +5,7 @@
 use drift_language::Place;
 use serde_json::Value;
 
-/// One step from the root of the wish.
+/// One step from the root of the desired state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Segment<'v> {
     /// A key of a map.

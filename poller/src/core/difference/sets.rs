@@ -1,7 +1,7 @@
-//! Sets: every item of the wish is there, and nothing else, in any order and however often.
+//! Sets: every item of the desired state is there, and nothing else, in any order and however often.
 //!
-//! Items are maps that may have more fields outside, so they are not simply equal. Most stand where the wish has them, and
-//! a few others are held against all. Where there are many, what all items of the wish have in common, the scalars at the
+//! Items are maps that may have more fields outside, so they are not simply equal. Most stand where the desired state has them, and
+//! a few others are held against all. Where there are many, what all items of the desired state have in common, the scalars at the
 //! same fields, sorts both sides into small groups, and only within a group is item held against item. It must not know of
 //! other kinds of lists.
 
@@ -28,37 +28,37 @@ impl SetMatch {
 }
 
 impl Comparison {
-    pub(super) fn match_sets(&self, place: &Place<'_>, wished: &[Value], real: &[Value]) -> SetMatch {
+    pub(super) fn match_sets(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> SetMatch {
         let item = place.any_item();
-        let is_unlike = |position: &usize| match (wished.get(*position), real.get(*position)) {
-            (Some(wish), Some(observed)) => !self.fulfils(&item, wish, Some(observed)),
+        let is_unlike = |position: &usize| match (desired.get(*position), real.get(*position)) {
+            (Some(expected), Some(observed)) => !self.fulfils(&item, expected, Some(observed)),
             _ => true,
         };
-        let places = 0..wished.len().max(real.len());
+        let places = 0..desired.len().max(real.len());
         let unlike: Vec<_> = places.filter(is_unlike).take(MAX_HELD_AGAINST_ALL + 1).collect();
         if unlike.len() <= MAX_HELD_AGAINST_ALL {
-            self.match_against_all(&item, wished, real, &unlike)
+            self.match_against_all(&item, desired, real, &unlike)
         } else {
-            self.match_in_groups(&item, wished, real)
+            self.match_in_groups(&item, desired, real)
         }
     }
 
-    fn match_against_all(&self, item: &Place<'_>, wished: &[Value], real: &[Value], unlike: &[usize]) -> SetMatch {
-        let fulfils = |wish: &Value, observed: &Value| self.fulfils(item, wish, Some(observed));
-        let is_missing = |wish: &Value| !real.iter().any(|observed| fulfils(wish, observed));
-        let is_unexpected = |observed: &Value| !wished.iter().any(|wish| fulfils(wish, observed));
+    fn match_against_all(&self, item: &Place<'_>, desired: &[Value], real: &[Value], unlike: &[usize]) -> SetMatch {
+        let fulfils = |expected: &Value, observed: &Value| self.fulfils(item, expected, Some(observed));
+        let is_missing = |expected: &Value| !real.iter().any(|observed| fulfils(expected, observed));
+        let is_unexpected = |observed: &Value| !desired.iter().any(|expected| fulfils(expected, observed));
         let of = |items: &[Value], is_alone: &dyn Fn(&Value) -> bool| {
             unlike.iter().copied().filter(|position| items.get(*position).is_some_and(is_alone)).collect()
         };
-        SetMatch { missing: of(wished, &is_missing), unexpected: of(real, &is_unexpected) }
+        SetMatch { missing: of(desired, &is_missing), unexpected: of(real, &is_unexpected) }
     }
 
-    fn match_in_groups(&self, item: &Place<'_>, wished: &[Value], real: &[Value]) -> SetMatch {
-        let features = self.common_features(item, wished);
+    fn match_in_groups(&self, item: &Place<'_>, desired: &[Value], real: &[Value]) -> SetMatch {
+        let features = self.common_features(item, desired);
         let mut groups: HashMap<Vec<Meaning<'_>>, Group> = HashMap::new();
-        for (position, wish) in wished.iter().enumerate() {
-            if let Some(key) = self.features_of(item, wish, &features) {
-                groups.entry(key).or_default().wished.push(position);
+        for (position, expected) in desired.iter().enumerate() {
+            if let Some(key) = self.features_of(item, expected, &features) {
+                groups.entry(key).or_default().desired.push(position);
             }
         }
         let mut unexpected = Vec::new();
@@ -68,11 +68,11 @@ impl Comparison {
                 None => unexpected.push(position),
             }
         }
-        let mut is_there = vec![false; wished.len()];
+        let mut is_there = vec![false; desired.len()];
         for group in groups.values() {
             // Without work left all pass for counterparts, so that nothing is searched for any more.
-            let fulfils = |wish: usize, observed: usize| match wished.get(wish) {
-                Some(wish) => self.fulfils(item, wish, real.get(observed)) || self.is_exhausted(),
+            let fulfils = |expected: usize, observed: usize| match desired.get(expected) {
+                Some(expected) => self.fulfils(item, expected, real.get(observed)) || self.is_exhausted(),
                 None => false,
             };
             unexpected.extend(group.settle(&mut is_there, fulfils));
@@ -81,13 +81,13 @@ impl Comparison {
             }
         }
         unexpected.sort_unstable();
-        let missing = (0..wished.len()).filter(|position| is_there.get(*position) == Some(&false)).collect();
+        let missing = (0..desired.len()).filter(|position| is_there.get(*position) == Some(&false)).collect();
         SetMatch { missing, unexpected }
     }
 
-    /// The fields at which all items of the wish have a scalar that is compared exactly; the empty path is the item itself.
-    fn common_features<'v>(&self, item: &Place<'_>, wished: &'v [Value]) -> Vec<Vec<&'v str>> {
-        let Some((first, others)) = wished.split_first() else { return Vec::new() };
+    /// The fields at which all items of the desired state have a scalar that is compared exactly; the empty path is the item itself.
+    fn common_features<'v>(&self, item: &Place<'_>, desired: &'v [Value]) -> Vec<Vec<&'v str>> {
+        let Some((first, others)) = desired.split_first() else { return Vec::new() };
         let mut features = Vec::new();
         self.collect_features(item, first, &mut Vec::new(), &mut features);
         for other in others {
@@ -143,24 +143,25 @@ fn is_exact(place: &Place<'_>) -> bool {
 /// Items of both sides that may be counterparts, by their places.
 #[derive(Default)]
 struct Group {
-    wished: Vec<usize>,
+    desired: Vec<usize>,
     real: Vec<usize>,
 }
 
 impl Group {
-    /// Marks the wished items that are there; gives the observed ones that fulfil none.
+    /// Marks the desired items that are there; gives the observed ones that fulfil none.
     fn settle(&self, is_there: &mut [bool], fulfils: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut unexpected = Vec::new();
         for observed in &self.real {
-            match self.wished.iter().find(|wish| fulfils(**wish, *observed)) {
-                Some(wish) => mark(is_there, *wish),
+            match self.desired.iter().find(|expected| fulfils(**expected, *observed)) {
+                Some(expected) => mark(is_there, *expected),
                 None => unexpected.push(*observed),
             }
         }
-        for wish in &self.wished {
+        for expected in &self.desired {
             // An observed item may fulfil several, and was taken for the first of them.
-            if is_there.get(*wish) == Some(&false) && self.real.iter().any(|observed| fulfils(*wish, *observed)) {
-                mark(is_there, *wish);
+            if is_there.get(*expected) == Some(&false) && self.real.iter().any(|observed| fulfils(*expected, *observed))
+            {
+                mark(is_there, *expected);
             }
         }
         unexpected

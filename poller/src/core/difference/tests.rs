@@ -27,46 +27,47 @@ fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
 /// What fulfilment means, as slowly as it can be said.
 fn is_fulfilled(place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     match (desired, observed.filter(|value| !value.is_null())) {
-        (wish, None) => wish.is_null(),
+        (expected, None) => expected.is_null(),
         (Value::Null, Some(_)) => false,
-        (Value::Object(wished), Some(Value::Object(real))) => {
-            let is_known = |(key, value): (&String, &Value)| value.is_null() || wished.contains_key(key);
-            wished.iter().all(|(key, value)| is_fulfilled(&place.field(key), value, real.get(key)))
+        (Value::Object(desired), Some(Value::Object(real))) => {
+            let is_known = |(key, value): (&String, &Value)| value.is_null() || desired.contains_key(key);
+            desired.iter().all(|(key, value)| is_fulfilled(&place.field(key), value, real.get(key)))
                 && (!place.refuses_more_fields() || real.iter().all(is_known))
         }
-        (Value::Array(wished), Some(Value::Array(real))) => is_list_fulfilled(place, wished, real),
-        (wish, Some(real)) => place.is_same(wish, real),
+        (Value::Array(desired), Some(Value::Array(real))) => is_list_fulfilled(place, desired, real),
+        (expected, Some(real)) => place.is_same(expected, real),
     }
 }
 
-fn is_list_fulfilled(place: &Place<'_>, wished: &[Value], real: &[Value]) -> bool {
+fn is_list_fulfilled(place: &Place<'_>, desired: &[Value], real: &[Value]) -> bool {
     let item = place.any_item();
-    let holds = |wish: &Value, observed: &Value| is_fulfilled(&item, wish, Some(observed));
+    let holds = |expected: &Value, observed: &Value| is_fulfilled(&item, expected, Some(observed));
     let exact = place.refuses_more_items();
     match place.list() {
         ListKind::Ordered if exact => {
-            wished.len() == real.len() && wished.iter().zip(real).all(|(wish, observed)| holds(wish, observed))
+            desired.len() == real.len()
+                && desired.iter().zip(real).all(|(expected, observed)| holds(expected, observed))
         }
-        ListKind::Ordered => match (wished, real) {
+        ListKind::Ordered => match (desired, real) {
             ([], _) => true,
             (_, []) => false,
-            ([wish, others @ ..], [observed, rest @ ..]) => {
-                (holds(wish, observed) && is_list_fulfilled(place, others, rest))
-                    || is_list_fulfilled(place, wished, rest)
+            ([expected, others @ ..], [observed, rest @ ..]) => {
+                (holds(expected, observed) && is_list_fulfilled(place, others, rest))
+                    || is_list_fulfilled(place, desired, rest)
             }
         },
         ListKind::Set => {
-            wished.iter().all(|wish| real.iter().any(|observed| holds(wish, observed)))
-                && (!exact || real.iter().all(|observed| wished.iter().any(|wish| holds(wish, observed))))
+            desired.iter().all(|expected| real.iter().any(|observed| holds(expected, observed)))
+                && (!exact || real.iter().all(|observed| desired.iter().any(|expected| holds(expected, observed))))
         }
         ListKind::Map(keys) => {
             let key = |value| item_key(&item, keys, value).ok();
-            let same = |wish, observed| key(wish).is_some() && key(wish) == key(observed);
-            wished.iter().all(|wish| {
-                let found: Vec<_> = real.iter().filter(|observed| same(wish, observed)).collect();
-                matches!(found.as_slice(), [observed] if holds(wish, observed))
-                    && wished.iter().filter(|other| same(wish, other)).count() == 1
-            }) && (!exact || real.iter().all(|observed| wished.iter().any(|wish| same(wish, observed))))
+            let same = |expected, observed| key(expected).is_some() && key(expected) == key(observed);
+            desired.iter().all(|expected| {
+                let found: Vec<_> = real.iter().filter(|observed| same(expected, observed)).collect();
+                matches!(found.as_slice(), [observed] if holds(expected, observed))
+                    && desired.iter().filter(|other| same(expected, other)).count() == 1
+            }) && (!exact || real.iter().all(|observed| desired.iter().any(|expected| same(expected, observed))))
         }
     }
 }
@@ -95,7 +96,7 @@ fn items() -> impl Strategy<Value = Value> {
     proptest::collection::vec(prop_oneof![3 => keyed, 1 => values()], 0..5).prop_map(Value::from)
 }
 
-/// A wish and what may have become of it.
+/// A desired state and what may have become of it.
 fn states() -> impl Strategy<Value = [Value; 2]> {
     let key =
         prop_oneof![Just("set"), Just("map"), Just("some"), Just("sub"), Just("part"), Just("whole"), Just("other")];
@@ -116,7 +117,7 @@ fn reversed(list: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn nothing_differs_just_where_the_wish_is_fulfilled([desired, observed] in states()) {
+    fn nothing_differs_just_where_the_desired_state_is_fulfilled([desired, observed] in states()) {
         let (target, told) = (ruled(LISTS), told(LISTS, &desired, &observed));
         let place = target.compare.rules.root();
         prop_assert_eq!(told.is_empty(), is_fulfilled(&place, &desired, Some(&observed)), "{}", told);
@@ -125,22 +126,22 @@ proptest! {
     /// Whether a few items are out of place or all.
     #[test]
     fn an_item_is_alone_just_where_nothing_stands_for_it(
-        wished in proptest::collection::vec(values(), 0..12),
+        desired in proptest::collection::vec(values(), 0..12),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), values()), 0..8),
         fewer in 0..3_usize,
         more in proptest::collection::vec(values(), 0..3),
         rules in prop_oneof![Just(""), Just(", {path: '/*', as: number}"), Just(", {path: '/*/set', list: set}")],
     ) {
-        let mut real = wished.clone();
-        changes.into_iter().filter(|_| !wished.is_empty()).for_each(|(at, value)| real[at.index(wished.len())] = value);
+        let mut real = desired.clone();
+        changes.into_iter().filter(|_| !desired.is_empty()).for_each(|(at, value)| real[at.index(desired.len())] = value);
         real.truncate(real.len().saturating_sub(fewer));
         real.extend(more);
         let target = ruled(&format!("{{path: '', list: set}}{rules}"));
         let (place, comparison) = (target.compare.rules.root(), Comparison::default());
-        let holds = |wish: &Value, observed: &Value| comparison.fulfils(&place.any_item(), wish, Some(observed));
-        let missing = (0..wished.len()).filter(|at| !real.iter().any(|observed| holds(&wished[*at], observed)));
-        let unexpected = (0..real.len()).filter(|at| !wished.iter().any(|wish| holds(wish, &real[*at])));
-        let found = comparison.match_sets(&place, &wished, &real);
+        let holds = |expected: &Value, observed: &Value| comparison.fulfils(&place.any_item(), expected, Some(observed));
+        let missing = (0..desired.len()).filter(|at| !real.iter().any(|observed| holds(&desired[*at], observed)));
+        let unexpected = (0..real.len()).filter(|at| !desired.iter().any(|expected| holds(expected, &real[*at])));
+        let found = comparison.match_sets(&place, &desired, &real);
         prop_assert_eq!((found.missing, found.unexpected), (missing.collect::<Vec<_>>(), unexpected.collect::<Vec<_>>()));
     }
 
@@ -171,7 +172,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_wish_does_not_name_is_not_compared() {
+fn what_the_desired_state_does_not_name_is_not_compared() {
     let cases = [
         ("", json!({"a": 1}), json!({"a": 1, "b": 2}), true),
         ("", json!({"a": 1}), json!({"a": 1.0}), true),
@@ -227,7 +228,7 @@ fn what_the_wish_does_not_name_is_not_compared() {
     }
 }
 
-/// Values looked at to find out whether a wish is fulfilled.
+/// Values looked at to find out whether a desired state is fulfilled.
 fn visits(rules: &str, desired: &Value, observed: &Value) -> u32 {
     let (target, comparison) = (ruled(rules), Comparison::default());
     comparison.fulfils(&target.compare.rules.root(), desired, Some(observed));

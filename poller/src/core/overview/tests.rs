@@ -9,7 +9,7 @@ use crate::core::roster::Roster;
 /// An object of that name with that verdict; without a word none.
 fn seen(roster: &mut Roster, name: &str, status: &str) {
     let observed = json!({"type": "driftObserved", "status": status, "reason": "FieldsDiffer", "observedGeneration": 1,
-        "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "1 field differs [wish 3f2a9c71d04b58e6, correction 7]"});
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "1 field differs [desired 3f2a9c71d04b58e6, correction 7]"});
     let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
         "observedGeneration": 1, "message": "correction 7, owns \"x\": updated"});
     let conditions = if status.is_empty() { json!([]) } else { json!([observed, corrected]) };

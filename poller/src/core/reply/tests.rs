@@ -144,7 +144,7 @@ fn every_rule_sees_the_headers_of_the_answer() {
 }
 
 #[test]
-fn an_answer_without_any_wished_field_is_invalid() {
+fn an_answer_without_any_desired_field_is_invalid() {
     let none = "none of desired's fields";
     let said = |target: &Target, body: &str| match finding(target, 200, whole(body)) {
         Finding::Failed(Failure { reason: ResponseInvalid, text }) => text,

@@ -12,9 +12,9 @@ use std::collections::HashSet;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-/// The message of a verdict on an object with that id that wishes for `a: 1`.
+/// The message of a verdict on an object with that id that asks for `a: 1`.
 fn tag(id: &str) -> String {
-    format!("x [wish {}]", drift_api::condition::Wish::of(&json!([id, {"a": 1}])))
+    format!("x [desired {}]", drift_api::condition::DesiredHash::of(&json!([id, {"a": 1}])))
 }
 
 /// A roster whose objects contend with one another alone.
@@ -342,10 +342,11 @@ fn an_object_in_line_for_its_write_sleeps() {
 #[test]
 fn a_changed_target_waits_for_all_new_verdicts() {
     let mut roster = roster();
-    let tag = |uid: &str, a: u32| format!("x [wish {}]", drift_api::condition::Wish::of(&json!([uid, {"a": a}])));
+    let tag =
+        |uid: &str, a: u32| format!("x [desired {}]", drift_api::condition::DesiredHash::of(&json!([uid, {"a": a}])));
     let entry = |uid, a, generation| json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(uid, a), "observedGeneration": generation}]});
-    for (uid, wished, generation) in [("a", 1, 1), ("bb", 2, 1), ("ccc", 2, 0)] {
-        let object = object(&roster, uid, &json!({"id": uid, "a": 1}), &entry(uid, wished, generation));
+    for (uid, desired, generation) in [("a", 1, 1), ("bb", 2, 1), ("ccc", 2, 0)] {
+        let object = object(&roster, uid, &json!({"id": uid, "a": 1}), &entry(uid, desired, generation));
         roster.see(object, at(0));
     }
     roster.note_listed(at(0).moment);
@@ -441,9 +442,9 @@ fn a_latecomer_keeps_back_only_itself() {
 }
 
 #[test]
-fn latecomers_with_another_wish_keep_back_their_namespace_alone() {
+fn latecomers_with_another_desired_state_keep_back_their_namespace_alone() {
     let mut roster = owing(0);
-    let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [wish 3f2a9c71d04b58e6]", "observedGeneration": 1});
+    let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [desired 3f2a9c71d04b58e6]", "observedGeneration": 1});
     for number in 0..=MOST_EXCEPTIONS {
         assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
         let name = format!("u{number}");
@@ -504,7 +505,7 @@ fn news_leaves_the_slow_lane_of_an_outage() {
 fn who_recovers_gives_its_slow_slot_back() {
     let mut roster = roster();
     let text = drift_api::condition::closed_text(ObservedReason::InSync);
-    let tag = format!("{text} [wish {}]", drift_api::condition::Wish::of(&json!(["x", {"a": 1}])));
+    let tag = format!("{text} [desired {}]", drift_api::condition::DesiredHash::of(&json!(["x", {"a": 1}])));
     let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
     let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
     let uid = object.id.uid.clone();

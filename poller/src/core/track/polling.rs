@@ -106,11 +106,11 @@ impl Track {
     }
 
     /// What the next poll need not read again, if the state is still called so. Only the regular poll of an object that
-    /// stands in sync, with its present wish and after its last correction, may rest on what another one read.
+    /// stands in sync, with its present desired state and after its last correction, may rest on what another one read.
     #[must_use]
     pub fn known_tag(&self) -> Option<&EntityTag> {
         let tag = self.tag.as_ref()?.usable()?;
-        let is_quiet = !self.schedule.is_wanted() && self.is_in_sync_as_wished();
+        let is_quiet = !self.schedule.is_wanted() && self.is_in_sync_as_desired();
         is_quiet.then_some(tag)
     }
 

@@ -8,7 +8,7 @@ use crate::core::finding::Finding;
 use crate::core::fixtures::{self, TEXT, at, target};
 use crate::core::rendered::appraise;
 use drift_api::condition::StatusFields;
-use drift_api::condition::{ObservedReason, Wish};
+use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::object::object_view::ObjectView;
 use drift_language::Confirm;
 use drift_systems::{HttpReply, ReplyBody};
@@ -34,10 +34,10 @@ fn named(name: &'static str) -> Option<Tagged> {
 
 /// An object with that spec that stands in sync, whose note has that number, at that version.
 fn object(spec: &Value, correction: u64, version: u32) -> LeanObject {
-    let wish = Wish::of(&json!([spec["id"], {"a": spec["a"]}]));
+    let desired_hash = DesiredHash::of(&json!([spec["id"], {"a": spec["a"]}]));
     let number = if correction > 0 { format!(", correction {correction}") } else { String::new() };
     let observed = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "observedGeneration": 1,
-        "message": format!("x [wish {wish}{number}]")});
+        "message": format!("x [desired {desired_hash}{number}]")});
     let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "observedGeneration": 1,
         "message": format!("correction {correction}: done")});
     let mut object = fixtures::object(&target(TEXT), "u", spec, &json!({"conditions": [observed, corrected]}));
@@ -100,7 +100,7 @@ fn a_name_from_before_an_edit_is_not_remembered() {
     let mut edited = object(&spec(), 0, 2);
     edited.view = ObjectView::of(&json!({"spec": spec(), "metadata": {"name": "u", "labels": {"zone": "b"}}}));
     see(&mut track, edited);
-    assert!(track.finish_poll(begun, Finding::InSync, at(1).moment), "neither wish nor generation moved");
+    assert!(track.finish_poll(begun, Finding::InSync, at(1).moment), "neither desired state nor generation moved");
     track.remember_tag(named("\"a\""));
     let begun = track.begin_poll(at(2));
     assert_eq!(track.known_tag(), None);

@@ -3,6 +3,7 @@
 //! Everything here is a function over values. It must not know of clients, clocks or tasks.
 
 mod corrected;
+mod desired_hash;
 mod entry;
 mod fields;
 mod message;
@@ -14,9 +15,10 @@ mod status_fields;
 mod tag;
 mod text;
 mod transition_time;
-mod wish;
 
 pub use corrected::{Claim, ClaimedName, CorrectionStatus};
+pub use desired_hash::DesiredHash;
+pub use desired_hash::canonical;
 pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, ConditionsList, Placed};
 pub use fields::DifferingFields;
 pub use message::Message;
@@ -28,5 +30,3 @@ pub use status_fields::StatusFields;
 pub use tag::Tag;
 pub use text::{MAX_MESSAGE_BYTES, closed_text};
 pub use transition_time::TransitionTime;
-pub use wish::Wish;
-pub use wish::canonical;

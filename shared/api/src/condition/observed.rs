@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::condition::text::fit_message;
 use crate::condition::{
-    Condition, ConditionKind, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Tag, Wish,
+    Condition, ConditionKind, ConditionStatus, CorrectedReason, CorrectionStatus, DesiredHash, ObservedReason, Tag,
 };
 
 /// The verdict that stands on an object, as far as it is ours.
@@ -30,12 +30,12 @@ impl Standing {
         Some(Self { reason, tag, generation: condition.observed_generation })
     }
 
-    /// Whether it speaks of the same spec: the same generation, or for a kind without generations the same wish.
+    /// Whether it speaks of the same spec: the same generation, or for a kind without generations the same desired state.
     #[must_use]
-    pub fn is_of(&self, generation: Option<i64>, wish: Option<Wish>) -> bool {
+    pub fn is_of(&self, generation: Option<i64>, desired_hash: Option<DesiredHash>) -> bool {
         match generation {
             Some(_) => self.generation == generation,
-            None => wish.is_none() || self.tag.wish == wish,
+            None => desired_hash.is_none() || self.tag.desired_hash == desired_hash,
         }
     }
 

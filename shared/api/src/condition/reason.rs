@@ -45,7 +45,7 @@ macro_rules! reasons {
 reasons! {
     /// Why `driftObserved` has its status.
     ObservedReason {
-        /// The external resource is as the object wishes.
+        /// The external resource is as the object says.
         InSync => False,
         /// Absent, and never seen in sync at this generation.
         NotCreated => True,

@@ -1,4 +1,4 @@
-//! The tag at the end of every `driftObserved` message: `[wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields upstream
+//! The tag at the end of every `driftObserved` message: `[desired 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields upstream
 //! members, replace]`.
 //!
 //! It carries, in the only place that every conditions list keeps, what the next poll and the controller must know.
@@ -7,13 +7,13 @@
 use std::fmt;
 
 use crate::condition::text::spells;
-use crate::condition::{DifferingFields, Wish};
+use crate::condition::{DesiredHash, DifferingFields};
 
 /// What a verdict says to machines. Parts that say nothing are left out of the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tag {
-    /// What was compared; `None` where the wish could not be rendered.
-    pub wish: Option<Wish>,
+    /// What was compared; `None` where the desired state could not be rendered.
+    pub desired_hash: Option<DesiredHash>,
     /// Only in an Unknown: the object was in sync once at this generation.
     pub seen: bool,
     /// K, the correction that this verdict verified.
@@ -47,7 +47,7 @@ impl Tag {
     /// those change as often as the outside does, and nobody acts on such a change alone.
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {
-        let of = |tag: &Self| (tag.wish, tag.seen, tag.correction, tag.unhealed, tag.replace);
+        let of = |tag: &Self| (tag.desired_hash, tag.seen, tag.correction, tag.unhealed, tag.replace);
         of(self) == of(other)
     }
 
@@ -63,7 +63,7 @@ impl Tag {
         let mut tag = Self::default();
         for part in inside.split(", ") {
             match part.split_once(' ') {
-                Some(("wish", hex)) => tag.wish = Some(Wish::parse(hex)?),
+                Some(("desired", hex)) => tag.desired_hash = Some(DesiredHash::parse(hex)?),
                 Some(("correction", count)) => tag.correction = parse_count(count)?,
                 Some(("unhealed", count)) => tag.unhealed = parse_count(count)?,
                 Some(("fields", names)) => tag.fields = DifferingFields::parse(names)?,
@@ -91,8 +91,8 @@ impl fmt::Display for Tag {
             formatter.write_str(std::mem::replace(&mut opening, ", "))?;
             formatter.write_fmt(part)
         };
-        if let Some(wish) = self.wish {
-            write(true, format_args!("wish {wish}"))?;
+        if let Some(desired_hash) = self.desired_hash {
+            write(true, format_args!("desired {desired_hash}"))?;
         }
         write(self.seen, format_args!("seen"))?;
         write(self.correction > 0, format_args!("correction {}", self.correction))?;
@@ -111,13 +111,18 @@ mod tests {
 
     #[test]
     fn a_tag_reads_as_documented() {
-        let tag =
-            Tag { wish: Wish::parse("3f2a9c71d04b58e6"), seen: true, correction: 7, unhealed: 2, ..Tag::default() };
-        assert_eq!(tag.append_to("text"), "text [wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2]");
+        let tag = Tag {
+            desired_hash: DesiredHash::parse("3f2a9c71d04b58e6"),
+            seen: true,
+            correction: 7,
+            unhealed: 2,
+            ..Tag::default()
+        };
+        assert_eq!(tag.append_to("text"), "text [desired 3f2a9c71d04b58e6, seen, correction 7, unhealed 2]");
         let fields = Tag { fields: DifferingFields::named(["upstream", "members"]), replace: true, ..tag };
         assert_eq!(
             fields.append_to("text"),
-            "text [wish 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields members upstream, replace]"
+            "text [desired 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields members upstream, replace]"
         );
         assert_eq!(Tag::default().append_to("text"), "text");
     }
@@ -128,13 +133,13 @@ mod tests {
             "",
             "text",
             "text []",
-            "[wish 3f2a9c7]",
+            "[desired 3f2a9c7]",
             "text [correction 0]",
             "text [correction 07]",
             "text [correction +7]",
             "text [seen, seen]",
             "text [unhealed 1, correction 2]",
-            "text [wish 3f2a9c71d04b58e6] more",
+            "text [desired 3f2a9c71d04b58e6] more",
             "text [hello]",
             "text [fields]",
             "text [fields ]",
@@ -151,11 +156,11 @@ mod tests {
 
     prop_compose! {
         fn tags()(
-            wish in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32,
+            desired_hash in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32,
             names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool,
         ) -> Tag {
             let fields = DifferingFields::named(names.iter().map(String::as_str));
-            Tag { wish: wish.map(|seed| Wish::of(&json!(seed))), seen, correction, unhealed, fields, replace }
+            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, correction, unhealed, fields, replace }
         }
     }
 

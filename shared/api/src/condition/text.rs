@@ -14,7 +14,7 @@ pub const MAX_MESSAGE_BYTES: usize = 1024;
 #[must_use]
 pub const fn closed_text(reason: ObservedReason) -> &'static str {
     match reason {
-        ObservedReason::InSync => "the external resource is as the spec wishes",
+        ObservedReason::InSync => "the external resource matches the spec",
         ObservedReason::NotCreated => "the external resource does not exist yet",
         ObservedReason::ExternalMissing => "the external resource was in sync and is gone",
         ObservedReason::NotUpdated => "the external resource differs and was never seen in sync at this generation",

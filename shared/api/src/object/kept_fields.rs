@@ -15,7 +15,7 @@ use crate::names;
 use crate::object::field_paths::FieldPaths;
 
 /// The most that is kept of one object: the bytes of its texts, and `NODE_BYTES` for each value. Far above what
-/// a wish takes, and five hundred such objects fit beside the memory limit of 128 MiB.
+/// a desired state takes, and five hundred such objects fit beside the memory limit of 128 MiB.
 pub const MAX_KEPT_BYTES: usize = 256 * 1024;
 
 /// The deepest that a kept value may nest. serde_json gives up at 128 levels, of the whole text that it parses; the API

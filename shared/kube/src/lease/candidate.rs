@@ -145,7 +145,7 @@ impl Candidate {
         self.guard = None;
     }
 
-    /// The same on our own wish, which is nothing to warn of.
+    /// The same on our own request, which is nothing to warn of.
     pub(super) fn lay_down(&mut self) {
         if self.term.send_replace(None).is_some() {
             tracing::info!(lease = self.store.name(), "the Lease is given back");

@@ -9,7 +9,7 @@ mod render;
 pub(crate) mod syntax;
 
 pub(crate) use check::declared_names::Names;
-pub(crate) use check::known_wish::{KnownWish, Shape};
+pub(crate) use check::known_desired::{KnownDesired, Shape};
 pub use check::mistake::Mistake;
 pub use check::site::{EvaluationError, Site};
 pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, SECRETS, STEPS};

@@ -115,11 +115,11 @@ impl Target {
     fn address_of_step(&self, place: &str, step: &HttpStep) -> FieldPaths {
         let (request, url) = (&step.request, &step.request.url);
         if step.looks_up() {
-            return self.with_wish(request.fields(), |variable| request.reads(variable));
+            return self.with_desired(request.fields(), |variable| request.reads(variable));
         }
-        let mut fields = self.with_wish(url.fields(), |variable| url.reads(variable));
+        let mut fields = self.with_desired(url.fields(), |variable| url.reads(variable));
         if let Some(body) = body_of_call(place, step) {
-            fields.extend(&self.with_wish(body.fields(), |variable| body.reads(variable)));
+            fields.extend(&self.with_desired(body.fields(), |variable| body.reads(variable)));
         }
         fields
     }
@@ -127,13 +127,13 @@ impl Target {
     fn address_of_statement(&self, statement: &SqlStatement) -> FieldPaths {
         let mut fields = FieldPaths::default();
         for name in statement.changed_names() {
-            fields.extend(&self.with_wish(name.fields().clone(), |variable| name.reads(variable)));
+            fields.extend(&self.with_desired(name.fields().clone(), |variable| name.reads(variable)));
         }
         fields
     }
 
-    /// The fields, and those of the keys of the wish that are read beside them.
-    fn with_wish(&self, mut fields: FieldPaths, reads: impl Fn(&str) -> bool) -> FieldPaths {
+    /// The fields, and those of the keys of the desired state that are read beside them.
+    fn with_desired(&self, mut fields: FieldPaths, reads: impl Fn(&str) -> bool) -> FieldPaths {
         match self.compare.desired.root() {
             _ if !reads(DESIRED) => {}
             ValueNode::Map(entries) if !reads(EVERY_KEY) => {

@@ -27,7 +27,7 @@ pub(crate) fn locate_field(text: &str, path: &[String]) -> Position {
 /// Where the first `publish` or `store` of that field of the status stands; line 0 where none does.
 pub(crate) fn locate_written(text: &str, key: &str, field: &str) -> Position {
     let root = parse(text).ok();
-    // A field of the wish may be called `publish`; `store` stands in the steps alone.
+    // A field of the desired state may be called `publish`; `store` stands in the steps alone.
     let spec = root.as_ref().and_then(|root| root.get("spec"));
     let found = spec.and_then(|spec| match key {
         "store" => stored(spec.get("correct")?, field),

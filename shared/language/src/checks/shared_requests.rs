@@ -26,7 +26,7 @@ impl Target {
         let finding = ACTIONS.into_iter().zip(actions).filter(|(action, _)| FINDING.contains(action));
         for (action, made_of) in finding.filter_map(|(action, made_of)| Some((action, made_of?))) {
             let mut fields = made_of.fields;
-            if made_of.reads_wish {
+            if made_of.reads_desired {
                 fields.extend(&self.compare.desired.fields());
             }
             let message = if fields.iter().next().is_none() {

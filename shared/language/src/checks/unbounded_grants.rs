@@ -50,7 +50,7 @@ impl Target {
 mod tests {
     use crate::fixtures;
 
-    /// The warnings of a target with these requirements, this wish and this statement.
+    /// The warnings of a target with these requirements, this desired state and this statement.
     fn warnings(require: &str, desired: &str, statement: &str) -> String {
         let target = fixtures::target(&format!(
             r#"

@@ -1,7 +1,7 @@
-//! Whether a wish can be compared by the rules: `as` takes its scalars, and the items of keyed lists can be told apart.
+//! Whether a desired state can be compared by the rules: `as` takes its scalars, and the items of keyed lists can be told apart.
 //!
 //! What cannot be taken would differ for ever, and a correction would repeat it for ever. Errors name the rule's path, which
-//! is written in the target, and nothing of the wish. This file must not know of an answer.
+//! is written in the target, and nothing of the desired state. This file must not know of an answer.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub fn json_of(text: &str) -> Option<Value> {
 }
 
 impl Rules {
-    /// Whether some wish can be unfit.
+    /// Whether some desired state can be unfit.
     pub(super) fn ask_something(&self) -> bool {
         self.any(|Effects { form, list, ignore, .. }| {
             form.is_some() || matches!(list, Some(ListKind::Map(_))) || *ignore
@@ -30,7 +30,7 @@ impl Rules {
     }
 }
 
-/// Why a wish cannot be compared.
+/// Why a desired state cannot be compared.
 ///
 /// # Errors
 /// The first reason.

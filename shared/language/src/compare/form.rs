@@ -100,25 +100,27 @@ fn without_case(text: &str) -> String {
 pub(super) fn is_same(form: Option<Form>, tolerance: Option<Decimal>, desired: &Value, observed: &Value) -> bool {
     if form.is_none() {
         match (desired, observed) {
-            (Value::Number(wish), Value::Number(real)) => return is_same_number(wish, real, tolerance),
+            (Value::Number(expected), Value::Number(real)) => return is_same_number(expected, real, tolerance),
             _ => return desired == observed,
         }
     }
     match (meaning(form, desired), meaning(form, observed), tolerance) {
-        (Some(Meaning::Number(wish)), Some(Meaning::Number(real)), Some(tolerance)) => wish.is_within(tolerance, real),
-        (Some(wish), Some(real), _) => wish == real,
+        (Some(Meaning::Number(expected)), Some(Meaning::Number(real)), Some(tolerance)) => {
+            expected.is_within(tolerance, real)
+        }
+        (Some(expected), Some(real), _) => expected == real,
         _ => false,
     }
 }
 
 /// 1 equals 1.0; whole numbers are compared exactly, beyond the 53 bits of a double too.
-fn is_same_number(wish: &Number, real: &Number, tolerance: Option<Decimal>) -> bool {
-    if wish == real {
+fn is_same_number(expected: &Number, real: &Number, tolerance: Option<Decimal>) -> bool {
+    if expected == real {
         return true;
     }
-    match (Decimal::of(wish), Decimal::of(real), tolerance) {
-        (Some(wish), Some(real), Some(tolerance)) => wish.is_within(tolerance, real),
-        (wish, real, _) => wish.is_some() && wish == real,
+    match (Decimal::of(expected), Decimal::of(real), tolerance) {
+        (Some(expected), Some(real), Some(tolerance)) => expected.is_within(tolerance, real),
+        (expected, real, _) => expected.is_some() && expected == real,
     }
 }
 
@@ -176,9 +178,9 @@ mod tests {
     proptest! {
         #[test]
         fn plain_numbers_are_same_where_they_mean_the_same(left: f64, right: i64) {
-            for (wish, real) in [(json!(left), json!(right)), (json!(right as f64), json!(right)), (json!(left), json!(left))] {
-                let equal = wish.is_number() && meaning(None, &wish) == meaning(None, &real);
-                prop_assert!(!wish.is_number() || is_same(None, None, &wish, &real) == equal, "{wish} {real}");
+            for (expected, real) in [(json!(left), json!(right)), (json!(right as f64), json!(right)), (json!(left), json!(left))] {
+                let equal = expected.is_number() && meaning(None, &expected) == meaning(None, &real);
+                prop_assert!(!expected.is_number() || is_same(None, None, &expected, &real) == equal, "{expected} {real}");
             }
         }
     }

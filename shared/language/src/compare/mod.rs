@@ -1,6 +1,6 @@
 //! `compare`: what the observed state is compared with, and the rules by path.
 //!
-//! The comparison itself is the poller's; what a rule means for one value or for one wish stands here. It must not know of
+//! The comparison itself is the poller's; what a rule means for one value or for one desired state stands here. It must not know of
 //! answers.
 
 mod effects;
@@ -25,7 +25,7 @@ use self::removal::Removal;
 use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
-use crate::cel::{EvaluationError, KnownWish, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, KnownDesired, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
 use crate::yaml::raw::Reader;
 use crate::yaml::templates::read_value;
 use crate::yaml::{Content, Node};
@@ -44,7 +44,7 @@ const MAX_RULES: usize = 200;
 /// What the observed state is compared with.
 #[derive(Debug)]
 pub struct Compare {
-    /// The wish.
+    /// The desired state.
     pub desired: ValueTemplate,
     /// How it is compared, by path.
     pub rules: Rules,
@@ -55,7 +55,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// What an object wishes for, without ignored paths.
+    /// What an object asks for, without ignored paths.
     pub(crate) fn render(&self, object: &Value) -> Result<Value, EvaluationError> {
         let mut desired = self.desired.render(&Variables::of_object(object))?;
         if self.rules.ask_something() {
@@ -67,8 +67,8 @@ impl Compare {
         Ok(desired)
     }
 
-    /// What a correction may ask of the wish. Where more keys outside are drift, any may differ.
-    fn known_wish(&self) -> KnownWish {
+    /// What a correction may ask of the desired state. Where more keys outside are drift, any may differ.
+    fn known_desired(&self) -> KnownDesired {
         let root = self.rules.root();
         let desired = Known::of(self.desired.root()).shape(&root);
         let differing = match &desired {
@@ -79,10 +79,10 @@ impl Compare {
             }
             _ => None,
         };
-        KnownWish { desired, differing }
+        KnownDesired { desired, differing }
     }
 
-    /// The keys of the wish that may differ, where that is known without an object, but for those whose difference may ask for a
+    /// The keys of the desired state that may differ, where that is known without an object, but for those whose difference may ask for a
     /// replacement.
     pub(crate) fn updated_keys(&self) -> BTreeSet<String> {
         let root = self.rules.root();
@@ -90,23 +90,23 @@ impl Compare {
             let place = root.field(key);
             place.is_replaced() || place.has_rules_below() && self.rules.replace()
         };
-        self.known_wish().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
+        self.known_desired().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
     }
 
     /// Whether every difference asks for a replacement.
     pub(crate) fn replaces_all(&self) -> bool {
         let root = self.rules.root();
-        match self.known_wish().differing {
+        match self.known_desired().differing {
             Some(keys) => keys.iter().all(|key| root.field(key).is_replaced()),
             None => root.any_item().is_replaced(),
         }
     }
 
-    /// Whether a key of the wish hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
+    /// Whether a key of the desired state hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
     /// the same whatever is answered.
     pub(crate) fn is_settled(&self, key: &str, selecting: &FieldPaths, observed: &ValueTemplate) -> bool {
-        let is_found_by = |wish: &Template| {
-            let fields = wish.fields();
+        let is_found_by = |expected: &Template| {
+            let fields = expected.fields();
             fields.iter().next().is_some() && fields.iter().all(|field| selecting.covers(field))
         };
         self.desired.root().field(key).is_some_and(is_found_by)
@@ -118,7 +118,7 @@ impl Compare {
         unobserved(&Known::of(self.desired.root()), &Known::of(observed.root()), &self.rules.root())
     }
 
-    /// What of a wish anybody may guess; `None` where that is all of it.
+    /// What of a desired state anybody may guess; `None` where that is all of it.
     pub(crate) fn without_redacted(&self, desired: &Value) -> Option<Value> {
         self.rules.any(|effects| effects.redact).then(|| {
             let mut shown = desired.clone();
@@ -143,16 +143,16 @@ pub(crate) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     let write_only = reader.or(&fields, "writeOnly", Vec::new(), |reader, node, place| {
         read_write_only(reader, node, place, desired.as_ref())
     });
-    let site = reader.site(&fields.place("rules"), Scope::Wish);
+    let site = reader.site(&fields.place("rules"), Scope::Desired);
     let compare = Compare { desired: desired?, rules: rules?, write_only: write_only?, site };
-    reader.names_mut().wish = Arc::new(compare.known_wish());
+    reader.names_mut().desired = Arc::new(compare.known_desired());
     Some(compare)
 }
 
 fn read_desired(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ValueTemplate> {
     match node.content {
         Content::Null => reader.refuse_kind(node, place, "what is to be there"),
-        _ => read_value(reader, node, &reader.site(place, Scope::Wish)),
+        _ => read_value(reader, node, &reader.site(place, Scope::Desired)),
     }
 }
 

@@ -129,25 +129,25 @@ pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) 
     }
 }
 
-/// The keys of a map of wishes that what is observed never has, and what that means. What is null equals what is not there.
+/// The keys of a map of desired values that what is observed never has, and what that means. What is null equals what is not there.
 pub(super) fn unobserved(desired: &Known<'_>, observed: &Known<'_>, root: &Place<'_>) -> Vec<(String, String)> {
-    let [wished, known] = [desired, observed].map(|known| known.children().filter(|_| known.kind() == Some("a map")));
-    let (Some(wished), Some(known)) = (wished, known) else { return Vec::new() };
-    let is_null = |wish: &Known<'_>| matches!(wish, Known::Constant(value) if value.is_null());
-    let is_lacked = |(name, wish): &(String, Known<'_>)| {
-        !known.iter().any(|(known, _)| known == name) && !is_null(wish) && !root.field(name).is_ignored()
+    let [desired, known] = [desired, observed].map(|known| known.children().filter(|_| known.kind() == Some("a map")));
+    let (Some(desired), Some(known)) = (desired, known) else { return Vec::new() };
+    let is_null = |expected: &Known<'_>| matches!(expected, Known::Constant(value) if value.is_null());
+    let is_lacked = |(name, expected): &(String, Known<'_>)| {
+        !known.iter().any(|(known, _)| known == name) && !is_null(expected) && !root.field(name).is_ignored()
     };
     let told = |(name, _): (String, Known<'_>)| {
         let hint = did_you_mean(&name, known.iter().map(|(known, _)| known.as_str()));
         let message = format!("`observed` of the read has no `{name}`, so that it differs in every poll{hint}");
         (name, message)
     };
-    wished.into_iter().filter(is_lacked).map(told).collect()
+    desired.into_iter().filter(is_lacked).map(told).collect()
 }
 
 /// Whether both maps have the same at a key, whatever the object and the answer.
 pub(super) fn is_same_constant(desired: &Known<'_>, observed: &Known<'_>, key: &str) -> bool {
-    let [wished, known] = [desired, observed].map(|known| {
+    let [desired, known] = [desired, observed].map(|known| {
         let field =
             known.children().filter(|_| known.kind() == Some("a map"))?.into_iter().find(|(name, _)| name == key);
         match field {
@@ -155,7 +155,7 @@ pub(super) fn is_same_constant(desired: &Known<'_>, observed: &Known<'_>, key: &
             _ => None,
         }
     });
-    wished.is_some() && wished == known
+    desired.is_some() && desired == known
 }
 
 /// A `*` may lead to something below some of the items alone.
@@ -186,7 +186,7 @@ pub(super) fn ignored_item(desired: Known<'_>, root: &Place<'_>, path: &[Step]) 
     (!found.is_empty() && found.iter().all(is_list)).then_some(IGNORED_ITEM)
 }
 
-/// Why no object could have a wish that can be compared.
+/// Why no object could have a desired state that can be compared.
 ///
 /// # Errors
 /// The first reason in the constant parts of `desired`.

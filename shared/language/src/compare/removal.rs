@@ -1,4 +1,4 @@
-//! A wish without its ignored or its redacted paths.
+//! A desired state without its ignored or its redacted paths.
 //!
 //! This file must not know what the rest is used for.
 

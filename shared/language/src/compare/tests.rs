@@ -22,9 +22,9 @@ spec:
     parse_document(&DocumentName { config_map: "c".to_owned(), key: "k".to_owned() }, &text)
 }
 
-fn wished(desired: &str, rules: &str, spec: Value) -> Result<Wished, String> {
+fn desired(desired: &str, rules: &str, spec: Value) -> Result<DesiredState, String> {
     let target = parse(desired, rules).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    target.wish_of(&json!({"metadata": {"name": "x"}, "spec": spec})).map_err(|error| error.to_string())
+    target.desired_state_of(&json!({"metadata": {"name": "x"}, "spec": spec})).map_err(|error| error.to_string())
 }
 
 const SPEC: &str = "'${self.spec}'";
@@ -125,7 +125,7 @@ fn a_rule_may_name_what_one_side_alone_has() {
 }
 
 #[test]
-fn an_incomparable_wish_is_an_error_that_hides_it() {
+fn an_incomparable_desired_state_is_an_error_that_hides_it() {
     let table = [
         (
             "{path: /v, as: quantity}",
@@ -164,18 +164,18 @@ fn an_incomparable_wish_is_an_error_that_hides_it() {
         ),
     ];
     for (rules, spec, expected) in table {
-        assert_eq!(wished(SPEC, &format!("[{rules}]"), spec), Err(expected.to_owned()), "{rules}");
+        assert_eq!(desired(SPEC, &format!("[{rules}]"), spec), Err(expected.to_owned()), "{rules}");
     }
     let folded = "[{path: /v, list: map, keys: [name]}, {path: '/v/*/name', as: caseInsensitive}]";
     let spec = json!({"v": [{"name": "www"}, {"name": "WWW"}]});
-    assert!(wished(SPEC, folded, spec).unwrap_err().contains("the same name"));
+    assert!(desired(SPEC, folded, spec).unwrap_err().contains("the same name"));
     assert!(
-        wished(SPEC, "[{path: /v, as: quantity}]", json!({"v": {"cpu": "500m", "memory": 1, "gone": null}})).is_ok()
+        desired(SPEC, "[{path: /v, as: quantity}]", json!({"v": {"cpu": "500m", "memory": 1, "gone": null}})).is_ok()
     );
 }
 
 #[test]
-fn a_wish_has_no_redacted_path_however_it_is_written() {
+fn redacted_paths_are_no_part_of_the_desired_state() {
     let table = [
         (
             "[{path: '/users/*/password', redact: true}]",
@@ -193,16 +193,16 @@ fn a_wish_has_no_redacted_path_however_it_is_written() {
     for (rules, spec, secret) in table {
         let mut other = spec.clone();
         *other.pointer_mut(secret).unwrap() = json!("B");
-        let [first, second] = [spec.clone(), other].map(|spec| wished(SPEC, rules, spec).unwrap());
-        assert_eq!(first.wish, second.wish, "{rules}");
-        assert_ne!(first.desired, second.desired, "what is redacted is compared and sent: {rules}");
+        let [first, second] = [spec.clone(), other].map(|spec| desired(SPEC, rules, spec).unwrap());
+        assert_eq!(first.hash, second.hash, "{rules}");
+        assert_ne!(first.value, second.value, "what is redacted is compared and sent: {rules}");
     }
     let json = "[{path: /config, as: json}, {path: /config/password, redact: true}, {path: /config/at, ignore: true}]";
     let config = |password: &str, name: &str, at: u32| {
-        wished(SPEC, json, json!({"config": format!(r#"{{"password": "{password}", "name": "{name}", "at": {at}}}"#)}))
+        desired(SPEC, json, json!({"config": format!(r#"{{"password": "{password}", "name": "{name}", "at": {at}}}"#)}))
             .unwrap()
     };
-    assert_eq!(config("A", "a", 1).wish, config("B", "a", 2).wish);
-    assert_ne!(config("A", "a", 1).wish, config("A", "b", 1).wish);
-    assert_eq!(config("A", "a", 1).desired, json!({"config": r#"{"name":"a","password":"A"}"#}));
+    assert_eq!(config("A", "a", 1).hash, config("B", "a", 2).hash);
+    assert_ne!(config("A", "a", 1).hash, config("A", "b", 1).hash);
+    assert_eq!(config("A", "a", 1).value, json!({"config": r#"{"name":"a","password":"A"}"#}));
 }

@@ -16,7 +16,7 @@ const MAX_WRITE_ONLY: usize = 16;
 /// A field of the external resource that cannot be read back.
 #[derive(Debug)]
 pub struct WriteOnly {
-    /// From the root of the wish; at least one name.
+    /// From the root of the desired state; at least one name.
     pub path: Vec<String>,
     /// The secret that stands there.
     pub secret: String,

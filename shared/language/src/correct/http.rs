@@ -49,7 +49,7 @@ impl HttpCorrect {
         [&self.create, &self.update, &self.delete, &self.replace].map(|steps| MadeOf::of(steps.iter().map(made_of)))
     }
 
-    /// Whether the one request that an update always sends carries others and not this key of the wish, which is made of these fields.
+    /// Whether the one request that an update always sends carries others and not this key of the desired state, which is made of these fields.
     /// Of several, one may switch on what another switches off, without a value of the key in either.
     pub(super) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {

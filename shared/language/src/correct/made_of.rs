@@ -1,4 +1,4 @@
-//! What the requests of an action are made of: fields of the object, and the wish.
+//! What the requests of an action are made of: fields of the object, and the desired state.
 //!
 //! It must not know what follows from that, nor how they are sent.
 
@@ -9,17 +9,17 @@ use drift_api::object::field_paths::FieldPaths;
 pub(crate) struct MadeOf {
     /// The fields under `self`.
     pub(crate) fields: FieldPaths,
-    /// Whether any of the wish is in it.
-    pub(crate) reads_wish: bool,
+    /// Whether any of the desired state is in it.
+    pub(crate) reads_desired: bool,
 }
 
 impl MadeOf {
-    /// Of parts, each by its fields and whether it reads the wish; `None` without any.
+    /// Of parts, each by its fields and whether it reads the desired state; `None` without any.
     pub(super) fn of(parts: impl IntoIterator<Item = (FieldPaths, bool)>) -> Option<Self> {
-        parts.into_iter().fold(None, |known, (fields, reads_wish)| {
+        parts.into_iter().fold(None, |known, (fields, reads_desired)| {
             let mut known: Self = known.unwrap_or_default();
             known.fields.extend(&fields);
-            known.reads_wish |= reads_wish;
+            known.reads_desired |= reads_desired;
             Some(known)
         })
     }

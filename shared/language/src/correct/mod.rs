@@ -176,7 +176,7 @@ impl Correct {
         }
     }
 
-    /// Whether an update certainly sends nothing where this is the only key of the wish that differs.
+    /// Whether an update certainly sends nothing where this is the only key of the desired state that differs.
     pub(crate) fn leaves(&self, key: &str) -> bool {
         match &self.destination {
             Some(Destination::Http(http)) => http.leaves(key),
@@ -185,7 +185,7 @@ impl Correct {
         }
     }
 
-    /// Whether no request of an update carries a key of the wish, which is made of these fields, though one carries others.
+    /// Whether no request of an update carries a key of the desired state, which is made of these fields, though one carries others.
     pub(crate) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         matches!(&self.destination, Some(Destination::Http(http)) if http.lacks(key, fields))
     }

@@ -1,7 +1,7 @@
 //! `correct.nudge`: a change of the object's own metadata, by which the operator that owns it is woken.
 //!
 //! Whoever corrects by a nudge changes nothing outside: the operator does. So what is patched must mean nothing to anybody
-//! else: never the spec, which is the wish of whoever wrote it, nor the status, nor what steers this project or the
+//! else: never the spec, which is the desired state that its author wrote, nor the status, nor what steers this project or the
 //! garbage collector. This file must not know how a patch is sent.
 
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ use drift_api::object::field_paths::FieldPaths;
 const MAX_ENTRIES: usize = 16;
 /// Fields beside the metadata that no nudge writes, and why.
 const KEPT_FIELDS: &[(&str, &str)] = &[
-    ("spec", "the spec is the wish of whoever wrote it; a nudge only wakes"),
+    ("spec", "the spec is the desired state that its author wrote; a nudge only wakes"),
     ("status", "the status is its operator's word"),
     ("apiVersion", "the kind is the target's"),
     ("kind", "the kind is the target's"),

@@ -45,10 +45,10 @@ pub fn set_suspend(text: &str, suspend: bool) -> Result<Option<Edited>, NotEdita
     let (before, after) = before.zip(after).ok_or(NotEditable)?;
     let line = before.matches('\n').count() + 1;
     let edited = format!("{before}{written}{after}");
-    let mut wished = root.to_json();
-    wished[SPEC][SUSPEND] = Value::Bool(suspend);
-    let is_as_wished = yaml::parse(&edited).is_ok_and(|read| read.to_json() == wished);
-    if is_as_wished { Ok(Some(Edited { text: edited, line })) } else { Err(NotEditable) }
+    let mut desired = root.to_json();
+    desired[SPEC][SUSPEND] = Value::Bool(suspend);
+    let is_as_desired = yaml::parse(&edited).is_ok_and(|read| read.to_json() == desired);
+    if is_as_desired { Ok(Some(Edited { text: edited, line })) } else { Err(NotEditable) }
 }
 
 fn entry<'n>(content: &'n Content, key: &str) -> Option<&'n Entry> {

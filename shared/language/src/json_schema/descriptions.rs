@@ -116,7 +116,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("read.kubernetes.observed", "What is compared with desired; default ${resource}."),
     ("compare", "What the real state is compared with."),
-    ("compare.desired", "The wish: a tree of ${…} over self. A field that is left out is not managed."),
+    ("compare.desired", "The desired state: a tree of ${…} over self. A field that is left out is not managed."),
     ("compare.rules", "How it is compared, by path."),
     (
         "compare.writeOnly",

@@ -138,7 +138,7 @@ fn is_expression(root: &str, written: &str, before: &str, is_sql: bool, is_alone
         "self" => OF_OBJECTS.contains(&first) && last != first,
         _ if is_sql || is_host => false,
         "response" => OF_ANSWERS.contains(&first),
-        "desired" => is_field_of(&names.wish.desired),
+        "desired" => is_field_of(&names.desired.desired),
         "observed" => is_field_of(&names.observed),
         _ if names_file => false,
         "steps" => last != first && names.steps.iter().any(|step| step == first),
@@ -158,7 +158,7 @@ fn has_field(shape: &Shape, name: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cel::KnownWish;
+    use crate::cel::KnownDesired;
     use std::sync::Arc;
 
     /// A target whose `desired` and `observed` have these fields, and whose step is called `find`.
@@ -166,7 +166,7 @@ mod tests {
         let shape =
             |fields: &[&str]| Shape::Map(fields.iter().map(|&field| (field.to_owned(), Shape::Unknown)).collect());
         Names {
-            wish: Arc::new(KnownWish { desired: shape(desired), differing: None }),
+            desired: Arc::new(KnownDesired { desired: shape(desired), differing: None }),
             observed: Arc::new(shape(observed)),
             steps: vec!["find".to_owned()],
             ..Names::default()

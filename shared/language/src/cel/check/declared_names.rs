@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
-use crate::cel::check::known_wish::{KnownWish, Shape};
+use crate::cel::check::known_desired::{KnownDesired, Shape};
 use crate::cel::syntax::parts_mut;
 use crate::network::host_patterns::HostPatterns;
 
@@ -40,8 +40,8 @@ pub(crate) struct Names {
     pub(crate) steps: Vec<String>,
     /// The secrets that a correction may send.
     pub(crate) secrets: Vec<String>,
-    /// What a correction may ask of the wish.
-    pub(crate) wish: Arc<KnownWish>,
+    /// What a correction may ask of the desired state.
+    pub(crate) desired: Arc<KnownDesired>,
     /// What a publication may ask of what is observed.
     pub(crate) observed: Arc<Shape>,
     /// The expressions of `let`.

@@ -3,7 +3,7 @@
 //! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
 //! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
 
-pub(super) mod known_wish;
+pub(super) mod known_desired;
 pub(super) mod mistake;
 pub(super) mod site;
 pub(super) mod variables;

@@ -38,9 +38,9 @@ impl Checker<'_> {
         }
     }
 
-    /// The wish must be able to have what is selected on it.
+    /// The desired state must be able to have what is selected on it.
     pub(super) fn check_desired(&mut self, chain: &Chain<'_>) {
-        if let Some(message) = self.site.names.wish.refusal(&chain.fields) {
+        if let Some(message) = self.site.names.desired.refusal(&chain.fields) {
             self.refuse(chain.root, message);
         }
     }
@@ -57,7 +57,7 @@ impl Checker<'_> {
         let [element, list] = call.args.as_slice() else { return };
         let is_differs = matches!(&list.expr, Expr::Ident(name) if name == DIFFERS) && self.site.has_variable(DIFFERS);
         let name = text(element).filter(|_| is_differs && call.func_name == operators::IN);
-        if let Some(message) = name.and_then(|name| self.site.names.wish.never_differs(name)) {
+        if let Some(message) = name.and_then(|name| self.site.names.desired.never_differs(name)) {
             self.refuse(element, message);
         }
     }

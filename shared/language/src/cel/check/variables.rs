@@ -18,9 +18,9 @@ use crate::cel::evaluation::secret_values::SecretValues;
 pub(in crate::cel) const SELF: &str = "self";
 /// The answer of a read.
 pub(in crate::cel) const RESPONSE: &str = "response";
-/// The rendered wish.
+/// The rendered desired state.
 pub(crate) const DESIRED: &str = "desired";
-/// What is noted of an expression that sees the whole wish; of one that sees a key of it, `desired.KEY`.
+/// What is noted of an expression that sees the whole desired state; of one that sees a key of it, `desired.KEY`.
 pub(crate) const EVERY_KEY: &str = "desired.*";
 /// What a poll observed.
 pub(in crate::cel) const OBSERVED: &str = "observed";
@@ -34,7 +34,7 @@ pub(in crate::cel) const RESOURCE: &str = "resource";
 pub(crate) const STEPS: &str = "steps";
 /// What is noted of an expression that sees headers of an answer, or may.
 pub(crate) const HEADERS: &str = "response.headers";
-/// The top-level keys of the wish that differ.
+/// The top-level keys of the desired state that differ.
 pub(crate) const DIFFERS: &str = "differs";
 /// The number of the correction under way.
 pub(crate) const CORRECTION: &str = "correction";
@@ -65,7 +65,7 @@ pub struct Variables<'a> {
     pub steps: Option<&'a Value>,
     /// The bytes of these answers, `steps.NAME.raw`.
     pub raw: Option<&'a RawAnswers>,
-    /// `desired`: the rendered wish.
+    /// `desired`: the rendered desired state.
     pub desired: Option<&'a Value>,
     /// `differs`: the top-level keys of `desired` that differ, a list of texts.
     pub differs: Option<&'a Value>,
@@ -123,7 +123,7 @@ impl<'a> Variables<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// `self` with spec and metadata name, namespace, uid only: `compare.desired`.
-    Wish,
+    Desired,
     /// `self` without its status, which our own writes may change: identity.
     Identity,
     /// `self`: require, suspendWhen, read.http url/headers/body.
@@ -158,7 +158,7 @@ pub enum Scope {
     Anywhere,
 }
 
-/// Fields of `metadata` that a wish may depend on: they never change while an object lives.
+/// Fields of `metadata` that a desired state may depend on: they never change while an object lives.
 const WISH_METADATA: &[&str] = &["name", "namespace", "uid"];
 /// Fields that no template may see: they change with our own writes.
 const HIDDEN: &[[&str; 2]] =
@@ -168,7 +168,7 @@ impl Scope {
     /// The variables that exist here.
     pub(in crate::cel) const fn variables(self) -> &'static [&'static str] {
         match self {
-            Self::Wish | Self::Identity | Self::Object => &[SELF],
+            Self::Desired | Self::Identity | Self::Object => &[SELF],
             Self::Response => &[SELF, RESPONSE],
             Self::Page => &[RESPONSE],
             Self::ItemAlone => &[ITEM],
@@ -199,12 +199,12 @@ impl Scope {
             ));
         }
         let fields: Vec<&str> = path.iter().map(String::as_str).collect();
-        let of_wish = match fields.as_slice() {
+        let of_desired = match fields.as_slice() {
             ["spec", ..] => true,
             ["metadata", field, ..] => WISH_METADATA.contains(field),
             _ => false,
         };
-        (self == Self::Wish && !of_wish).then(|| {
+        (self == Self::Desired && !of_desired).then(|| {
             format!(
                 "`{}` is not visible here: desired sees self.spec and self.metadata.name, namespace and uid",
                 written()

@@ -170,7 +170,7 @@ impl Expression {
         }
     }
 
-    /// Whether it is false wherever this is the only key of the wish that differs, whatever the object and the answers.
+    /// Whether it is false wherever this is the only key of the desired state that differs, whatever the object and the answers.
     pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
         let differs = Value::from(vec![key]);
         let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };

@@ -1,4 +1,4 @@
-//! A YAML tree whose strings are templates: a wish, a body, a mapping of an answer.
+//! A YAML tree whose strings are templates: a desired state, a body, a mapping of an answer.
 
 use std::sync::Arc;
 

@@ -57,7 +57,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("{patch: {}}", "11:20 correct.nudge.patch: an empty patch wakes nobody"),
     (
         "{patch: {spec: {a: 1}}}",
-        "11:21 correct.nudge.patch.spec: the spec is the wish of whoever wrote it; a nudge only wakes",
+        "11:21 correct.nudge.patch.spec: the spec is the desired state that its author wrote; a nudge only wakes",
     ),
     ("{patch: {status: {a: 1}}}", "11:21 correct.nudge.patch.status: the status is its operator's word"),
     ("{patch: {kind: A}}", "11:21 correct.nudge.patch.kind: the kind is the target's"),

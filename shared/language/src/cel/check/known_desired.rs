@@ -1,4 +1,4 @@
-//! What is known of `desired` and `observed` without an object: the keys of their maps, and which of the wish can differ.
+//! What is known of `desired` and `observed` without an object: the keys of their maps, and which of the desired state can differ.
 //!
 //! What asks for another key would never do what it says. This file must not know how they are written.
 
@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cel::check::variables::DESIRED;
 use crate::cel::syntax::suggest::nearest;
 
-/// What is known of the wish where a correction is compiled.
+/// What is known of the desired state where a correction is compiled.
 #[derive(Debug, Default)]
-pub(crate) struct KnownWish {
+pub(crate) struct KnownDesired {
     /// What the variable `desired` holds.
     pub(crate) desired: Shape,
     /// What the variable `differs` can hold; `None` where only an object can tell.
@@ -28,7 +28,7 @@ pub(crate) enum Shape {
     Map(BTreeMap<String, Self>),
 }
 
-impl KnownWish {
+impl KnownDesired {
     /// Why fields selected on `desired` lead to nothing; `None` where they may lead to something.
     pub(in crate::cel) fn refusal(&self, path: &[String]) -> Option<String> {
         self.desired.refusal(DESIRED, path)
@@ -84,7 +84,7 @@ mod tests {
             Shape::Map(fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect())
         };
         let quota = map(vec![("cpu", Shape::Unknown), ("etag", Shape::Ignored)]);
-        let wish = KnownWish { desired: map(vec![("quota", quota), ("spec", Shape::Unknown)]), differing: None };
+        let desired = KnownDesired { desired: map(vec![("quota", quota), ("spec", Shape::Unknown)]), differing: None };
         let table = [
             (&["quota", "cpu"][..], None),
             (&["quota", "cpu", "any"], None),
@@ -99,8 +99,8 @@ mod tests {
         ];
         for (path, expected) in table {
             let path: Vec<_> = path.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(wish.refusal(&path).as_deref(), expected, "{path:?}");
+            assert_eq!(desired.refusal(&path).as_deref(), expected, "{path:?}");
         }
-        assert_eq!(wish.never_differs("anything"), None, "an object decides");
+        assert_eq!(desired.never_differs("anything"), None, "an object decides");
     }
 }

@@ -1,4 +1,4 @@
-//! The wish: a short fingerprint of what an object wants outside, which binds a verdict to what was compared.
+//! The desired state: a short fingerprint of what an object wants outside, which binds a verdict to what was compared.
 //!
 //! Both programs compute it, so it depends on nothing but the value: not on key order, not on how a number is spelled.
 //! It must not know of templates; whoever calls it has left the redacted paths out, so that no secret can be guessed from it.
@@ -10,34 +10,34 @@ use sha2::{Digest, Sha256};
 
 /// Bytes of the SHA-256 that are kept. The author of an object can search for two states with the same fingerprint: with 4 bytes
 /// that takes seconds, with 8 bytes some 2^32 tries for any two states and 2^64 for a given one.
-const WISH_BYTES: usize = 8;
+const HASH_BYTES: usize = 8;
 
 /// A fingerprint of a rendered `desired`, shown as 16 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wish([u8; WISH_BYTES]);
+pub struct DesiredHash([u8; HASH_BYTES]);
 
-impl Wish {
-    /// The wish of a rendered `desired` from which redacted paths were removed.
+impl DesiredHash {
+    /// The desired state of a rendered `desired` from which redacted paths were removed.
     #[must_use]
     pub fn of(desired: &Value) -> Self {
         let digest = Sha256::digest(canonical(desired).as_bytes());
-        let mut bytes = [0; WISH_BYTES];
-        bytes.copy_from_slice(&digest[..WISH_BYTES]);
+        let mut bytes = [0; HASH_BYTES];
+        bytes.copy_from_slice(&digest[..HASH_BYTES]);
         Self(bytes)
     }
 
-    /// The wish of 16 lower-case hex digits; `None` for any other text.
+    /// The desired state of 16 lower-case hex digits; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() != WISH_BYTES * 2 || !text.bytes().all(lower_hex) {
+        if text.len() != HASH_BYTES * 2 || !text.bytes().all(lower_hex) {
             return None;
         }
         u64::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for DesiredHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
@@ -103,27 +103,27 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_wish_ignores_spelling_but_not_content() {
-        let wish = Wish::of(&json!({"a": 1, "b": [true, "x"]}));
-        assert_eq!(wish, Wish::of(&json!({"b": [true, "x"], "a": 1.0, "gone": null})));
-        assert_ne!(wish, Wish::of(&json!({"a": 2, "b": [true, "x"]})));
-        assert_ne!(wish, Wish::of(&json!({"a": "1", "b": [true, "x"]})));
-        assert_eq!(Wish::of(&json!(-0.0)), Wish::of(&json!(0)));
+    fn a_desired_state_ignores_spelling_but_not_content() {
+        let desired_hash = DesiredHash::of(&json!({"a": 1, "b": [true, "x"]}));
+        assert_eq!(desired_hash, DesiredHash::of(&json!({"b": [true, "x"], "a": 1.0, "gone": null})));
+        assert_ne!(desired_hash, DesiredHash::of(&json!({"a": 2, "b": [true, "x"]})));
+        assert_ne!(desired_hash, DesiredHash::of(&json!({"a": "1", "b": [true, "x"]})));
+        assert_eq!(DesiredHash::of(&json!(-0.0)), DesiredHash::of(&json!(0)));
     }
 
     #[test]
-    fn other_texts_are_no_wish() {
+    fn other_texts_are_no_desired_state() {
         for text in
             ["", "3f2a9c71d04b58e", "3f2a9c71d04b58e6a", "3F2A9C71D04B58E6", "+f2a9c71d04b58e6", "3f2a9c71d04b58eg"]
         {
-            assert_eq!(Wish::parse(text), None, "{text}");
+            assert_eq!(DesiredHash::parse(text), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn a_wish_is_read_back_as_it_was_written(bytes: [u8; WISH_BYTES]) {
-            prop_assert_eq!(Wish::parse(&Wish(bytes).to_string()), Some(Wish(bytes)));
+        fn a_desired_state_is_read_back_as_it_was_written(bytes: [u8; HASH_BYTES]) {
+            prop_assert_eq!(DesiredHash::parse(&DesiredHash(bytes).to_string()), Some(DesiredHash(bytes)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the steps of a correction see of the wish, and of what differs from it.
+//! What the steps of a correction see of the desired state, and of what differs from it.
 //!
 //! This file must not know what a step sends.
 
@@ -11,16 +11,16 @@ use super::Unrenderable;
 use crate::core::claim::Action;
 use crate::core::correction::Correction;
 
-/// What the object wishes for, and which of its keys differ, as the steps see them.
-pub(in crate::core) fn wish_of(
+/// What the object asks for, and which of its keys differ, as the steps see them.
+pub(in crate::core) fn desired_of(
     target: &Target,
     object: &LeanObject,
     correction: &Correction,
     is_anew: bool,
 ) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
-    let desired = match target.wish_of(&object.view.open()) {
-        Ok(wished) => Some(wished.desired),
-        // A deletion wishes for nothing, so it fails only where a step reads what cannot be told.
+    let desired = match target.desired_state_of(&object.view.open()) {
+        Ok(desired) => Some(desired.value),
+        // A deletion asks for nothing, so it fails only where a step reads what cannot be told.
         Err(_) if correction.action == Action::Delete => None,
         Err(error) => return Err(Unrenderable::new(error)),
     };
