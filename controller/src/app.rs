@@ -33,16 +33,16 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clean_up::{ConditionCleaner, FinalizerCleaner};
-use crate::context::Context;
-use crate::core::vouching::Vouching;
-use crate::handover::Handovers;
-use crate::held_objects::{self, Board};
-use crate::metrics::Metrics;
+use crate::engine::decide::attestation::Vouching;
 use crate::release::{ReleaseSettings, release};
-use crate::secrets::Secrets;
-use crate::target_work::work;
-use crate::vouch;
+use crate::run::attestation;
+use crate::run::clean_up::{ConditionCleaner, FinalizerCleaner};
+use crate::run::context::Context;
+use crate::run::handover::Handovers;
+use crate::run::held_objects::{self, Board};
+use crate::run::metrics::Metrics;
+use crate::run::secrets::Secrets;
+use crate::run::target_work::work;
 
 /// How long Events that still wait may be written at the end: the Lease is given back meanwhile, and nothing but what
 /// people read depends on them.
@@ -268,7 +268,7 @@ fn watch_vouching(site: &Site, poller_lease: &str) -> watch::Receiver<Vouching> 
     let (lease_watch, observed) = LeaseWatch::new(site.client.clone(), &site.namespace, poller_lease);
     site.spawn("poller lease", lease_watch.run(site.stop.clone()));
     let (sender, vouching) = watch::channel(Vouching::default());
-    site.spawn("vouching", vouch::follow(observed, sender, site.stop.clone()));
+    site.spawn("vouching", attestation::follow(observed, sender, site.stop.clone()));
     vouching
 }
 

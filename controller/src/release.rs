@@ -32,7 +32,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::finalizer::release_patch;
+use crate::engine::corrections::finalizer::release_patch;
 use dry_run::{Holder, print_plan};
 use held::{Search, kinds_of};
 use printing::{print_error, say};

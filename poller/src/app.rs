@@ -29,17 +29,17 @@ use drift_systems::{Databases, HttpSender};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::clean_up::VerdictCleaner;
 use crate::command_line::{Command, RunningSettings};
-use crate::context::Context;
-use crate::hints::{HintServer, Reception};
-use crate::in_force::{InForce, InForceList, no_annotations};
-use crate::metrics::Metrics;
-use crate::outside::Outside;
-use crate::page::{Board, Page};
-use crate::target_work::work;
-use crate::unnamed::UnnamedEntries;
-use crate::webhooks::Webhooks;
+use crate::run::attestation::{InForce, InForceList, no_annotations};
+use crate::run::clean_up::VerdictCleaner;
+use crate::run::context::Context;
+use crate::run::hint_inbox::webhooks::Webhooks;
+use crate::run::hints::{HintServer, Reception};
+use crate::run::metrics::Metrics;
+use crate::run::page::unnamed::UnnamedEntries;
+use crate::run::page::{Board, Page};
+use crate::run::reads::outside::Outside;
+use crate::run::target_work::work;
 
 pub use crate::command_line::CommandLine;
 

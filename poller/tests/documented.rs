@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use drift_language::Target;
-use drift_poller::core::drift::Drift;
-use drift_poller::core::drift::Subject;
+use drift_poller::engine::judgement::drift::Drift;
+use drift_poller::engine::judgement::drift::Subject;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/targets.md");

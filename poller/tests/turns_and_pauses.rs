@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
-use drift_poller::core::poll_turns::{PROMPT_TURNS, PollTurns};
+use drift_poller::engine::schedule::poll_turns::{PROMPT_TURNS, PollTurns};
 use drift_systems::guard::host_health::{HostHealth, LONGEST_ASKED_PAUSE, SPEAK_FOR_HOST, TOLD_WITHIN};
 use drift_systems::{Heard, PauseCause};
 use proptest::prelude::*;

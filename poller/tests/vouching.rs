@@ -13,11 +13,11 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Exceptions;
 use drift_language::Target;
-use drift_poller::core::finding::Finding;
-use drift_poller::core::roster::{Roster, WATCH_ALIVE_FOR};
-use drift_poller::core::schedule::Now;
-use drift_poller::core::track::NextWrite;
-use drift_poller::core::write_attempts::WriteOutcome;
+use drift_poller::engine::judgement::finding::Finding;
+use drift_poller::engine::object::object_state::NextWrite;
+use drift_poller::engine::object::object_store::{Roster, WATCH_ALIVE_FOR};
+use drift_poller::engine::schedule::Now;
+use drift_poller::engine::writes::write_attempts::WriteOutcome;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -208,7 +208,7 @@ impl World {
         let (uid, now) = (uid(number), self.now.moment);
         match self.roster.update(&uid, now, |track| track.next_write(now)) {
             Some(NextWrite::Write(verdict, urgency)) => {
-                let begin = |track: &mut drift_poller::core::track::Track| {
+                let begin = |track: &mut drift_poller::engine::object::object_state::Track| {
                     track.begin_write(&verdict, urgency, now, "2026-01-01T00:00:00Z").condition
                 };
                 let condition = self.roster.update(&uid, now, begin).unwrap();

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use drift_api::printable::printable;
-use drift_poller::core::deletion::{Ending, NO_VERDICT, ending_of};
+use drift_poller::engine::object::deletion::{Ending, NO_VERDICT, ending_of};
 
 /// A deletion that was asked for.
 #[derive(Clone, Debug, PartialEq)]

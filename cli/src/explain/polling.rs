@@ -14,15 +14,15 @@ use drift_language::Target;
 use drift_systems::{Databases, HttpSender, SentCredentials};
 
 use crate::ending::CommandError;
-use drift_poller::core::finding::Failure;
-use drift_poller::core::prepared::Prepared;
-use drift_poller::core::rendered::{Rendered, rule_error};
-use drift_poller::core::reply::Observation;
-use drift_poller::core::request::Request;
-use drift_poller::outside::Outside;
-use drift_poller::shared_rate::SharedRate;
-use drift_poller::sources::{Look, look_at_all, look_at_one, observe_entry};
-use drift_poller::troubles::Troubles;
+use drift_poller::engine::judgement::finding::Failure;
+use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
+use drift_poller::engine::object::prepared::Prepared;
+use drift_poller::engine::poll::reply::Observation;
+use drift_poller::engine::poll::request::Request;
+use drift_poller::run::reads::outside::Outside;
+use drift_poller::run::reads::shared_rate::SharedRate;
+use drift_poller::run::reads::sources::{Look, look_at_all, look_at_one, observe_entry};
+use drift_poller::run::reads::troubles::Troubles;
 
 /// What one poll came to.
 pub(super) struct Polled {

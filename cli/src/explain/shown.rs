@@ -8,10 +8,12 @@ use drift_language::{Auth, ListKind, Place, Source, Target};
 use serde_json::Value;
 use url::Url;
 
-use drift_poller::core::description::{Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo};
-use drift_poller::core::difference::{Difference, find_differences, find_moved};
-use drift_poller::core::drift::Subject;
-use drift_poller::core::request::Request;
+use drift_poller::engine::judgement::description::{
+    Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo,
+};
+use drift_poller::engine::judgement::difference::{Difference, find_differences, find_moved};
+use drift_poller::engine::judgement::drift::Subject;
+use drift_poller::engine::poll::request::Request;
 
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::shown::{http_lines, masked};
-use drift_poller::core::deletion::{Ending, ending_of};
-use drift_poller::core::description::REDACTED;
+use drift_poller::engine::judgement::description::REDACTED;
+use drift_poller::engine::object::deletion::{Ending, ending_of};
 
 /// What stands for a step that cannot be told yet.
 const NOT_YET: &str = "what it is follows from the answers before it";

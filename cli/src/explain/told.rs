@@ -8,7 +8,7 @@ use super::deleting::Deletion;
 use super::holds::{Facts, action};
 use crate::targets::known::ByLastGood;
 use drift_api::printable::printable;
-use drift_poller::core::deletion::ending_of;
+use drift_poller::engine::object::deletion::ending_of;
 
 /// The widest word at the beginning of a paragraph, and what parts it from the text.
 const INDENT: usize = 12;

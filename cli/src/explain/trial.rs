@@ -18,16 +18,16 @@ use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::check::TriedFiles;
 use crate::ending::CommandError;
-use drift_poller::core::drift::Subject;
-use drift_poller::core::finding::Failure;
-use drift_poller::core::prepared::Prepared;
-use drift_poller::core::reading::{Progress, Reading};
-use drift_poller::core::rendered::appraise;
-use drift_poller::core::rendered::{Rendered, rule_error};
-use drift_poller::core::reply::Observation;
-use drift_poller::core::reply::compare;
-use drift_poller::core::request::Request;
-use drift_poller::core::traversal::{Traversal, observe_item};
+use drift_poller::engine::collection::traversal::{Traversal, observe_item};
+use drift_poller::engine::judgement::drift::Subject;
+use drift_poller::engine::judgement::finding::Failure;
+use drift_poller::engine::judgement::rendered::appraise;
+use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
+use drift_poller::engine::object::prepared::Prepared;
+use drift_poller::engine::poll::reading::{Progress, Reading};
+use drift_poller::engine::poll::reply::Observation;
+use drift_poller::engine::poll::reply::compare;
+use drift_poller::engine::poll::request::Request;
 
 /// What holds a correction of what was never asked.
 const TRIED: &str = "the answer was tried from a file: nobody was asked, and nobody acts on it";

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::targets::known::KnownTarget;
 use drift_api::printable::printable;
-use drift_poller::core::deletion::{DELETING, NO_VERDICT, verdict_of};
-use drift_poller::core::description::named_fields;
+use drift_poller::engine::judgement::description::named_fields;
+use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";

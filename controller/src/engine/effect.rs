@@ -8,8 +8,8 @@ use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
 
 use super::carrying::Work;
-use crate::core::breaker::Transition;
-use crate::core::held::Held;
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::breaker::Transition;
 
 /// One thing to do.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use drift_api::identity::Uid;
 
-use crate::core::held::Held;
+use crate::engine::corrections::held::Held;
 
 /// The reason why each object of one target is held.
 #[derive(Debug, Default)]

@@ -4,10 +4,16 @@
 //! knows no client, task, channel or clock: the same inputs give the same effects.
 
 mod carrying;
+pub mod corrections;
+pub mod decide;
 mod effect;
+pub mod execution;
 mod held_counts;
 mod input;
+pub mod memory;
+pub mod objects;
 mod program;
+pub mod rendering;
 mod target;
 
 pub use carrying::{Answer, Carrying, Done, Next, Operation, StepAnswer, Work};
@@ -15,3 +21,8 @@ pub use effect::{Effect, Report};
 pub use input::{Input, Now};
 pub use program::Program;
 pub use target::Target;
+
+#[cfg(test)]
+pub(crate) mod fixtures;
+#[cfg(test)]
+mod history;

@@ -6,7 +6,7 @@ use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
 
-use crate::core::secrets::SecretChange;
+use crate::engine::rendering::secrets::SecretChange;
 
 /// The part of one target in what all targets of the program share. An engine asks it while it decides; nothing waits.
 pub trait Program {

@@ -156,7 +156,7 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         fault: "A value that changes at every poll",
         tests: &[
-            "poller/src/core/track/published_tests.rs a_verdict_that_alternates_is_written_seldom",
+            "poller/src/engine/object/object_state/published_tests.rs a_verdict_that_alternates_is_written_seldom",
             "e2e/tests/misbehaving.rs a_flapping_host_costs_a_bucket_of_writes",
         ],
         missing: "",

@@ -38,7 +38,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "A gateway's 404 to a read of text",
         injected: "404 and 410 with an HTML page, a word and a blank, under `as: text`",
         held: "only an empty body is absence",
-        test: "poller/src/core/reply/tests.rs only_an_empty_404_is_absence_for_text",
+        test: "poller/src/engine/poll/reply/tests.rs only_an_empty_404_is_absence_for_text",
     },
     Narrow {
         sequence: "An answer that lacks a field",
@@ -56,7 +56,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "A replacement that changes nothing",
         injected: "a replacement is accepted, and the same field differs in the next verdict",
         held: "nothing is taken away again: AttemptsExhausted names the field",
-        test: "controller/src/core/decide/tests.rs a_replacement_in_vain_is_not_repeated",
+        test: "controller/src/engine/decide/tests.rs a_replacement_in_vain_is_not_repeated",
     },
     Narrow {
         sequence: "An object that cannot be decoded",
@@ -86,7 +86,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Jobs without a Pod",
         injected: "a tenant's Jobs are begun and never end",
         held: "they hold up their own namespace alone; a deletion has a place of its own",
-        test: "controller/src/core/limits.rs begun_jobs_hold_up_their_own_namespace_alone",
+        test: "controller/src/engine/memory/limits.rs begun_jobs_hold_up_their_own_namespace_alone",
     },
     Narrow {
         sequence: "A Secret that many corrections lack",
@@ -116,31 +116,31 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "A target that is removed",
         injected: "targets come and go",
         held: "the controller's memory of their objects ends after an hour",
-        test: "controller/src/handover.rs a_target_that_is_gone_leaves_nothing_for_ever",
+        test: "controller/src/run/handover.rs a_target_that_is_gone_leaves_nothing_for_ever",
     },
     Narrow {
         sequence: "A verdict that alternates",
         injected: "480 polls find drift and in sync in turn",
         held: "at most 16 writes, and none after the first 240 polls",
-        test: "poller/src/core/track/published_tests.rs a_verdict_that_alternates_is_written_seldom",
+        test: "poller/src/engine/object/object_state/published_tests.rs a_verdict_that_alternates_is_written_seldom",
     },
     Narrow {
         sequence: "404 from a system that chooses the ids",
         injected: "each poll of a resource that was in sync finds nothing",
         held: "it counts as missing after 10 s; after 1 s where the client names it",
-        test: "poller/src/core/track/tests.rs absence_is_confirmed_longer_where_the_server_chooses_ids",
+        test: "poller/src/engine/object/object_state/tests.rs absence_is_confirmed_longer_where_the_server_chooses_ids",
     },
     Narrow {
         sequence: "Answers that steps keep",
         injected: "four reads at once keep 4 MB of values each and stall",
         held: "one keeps its answer, three are late and keep none",
-        test: "poller/src/sources/http/tests.rs answers_that_are_kept_have_a_hosts_share",
+        test: "poller/src/run/reads/sources/http/tests.rs answers_that_are_kept_have_a_hosts_share",
     },
     Narrow {
         sequence: "A next page with a long URL",
         injected: "8 KiB and a byte",
         held: "the traversal is ResponseInvalid",
-        test: "poller/src/core/traversal/tests.rs a_page_has_no_longer_url_than_other_requests",
+        test: "poller/src/engine/collection/traversal/tests.rs a_page_has_no_longer_url_than_other_requests",
     },
     Narrow {
         sequence: "Patterns of an object",
@@ -170,7 +170,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Drifted objects that turn Unknown",
         injected: "ten of 18 objects drift and turn Unknown",
         held: "the breaker says 10 of 18",
-        test: "controller/src/core/breaker/tests.rs drifted_objects_that_are_unknown_now_count_on_both_sides",
+        test: "controller/src/engine/decide/breaker/tests.rs drifted_objects_that_are_unknown_now_count_on_both_sides",
     },
     Narrow {
         sequence: "An object that is being deleted",
@@ -182,6 +182,6 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "A namespace whose objects cannot be written",
         injected: "many refused and late verdicts in several namespaces",
         held: "only the crowded namespaces are excepted",
-        test: "poller/src/core/owing.rs a_crowded_namespace_keeps_back_only_itself",
+        test: "poller/src/engine/object/owing.rs a_crowded_namespace_keeps_back_only_itself",
     },
 ];

@@ -107,7 +107,7 @@ pub const NARROW: &[Narrow] = &[
         sequence: "Objects that ask for polls without rest",
         injected: "polls asked for and regular ones wait at once",
         held: "of four turns those asked for take three",
-        test: "poller/src/core/roster/tests.rs of_four_turns_prompt_polls_take_three",
+        test: "poller/src/engine/object/object_store/tests.rs of_four_turns_prompt_polls_take_three",
     },
     Narrow {
         sequence: "Many objects in need of a write",
@@ -137,13 +137,13 @@ pub const NARROW: &[Narrow] = &[
         sequence: "A pause in the midst of a collection",
         injected: "three others are told to wait while a page is under way",
         held: "the next page is not asked for; the traversal is late, and nobody turns Unknown",
-        test: "poller/src/poll/tests.rs a_page_of_a_pausing_host_is_late",
+        test: "poller/src/run/reads/poll/tests.rs a_page_of_a_pausing_host_is_late",
     },
     Narrow {
         sequence: "304 without having been asked",
         injected: "a server answers 304 to a request with and without `If-None-Match`",
         held: "only our own is what it was before; the other is ExternalError",
-        test: "poller/src/poll/tests.rs an_unchanged_state_is_not_sent_again",
+        test: "poller/src/run/reads/poll/tests.rs an_unchanged_state_is_not_sent_again",
     },
     Narrow {
         sequence: "Large answers that trickle",

@@ -9,10 +9,10 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::{Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_controller::core::correction::Correction;
-use drift_controller::core::execution::Write;
-use drift_controller::core::roster::Handover;
-use drift_controller::core::vouching::Vouching;
+use drift_controller::engine::corrections::correction::Correction;
+use drift_controller::engine::decide::attestation::Vouching;
+use drift_controller::engine::execution::Write;
+use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Done, Effect, Input, Now, Operation, Report, Work};
 use drift_language::Target;
 

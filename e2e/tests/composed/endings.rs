@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use drift_api::object::LeanObject;
-use drift_controller::core::execution::Write;
-use drift_controller::core::roster::Roster;
+use drift_controller::engine::execution::Write;
+use drift_controller::engine::objects::object_store::Roster;
 use drift_controller::engine::{Operation, Work};
 use drift_language::Target;
-use drift_poller::core::deletion::{Ending, ending_of};
+use drift_poller::engine::object::deletion::{Ending, ending_of};
 
 use crate::resources::Resources;
 

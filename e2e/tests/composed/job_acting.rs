@@ -7,10 +7,10 @@ use std::time::Duration;
 use drift_api::object::LeanObject;
 use drift_api::requests::job::{Job, JobStage};
 use drift_api::timing::moment::Moment;
-use drift_controller::core::api_refusal::ApiRefusal;
-use drift_controller::core::correction::Correction;
-use drift_controller::core::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
-use drift_controller::core::outcome::StepOutcome;
+use drift_controller::engine::corrections::correction::Correction;
+use drift_controller::engine::corrections::outcome::StepOutcome;
+use drift_controller::engine::rendering::api_refusal::ApiRefusal;
+use drift_controller::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
 
 use crate::calls::Scene;
 use crate::outside::Fault;

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use drift_api::identity::Uid;
-use drift_controller::core::claim::Action;
-use drift_controller::core::correction::AskedFor;
+use drift_controller::engine::corrections::claim::Action;
+use drift_controller::engine::corrections::correction::AskedFor;
 
 /// The Jobs that were begun, by their names.
 #[derive(Default)]

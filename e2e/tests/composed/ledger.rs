@@ -11,10 +11,10 @@ use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
-use drift_controller::core::claim::Action;
-use drift_controller::core::correction::Correction;
+use drift_controller::engine::corrections::claim::Action;
+use drift_controller::engine::corrections::correction::Correction;
 use drift_language::Target;
-use drift_poller::core::verdict::Basis;
+use drift_poller::engine::judgement::verdict::Basis;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::identity::Uid;
 use drift_api::requests::http_request::HttpRequest;
-use drift_controller::core::claim::Action;
-use drift_controller::core::correction::Correction;
+use drift_controller::engine::corrections::claim::Action;
+use drift_controller::engine::corrections::correction::Correction;
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};

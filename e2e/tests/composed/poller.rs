@@ -14,16 +14,16 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
 use drift_language::{Mode, Target};
-use drift_poller::core::drift::Subject;
-use drift_poller::core::finding::{Finding, Found};
-use drift_poller::core::known_finding::{Fingerprint, KnownFinding};
-use drift_poller::core::poll_turns::PollTurn;
-use drift_poller::core::reading::{Progress, Reading};
-use drift_poller::core::reply::{Observation, compare};
-use drift_poller::core::roster::Roster;
-use drift_poller::core::schedule::Now;
-use drift_poller::core::track::{BegunPoll, NextWrite};
-use drift_poller::core::write_attempts::WriteOutcome;
+use drift_poller::engine::judgement::drift::Subject;
+use drift_poller::engine::judgement::finding::{Finding, Found};
+use drift_poller::engine::object::object_state::{BegunPoll, NextWrite};
+use drift_poller::engine::object::object_store::Roster;
+use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
+use drift_poller::engine::poll::reading::{Progress, Reading};
+use drift_poller::engine::poll::reply::{Observation, compare};
+use drift_poller::engine::schedule::Now;
+use drift_poller::engine::schedule::poll_turns::PollTurn;
+use drift_poller::engine::writes::write_attempts::WriteOutcome;
 use drift_systems::HttpReply;
 use serde_json::Value;
 
@@ -268,7 +268,7 @@ impl AtWork {
         };
         let before = self.roster.track(uid)?.object().clone();
         self.roster.set_slow_slot(uid, None, clock.moment);
-        let begin = |track: &mut drift_poller::core::track::Track| {
+        let begin = |track: &mut drift_poller::engine::object::object_state::Track| {
             track.begin_write(&verdict, urgency, clock.moment, &clock.wall())
         };
         let condition = self.roster.update(uid, clock.moment, begin)?.condition;

@@ -11,9 +11,9 @@ use drift_api::object::{LeanObject, ObjectId};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
-use drift_controller::core::secrets::{Known, SecretChange, watched_marks};
-use drift_controller::core::vouching::Vouching;
 use drift_controller::engine::Program;
+use drift_controller::engine::decide::attestation::Vouching;
+use drift_controller::engine::rendering::secrets::{Known, SecretChange, watched_marks};
 use drift_language::Target;
 
 use crate::resources::Resources;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::voucher::Voucher;
-use drift_controller::core::vouching::Vouching;
+use drift_controller::engine::decide::attestation::Vouching;
 use drift_language::Target;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Sta
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
-use drift_poller::core::deletion::{Ending, ending_of};
+use drift_poller::engine::object::deletion::{Ending, ending_of};
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
 use super::Target;
-use crate::core::execution::{ExecutionEnd, Interrupt};
-use crate::core::facts::TargetFacts;
-use crate::core::outcome::StepOutcome;
-use crate::core::roster::{Handover, Roster};
 use crate::engine::carrying::{Done, Next, Work};
+use crate::engine::corrections::outcome::StepOutcome;
+use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
+use crate::engine::execution::{ExecutionEnd, Interrupt};
 use crate::engine::input::Now;
+use crate::engine::objects::object_store::{Handover, Roster};
 use crate::engine::program::Program;
 
 impl<P: Program> Target<P> {

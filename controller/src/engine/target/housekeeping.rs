@@ -6,7 +6,7 @@ use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
 use super::Target;
-use crate::core::held::Held;
+use crate::engine::corrections::held::Held;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::program::Program;

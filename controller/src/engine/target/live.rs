@@ -4,11 +4,11 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 
 use super::Target;
-use crate::core::decision::Decision;
-use crate::core::limits::Place;
 use crate::engine::carrying::Answer;
+use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
+use crate::engine::memory::limits::Place;
 use crate::engine::program::Program;
 
 impl<P: Program> Target<P> {

@@ -7,7 +7,7 @@ use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
 use super::Target;
-use crate::core::held::Held;
+use crate::engine::corrections::held::Held;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::program::Program;
 

@@ -8,12 +8,12 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 
 use super::{Target, WRITES_AT_ONCE};
-use crate::core::decision::Decision;
-use crate::core::execution::ExecutionEnd;
-use crate::core::limits::Place;
 use crate::engine::carrying::Carrying;
+use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
+use crate::engine::execution::ExecutionEnd;
 use crate::engine::input::Now;
+use crate::engine::memory::limits::Place;
 use crate::engine::program::Program;
 
 /// When an object that could not be read, written or got hold of is looked at again.

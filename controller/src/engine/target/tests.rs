@@ -9,11 +9,11 @@ use drift_api::requests::job::JobStage;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::core::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
-use crate::core::outcome::{Sighting, StepOutcome};
-use crate::core::plan::{Plan, PlannedStep};
-use crate::core::secrets::SecretChange;
 use crate::engine::carrying::{Done, Operation, StepAnswer};
+use crate::engine::corrections::outcome::{Sighting, StepOutcome};
+use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
+use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::secrets::SecretChange;
 
 /// A target that shares nothing with any other.
 struct Alone {

@@ -5,12 +5,12 @@ use drift_api::object::LeanObject;
 use drift_language::Mode;
 
 use super::Target;
-use crate::core::facts::{ObjectFacts, TargetFacts};
-use crate::core::held::Held;
-use crate::core::memory::ObjectMemory;
-use crate::core::roster::claimant_of;
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::effect::{Effect, Report};
 use crate::engine::input::Now;
+use crate::engine::memory::ObjectMemory;
+use crate::engine::objects::object_store::claimant_of;
 use crate::engine::program::Program;
 
 impl<P: Program> Target<P> {

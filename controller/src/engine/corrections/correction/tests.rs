@@ -1,0 +1,138 @@
+use super::*;
+use crate::engine::corrections::outcome::{Doubt, Reach};
+use crate::engine::fixtures::{claims, correction, desired_hash, doubtful, owns, refused, status};
+
+fn at(label: &str, reach: Reach) -> FailedStep {
+    FailedStep { label: Some(label.into()), reach }
+}
+
+#[test]
+fn only_a_definite_outcome_spends_a_k() {
+    let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    assert_eq!(update.ended(&Outcome::Applied).message(), r#"correction 8, owns "db": updated [scope d0a9b8f2]"#);
+    assert_eq!(
+        update.ended(&refused(409)).message(),
+        r#"correction 8, owns "db": update: the external system refuses it with status 409 [scope d0a9b8f2]"#
+    );
+    let delete = Correction { before: status(7, owns("db")), ..correction(Action::Delete) };
+    let underway = delete.ended(&Outcome::Underway { retry_after: None });
+    assert_eq!(underway.reason, Some(CorrectedReason::CorrectionStarted));
+    assert_eq!(
+        underway.message(),
+        r#"correction 8, owns "db": delete: accepted, and not done yet; it is asked for again [scope d0a9b8f2]"#
+    );
+    assert_eq!(
+        update.ended(&doubtful(Doubt::NoAnswer)).message(),
+        r#"correction 7, owns "db": update: no answer from the external system; it is tried again [scope d0a9b8f2]"#
+    );
+}
+
+#[test]
+fn a_claim_is_written_with_the_k_that_stands() {
+    let create = Correction { claim_first: true, before: status(7, None), ..correction(Action::Create) };
+    assert_eq!(create.claim().message(), r#"correction 7, owns "db": creating the external resource [scope d0a9b8f2]"#);
+    assert_eq!(create.claim().reason, Some(CorrectedReason::CorrectionStarted));
+}
+
+#[test]
+fn a_job_makes_a_claim_ownership_once_it_runs() {
+    let job = Correction { by_job: true, before: status(7, claims("db")), ..correction(Action::Create) };
+    assert!(job.is_announced());
+    assert_eq!(job.claim().claim, claims("db"), "nothing was sent");
+    assert_eq!(job.underway("create: the Job runs").claim, owns("db"), "a crash loses nothing that it makes");
+    let edited = Correction { claim_first: true, before: status(7, claims("former")), ..job.clone() };
+    assert_eq!(edited.claim().claim, owns("db"), "a new claim is written before anything is sent");
+    let owned = Correction { before: status(7, owns("db")), ..job.clone() };
+    assert_eq!((owned.claim().claim, owned.underway("").claim), (owns("db"), owns("db")));
+    let again = Correction { before: job.ended(&doubtful(Doubt::CredentialRefused)), was_in_doubt: true, ..job };
+    assert!(!again.is_announced(), "what is turned away again is no news");
+    assert_eq!(again.to_record(&again.before, &doubtful(Doubt::CredentialRefused)), None);
+}
+
+#[test]
+fn the_next_job_says_why_the_one_before_failed() {
+    let failed =
+        status(8, owns("db")).keeping(CorrectedReason::CorrectionFailed, "update: the Job: n: it failed", Some(3));
+    let next = Correction { by_job: true, before: failed, ..correction(Action::Update) };
+    let said = next.claim();
+    assert_eq!(said.reason, Some(CorrectedReason::CorrectionStarted));
+    assert_eq!(said.text, "updating the external resource; before: update: the Job: n: it failed");
+}
+
+#[test]
+fn a_lasting_doubt_is_written_once() {
+    let first = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    let standing = first.ended(&doubtful(Doubt::NoAnswer));
+    assert_eq!(first.to_record(&status(7, owns("db")), &doubtful(Doubt::NoAnswer)), Some(standing.clone()));
+    let again = Correction { was_in_doubt: true, before: standing.clone(), ..first };
+    assert_eq!(again.to_record(&standing, &doubtful(Doubt::ServerError)), None);
+    assert!(again.to_record(&standing, &Outcome::Applied).is_some());
+    let older = CorrectionStatus::parse(&standing.message().replace(" [scope d0a9b8f2]", ""));
+    let older =
+        CorrectionStatus { text: String::new(), reason: standing.reason, generation: standing.generation, ..older };
+    assert_eq!(again.to_record(&older, &doubtful(Doubt::ServerError)), None, "a missing scope is no news");
+}
+
+#[test]
+fn an_outcome_that_is_counted_already_is_not_written() {
+    let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    assert_eq!(update.to_record(&status(8, owns("db")), &Outcome::Applied), None);
+}
+
+#[test]
+fn the_idempotency_key_tells_requests_apart() {
+    let (update, desired_hash) = (correction(Action::Update), desired_hash());
+    assert_eq!(update.idempotency_key("u-1", 0, None), format!("u-1-8-update-{desired_hash}-000000000000002a"));
+    assert_eq!(update.idempotency_key("u-1", 2, None), format!("u-1-8-update-2-{desired_hash}-000000000000002a"));
+    let create = correction(Action::Create);
+    assert_eq!(create.idempotency_key("u-1", 0, None), format!("u-1-8-{desired_hash}-000000000000002a"));
+    let keys = [
+        correction(Action::Delete),
+        Correction { number: 9, ..create.clone() },
+        Correction {
+            desired_hash: Some(drift_api::condition::DesiredHash::of(&serde_json::json!("other"))),
+            ..create.clone()
+        },
+        Correction { correct_hash: 43, ..create.clone() },
+    ];
+    assert!(keys.iter().all(|other| other.idempotency_key("u-1", 0, None) != create.idempotency_key("u-1", 0, None)));
+}
+
+fn after(action: Action, claim_first: bool, claim: Option<Claim>, outcome: Outcome) -> Option<Claim> {
+    Correction { claim_first, before: status(0, claim), ..correction(action) }.claim_after(&outcome)
+}
+
+#[test]
+fn a_first_try_keeps_its_claim_unless_it_did_nothing() {
+    let first = |action, outcome| after(action, true, None, outcome);
+    assert_eq!(first(Action::Create, refused(409)), None);
+    assert_eq!(first(Action::Create, doubtful(Doubt::CredentialUnavailable)), None);
+    assert_eq!(
+        first(Action::Create, Outcome::Refused(at("2", Reach::Further), Refusal { code: 409.into(), because: None })),
+        owns("db")
+    );
+    assert_eq!(first(Action::Create, Outcome::Applied), owns("db"));
+    assert_eq!(first(Action::Create, doubtful(Doubt::NoAnswer)), owns("db"));
+    assert_eq!(first(Action::Create, doubtful(Doubt::CredentialRefused)), claims("db"));
+    assert_eq!(first(Action::Create, doubtful(Doubt::RateLimited)), claims("db"));
+    let second_step = Outcome::Doubtful(at("2", Reach::Further), Uncertainty::unanswered(Doubt::RateLimited));
+    assert_eq!(first(Action::Create, second_step), owns("db"));
+    assert_eq!(first(Action::Update, doubtful(Doubt::RateLimited)), owns("db"));
+}
+
+#[test]
+fn a_create_only_claim_becomes_ownership_or_nothing() {
+    let again = |outcome| after(Action::Create, false, claims("db"), outcome);
+    assert_eq!(again(Outcome::Applied), owns("db"));
+    assert_eq!(again(doubtful(Doubt::ServerError)), owns("db"));
+    assert_eq!(again(doubtful(Doubt::CredentialRefused)), claims("db"));
+    assert_eq!(again(doubtful(Doubt::TemplateFails)), claims("db"));
+    assert_eq!(again(refused(409)), None);
+}
+
+#[test]
+fn an_earlier_claim_stays_whatever_comes() {
+    for outcome in [refused(409), doubtful(Doubt::CredentialRefused)] {
+        assert_eq!(after(Action::Create, false, owns("db"), outcome.clone()), owns("db"), "{outcome:?}");
+    }
+}

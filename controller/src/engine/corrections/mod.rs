@@ -1,0 +1,8 @@
+//! One correction as a value: what is to be done, whose resource it is, what became of it, and why it waits.
+
+pub mod claim;
+pub mod correction;
+pub mod doubt;
+pub mod finalizer;
+pub mod held;
+pub mod outcome;

@@ -1,0 +1,182 @@
+//! The decision: what to do for one object now.
+//!
+//! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last
+//! correction, the poller vouches for it, the resource is ours or may become so, and delays, limits and the breaker
+//! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how
+//! anything is done.
+
+pub mod attempts;
+pub mod attestation;
+pub mod breaker;
+pub mod decision;
+pub mod deletion;
+mod drifted;
+pub mod facts;
+mod noting;
+pub mod situation;
+
+use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
+use drift_api::identity::ResourceName;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_language::{Existing, Mode};
+
+use self::drifted::{Drift, decide_drifted};
+use self::noting::write_among_all;
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::decision::Decision;
+use crate::engine::decide::deletion::decide_deletion;
+use crate::engine::decide::situation::{Situation, Surroundings};
+
+/// Decides what to do for an object that nothing is under way for.
+#[must_use]
+pub fn decide(situation: &Situation<'_>) -> Decision {
+    if let Some(held) = not_ours_to_touch(&situation.surroundings) {
+        return Decision::Nothing(held);
+    }
+    let status = situation.status();
+    let decision =
+        if situation.object.deleting { decide_deletion(situation, &status) } else { decide_living(situation, &status) };
+    match writable_from(situation, &decision) {
+        Some((until, why)) if situation.now < until => Decision::Wait { until, why },
+        _ => decision,
+    }
+}
+
+/// When what was decided may be written, by what became of the last writes; `None` where nothing is to be written.
+///
+/// A deletion waits for no status: a finalizer that stays while every status is refused would hold the object for ever.
+fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Moment, Held)> {
+    let Situation { object, memory, now, .. } = situation;
+    let writes = &memory.writes;
+    let (refused, is_repair) = match decision {
+        Decision::Nothing(_) | Decision::Wait { .. } => return None,
+        Decision::Correct(correction) if correction.action == Action::Delete => (Moment::START, false),
+        Decision::Correct(_) => (writes.status_ready_at(), false),
+        Decision::WriteStatus(_) => (writes.status_ready_at(), true),
+        Decision::PutFinalizer | Decision::ReleaseFinalizer { .. } => (writes.finalizer_ready_at(), !object.deleting),
+    };
+    let repaired = if is_repair { writes.repair_ready_at(*now) } else { Moment::START };
+    let reasons =
+        [(refused, Held::WriteRefused), (writes.races_ready_at(), Held::RaceLost), (repaired, Held::WriteUndone)];
+    reasons.into_iter().max_by_key(|(until, _)| *until)
+}
+
+/// Why the target may not so much as take a finalizer off.
+const fn not_ours_to_touch(surroundings: &Surroundings) -> Option<Held> {
+    if surroundings.listed { None } else { Some(Held::NotListed) }
+}
+
+/// Whether a correction that was decided on `before` still holds on `after`, the same object after our own writes.
+#[must_use]
+pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
+    before.generation == after.generation
+        && before.deleting == after.deleting
+        && before.paused == after.paused
+        && before.orphan == after.orphan
+        && before.conditions.observed() == after.conditions.observed()
+        && before.view == after.view
+}
+
+fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
+    let Situation { object, target, .. } = situation;
+    if object.has_finalizer() && !target.deletes() {
+        return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    if target.mode == Mode::Observe {
+        return Decision::Nothing(Held::Observing);
+    }
+    if let Some(given_up) = situation.without_void_claim(status) {
+        return Decision::WriteStatus(given_up);
+    }
+    // A status that another writer took away is put back before anything else: a claim that stands in our memory alone is
+    // lost with the process, and the poller does not verify a correction that it cannot see.
+    if let Some(lost) = situation.memory.lost_status(object) {
+        return Decision::WriteStatus(lost.clone().in_scope(target.scope));
+    }
+    let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
+    if status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on {
+        return write_among_all(situation, status.interrupted(object.generation));
+    }
+    let resource = match situation.permitted_resource() {
+        Ok(resource) => resource,
+        Err(held) => return Decision::Nothing(held),
+    };
+    if needs_finalizer(situation, status, &resource) {
+        return Decision::PutFinalizer;
+    }
+    if let Some(moved) = situation.with_moved_secrets(status, &resource) {
+        return Decision::WriteStatus(moved);
+    }
+    decide_by_verdict(situation, status, &resource)
+}
+
+/// With Adopt on first sight, and on whatever is claimed already (the target may have got its `delete` later).
+fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> bool {
+    let is_claimed = status.claim.as_ref().is_some_and(|claim| claim.name().names(resource));
+    let due = is_claimed || situation.target.existing == Existing::Adopt;
+    due && situation.target.deletes() && !situation.object.has_finalizer() && situation.surroundings.has_identity
+}
+
+fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
+    let Situation { object, facts, .. } = situation;
+    let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
+        return Decision::Nothing(Held::NoVerdict);
+    };
+    if facts.desired_hash.is_none() {
+        return Decision::Nothing(Held::TemplateFails);
+    }
+    if standing.generation != object.generation || standing.tag.desired_hash != facts.desired_hash {
+        return Decision::Nothing(Held::VerdictOutdated);
+    }
+    if standing.tag.correction != status.correction {
+        return Decision::Nothing(Held::NotVerified);
+    }
+    match standing.reason {
+        ObservedReason::InSync => decide_in_sync(situation, status, resource),
+        reason if reason.status() == ConditionStatus::True && situation.target.actions.nudge => {
+            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Nudge, resource })
+        }
+        ObservedReason::NotCreated | ObservedReason::ExternalMissing => {
+            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Create, resource })
+        }
+        ObservedReason::NotUpdated | ObservedReason::FieldsDiffer => {
+            let action = if standing.tag.replace { Action::Replace } else { Action::Update };
+            decide_drifted(situation, status, &Drift { standing: &standing, action, resource })
+        }
+        _ => Decision::Nothing(Held::VerdictUnknown),
+    }
+}
+
+fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
+    let generation = situation.object.generation;
+    let cleared = || {
+        // A claim that permits to create only is void once the resource is there by another hand.
+        let claim = status.claim.clone().filter(|claim| matches!(claim, Claim::Owns(_)));
+        let applied = status.keeping(CorrectedReason::CorrectionApplied, "in sync again", generation);
+        write_among_all(situation, CorrectionStatus { claim, ..applied })
+    };
+    match status.reason {
+        // It is as desired by the hand of another object, or it is nobody's affair any more.
+        Some(CorrectedReason::NotOurs) if !situation.surroundings.has_identity => {
+            Decision::Nothing(Held::IdentityTaken)
+        }
+        Some(CorrectedReason::NotOurs) if status.correction == 0 => Decision::WriteStatus(CorrectionStatus::default()),
+        // It was corrected once, and its next correction must not bear the number of that: what was sent for it would be sent again.
+        Some(CorrectedReason::NotOurs) => cleared(),
+        Some(
+            CorrectedReason::CorrectionStarted | CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted,
+        ) => cleared(),
+        // The identity, or the scope, was edited back: the status would be a lie for ever.
+        Some(CorrectedReason::IdentityChanged) if status.owned().is_some_and(|owned| owned.names(resource)) => {
+            cleared()
+        }
+        // It helped: what drifts from now on may be replaced.
+        _ if status.replaced => Decision::WriteStatus(CorrectionStatus { replaced: false, ..status.clone() }),
+        _ => Decision::Nothing(Held::InSync),
+    }
+}
+
+#[cfg(test)]
+mod tests;

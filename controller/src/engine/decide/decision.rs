@@ -1,0 +1,34 @@
+//! What can be decided for one object: plain data that says all that has to be known to do it.
+//!
+//! It must not know why anything is decided, nor how it is done.
+
+use drift_api::condition::CorrectionStatus;
+use drift_api::timing::moment::Moment;
+
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::held::Held;
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing, until something changes.
+    Nothing(Held),
+    /// Nothing now; look again then.
+    Wait {
+        /// When.
+        until: Moment,
+        /// Why.
+        why: Held,
+    },
+    /// Correct the external system, or delete what is there and take the finalizer off once it is gone.
+    Correct(Box<Correction>),
+    /// Write this in place of what stands; a status without reason removes the condition.
+    WriteStatus(CorrectionStatus),
+    /// Put the finalizer on.
+    PutFinalizer,
+    /// Take the finalizer off.
+    ReleaseFinalizer {
+        /// The external resource is left behind, and an Event says so.
+        left_behind: bool,
+    },
+}

@@ -1,0 +1,218 @@
+//! The decision for an object that is being deleted: delete outside, or let it go.
+//!
+//! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving
+//! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
+//! desired state. This file must not know how anything is done.
+
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::ResourceName;
+
+use crate::engine::corrections::claim::{Action, Permission, permit};
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::decision::Decision;
+use crate::engine::decide::situation::Situation;
+use crate::engine::memory::limits::Room;
+
+/// Decides for an object with a deletionTimestamp.
+pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
+    let Situation { object, target, memory, surroundings, .. } = *situation;
+    if !object.has_finalizer() {
+        return Decision::Nothing(Held::Deleting);
+    }
+    if memory.deleted_outside {
+        return Decision::ReleaseFinalizer { left_behind: false };
+    }
+    if memory.deletion_skipped || !target.deletes() || object.orphan {
+        return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
+    // A resource of another scope or name than the object has now, or one that another object needs, is left.
+    let identity_changed = !owned.is_in(target.scope)
+        || situation.named().is_some_and(|resource| {
+            permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
+        });
+    if identity_changed || surroundings.identity_shared || surroundings.claim_void {
+        return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    match situation.permitted_resource() {
+        // Whoever is not known yet may have claimed it too.
+        Ok(_) if !surroundings.scope_complete => Decision::Nothing(Held::ScopeIncomplete),
+        Ok(resource) => decide_timing(situation, status, &resource),
+        Err(held) => Decision::Nothing(held),
+    }
+}
+
+fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
+    let (delay, now) = (&situation.memory.delay, situation.now);
+    let ready = delay.deletion_ready_at(now);
+    if now < ready {
+        return Decision::Wait { until: ready, why: delay.awaits(now) };
+    }
+    let retry = situation.object.retry_requested();
+    if let Some(until) = situation.memory.unsent_until(retry, situation.now) {
+        return Decision::Wait { until, why: Held::Unsendable };
+    }
+    match situation.surroundings.room {
+        Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, resource, status))),
+        Room::AfterAnEnd => Decision::Nothing(Held::Limited),
+        Room::From(until) => Decision::Wait { until, why: Held::Limited },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::corrections::outcome::{Doubt, Outcome};
+    use crate::engine::fixtures::{
+        Scene, at, claims, correction, desired_hash, doubtful, doubtful_until, moved, owns, refused, resource,
+    };
+    use drift_api::condition::{CorrectedReason, ObservedReason};
+    use drift_language::Mode;
+
+    fn deleting() -> Scene {
+        Scene::new().with_finalizer().with(|scene| {
+            scene.object.deleting = true;
+            scene.target.actions.delete = true;
+        })
+    }
+
+    fn released(left_behind: bool) -> Decision {
+        Decision::ReleaseFinalizer { left_behind }
+    }
+
+    #[test]
+    fn what_is_ours_is_deleted_without_verdict_vouching_or_attempts() {
+        let scene = deleting().with(|scene| {
+            scene.object.conditions.observed = None;
+            scene.surroundings.vouched = false;
+            scene.surroundings.breaker_holds = true;
+        });
+        let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        assert_eq!((correction.action, correction.number, &correction.resource), (Action::Delete, 8, &resource("db")));
+    }
+
+    #[test]
+    fn what_is_not_ours_alone_is_left_behind() {
+        assert_eq!(deleting().corrected(CorrectedReason::NotOurs, 7, None).decide(), released(true));
+        assert_eq!(deleting().without_status().decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.facts.identity = Some("new".into())).decide(), released(true));
+        let moved = deleting().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db")));
+        assert_eq!(moved.decide(), released(true));
+        assert_eq!(moved.with(|scene| scene.facts.identity = None).decide(), released(true), "whatever it names now");
+        assert_eq!(deleting().with(|scene| scene.surroundings.identity_shared = true).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.surroundings.claim_void = true).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.target.mode = Mode::Observe).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));
+        let turned_away = deleting().corrected(CorrectedReason::CorrectionFailed, 7, claims("db"));
+        assert_eq!(turned_away.decide(), released(true), "a claim that permits to create only");
+    }
+
+    #[test]
+    fn an_orphaning_deletion_leaves_the_outside_and_is_never_held() {
+        let orphaned = deleting().with(|scene| scene.object.orphan = true);
+        assert_eq!(orphaned.decide(), released(true));
+        assert_eq!(orphaned.clone().with(|scene| scene.object.paused = true).decide(), released(true));
+        assert_eq!(orphaned.with(|scene| scene.facts.suspended = Some(true)).decide(), released(true));
+    }
+
+    #[test]
+    fn a_deletion_waits_for_no_status() {
+        let refused = |scene: &mut Scene| _ = scene.memory.writes.refuse_status(at(1000));
+        assert!(matches!(deleting().with(refused).decide(), Decision::Correct(_)));
+        let observing = deleting().with(refused).with(|scene| scene.target.mode = Mode::Observe);
+        assert_eq!(observing.decide(), released(true));
+    }
+
+    #[test]
+    fn a_deletion_that_is_held_keeps_the_finalizer() {
+        type Change = fn(&mut Scene);
+        let table: &[(Held, Change)] = &[
+            (Held::Suspended, |scene| scene.facts.suspended = Some(true)),
+            (Held::Paused, |scene| scene.object.paused = true),
+            (Held::NotAllowed, |scene| scene.facts.allowed = Some(false)),
+            (Held::TemplateFails, |scene| scene.facts.identity = None),
+            (Held::NotListed, |scene| scene.surroundings.listed = false),
+            (Held::ScopeIncomplete, |scene| scene.surroundings.scope_complete = false),
+            (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
+        ];
+        for (held, change) in table {
+            assert_eq!(deleting().with(change).decide(), Decision::Nothing(*held));
+        }
+    }
+
+    #[test]
+    fn a_deleting_object_without_our_finalizer_is_left_alone() {
+        let scene = deleting().with(|scene| scene.object.finalizers = Box::default());
+        assert_eq!(scene.decide(), Decision::Nothing(Held::Deleting));
+    }
+
+    #[test]
+    fn the_finalizer_goes_once_the_outside_is_gone() {
+        let scene = deleting().with(|scene| {
+            scene.memory.begin(at(900), None);
+            scene.memory.finish(&correction(Action::Delete), &Outcome::Applied, at(900));
+        });
+        assert_eq!(scene.decide(), released(false));
+    }
+
+    #[test]
+    fn a_deletion_that_asked_nothing_leaves_it_behind() {
+        let scene = deleting().with(|scene| {
+            scene.memory.begin(at(900), None);
+            scene.memory.finish(&correction(Action::Delete), &Outcome::AllSkipped, at(900));
+        });
+        assert_eq!(scene.decide(), released(true));
+    }
+
+    #[test]
+    fn deletions_that_are_not_done_back_off() {
+        for outcome in [refused(409), Outcome::Underway { retry_after: None }] {
+            let scene = deleting().with(|scene| {
+                for _ in 0..4 {
+                    scene.memory.begin(at(995), None);
+                    scene.memory.finish(&correction(Action::Delete), &outcome, at(995));
+                }
+            });
+            assert_eq!(scene.decide(), Decision::Wait { until: at(1013), why: Held::Delayed }, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_that_cannot_be_sent_waits_shortly() {
+        let scene = deleting().with(|scene| {
+            for _ in 0..9 {
+                scene.memory.begin(at(1000), None);
+                scene.memory.finish(&correction(Action::Delete), &doubtful(Doubt::CredentialUnavailable), at(1000));
+            }
+        });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1030), why: Held::Unsendable });
+        let asked = scene.with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
+        assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
+    }
+
+    #[test]
+    fn a_verdict_from_before_ends_no_doubt_of_deletion() {
+        let retry_after = Some(std::time::Duration::from_secs(60));
+        let doubtful = doubtful_until(Doubt::ServerError, retry_after);
+        let scene = deleting().observed(ObservedReason::InSync).with(|scene| {
+            scene.memory.begin(at(995), None);
+            scene.memory.finish(&correction(Action::Delete), &doubtful, at(995));
+            scene.memory.observe(&scene.object, Some(desired_hash()), 10, at(995));
+        });
+        assert_eq!(scene.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
+    }
+
+    #[test]
+    fn a_deletion_under_way_keeps_the_finalizer() {
+        let asked = |retry_after| {
+            deleting().corrected(CorrectedReason::CorrectionStarted, 8, owns("db")).with(|scene| {
+                scene.memory.begin(at(995), None);
+                scene.memory.finish(&correction(Action::Delete), &Outcome::Underway { retry_after }, at(995));
+            })
+        };
+        let Decision::Correct(again) = asked(None).decide() else { unreachable!("{:?}", asked(None).decide()) };
+        assert_eq!(again.number, 9, "a new request, which a stored answer does not stand for");
+        let later = asked(Some(std::time::Duration::from_secs(60)));
+        assert_eq!(later.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
+    }
+}

@@ -1,0 +1,147 @@
+//! What comes of a verdict that says how an object drifted: a correction, why there is none, or when.
+//!
+//! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time. This file must
+//! not know which verdicts may be acted on.
+
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
+use drift_api::identity::ResourceName;
+
+use super::noting::write_once;
+use crate::engine::corrections::claim::{Action, Permission, permit};
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::attempts::{Attempts, judge};
+use crate::engine::decide::decision::Decision;
+use crate::engine::decide::situation::Situation;
+use crate::engine::memory::limits::Room;
+
+/// A verdict that may be acted on.
+pub(super) struct Drift<'a> {
+    pub(super) standing: &'a Standing,
+    pub(super) action: Action,
+    pub(super) resource: &'a ResourceName,
+}
+
+impl Drift<'_> {
+    /// The fields that differ: all of what is missing. A verdict that names none says nothing of them, so that nothing may be
+    /// skipped.
+    fn fields(&self) -> DifferingFields {
+        let named = &self.standing.tag.fields;
+        let is_told = self.action != Action::Create && !named.is_empty();
+        if is_told { named.clone() } else { DifferingFields::every() }
+    }
+
+    /// The text about a replacement that the external system accepted, and after which the same fields differ.
+    fn never_fits(&self) -> String {
+        let fields = self.fields();
+        let what =
+            if fields == DifferingFields::every() { "the external resource".to_owned() } else { fields.to_string() };
+        format!(
+            "replaced, and {what} still differs: not replaced again until the object is edited or a retry is requested; \
+             write desired as the external system shows it, or add a rule to compare"
+        )
+    }
+}
+
+pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
+    let Situation { target, surroundings, .. } = situation;
+    let has_steps = match drift.action {
+        Action::Create => target.actions.create,
+        Action::Update => target.actions.update,
+        Action::Replace => target.actions.replace,
+        Action::Nudge => target.actions.nudge,
+        Action::Delete => false,
+    };
+    if !has_steps {
+        return Decision::Nothing(Held::NoAction);
+    }
+    if !surroundings.vouched {
+        return Decision::Nothing(Held::NotVouched);
+    }
+    if !surroundings.has_identity {
+        return Decision::Nothing(Held::IdentityTaken);
+    }
+    if drift.standing.reason.is_incident() && surroundings.breaker_holds {
+        return Decision::Nothing(Held::BreakerOpen);
+    }
+    if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
+        return Decision::Wait { until, why: Held::NotVouched };
+    }
+    match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
+        Permission::Granted { claim_first: true } if !surroundings.scope_complete => {
+            Decision::Nothing(Held::ScopeIncomplete)
+        }
+        Permission::Granted { claim_first } => decide_timing(situation, status, drift, claim_first),
+        Permission::NotOurs => write_once(
+            situation,
+            &CorrectionStatus { claim: None, ..status.clone() },
+            CorrectedReason::NotOurs,
+            "the external resource was there before this object and the target does not adopt",
+            Decision::Nothing(Held::NotOurs),
+        ),
+        Permission::IdentityChanged => write_once(
+            situation,
+            status,
+            CorrectedReason::IdentityChanged,
+            "the object names another external resource now; the owned one is left as it is",
+            Decision::Nothing(Held::IdentityChanged),
+        ),
+    }
+}
+
+fn decide_timing(
+    situation: &Situation<'_>,
+    status: &CorrectionStatus,
+    drift: &Drift<'_>,
+    claim_first: bool,
+) -> Decision {
+    let Situation { object, target, memory, now, .. } = *situation;
+    if memory.delay.doubts_another(target.correct_hash) {
+        let text = "the target changed while nobody knows whether the correction was done";
+        // It says what came of a correction, which goes on while not everybody is known.
+        return Decision::WriteStatus(status.in_doubt(text, object.generation));
+    }
+    let unhealed = drift.standing.tag.unhealed;
+    let retry = object.retry_requested();
+    let in_vain = drift.action == Action::Replace && drift.standing.replaces_in_vain(status);
+    if in_vain && !memory.retry_is_requested(retry) {
+        let wait = Decision::Nothing(Held::AttemptsExhausted);
+        return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
+    }
+    let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
+    let unhealed_here = if lost || in_vain { u32::MAX } else { unhealed };
+    let attempts = judge(memory, unhealed_here, target.limits.attempts, retry, now);
+    let ready = match attempts {
+        // What the correction came to stands already, and says more.
+        Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },
+        Attempts::Exhausted { until } => {
+            let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
+            let text = "corrections in a row healed nothing; one is tried every hour";
+            // What asks for no other replacement does not speak of the last; a create may end one.
+            let replaced = status.replaced && drift.action == Action::Create;
+            let status = &CorrectionStatus { replaced, ..status.clone() };
+            return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
+        }
+        Attempts::OneMore => now,
+        Attempts::Left => memory.delay.ready_at(unhealed, now),
+    };
+    // An operator hears of an edit by itself, and has its own turn first.
+    let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
+    if now < ready {
+        return Decision::Wait { until: ready, why: memory.delay.awaits(now) };
+    }
+    if let Some(until) = memory.unsent_until(retry, now) {
+        return Decision::Wait { until, why: Held::Unsendable };
+    }
+    match situation.surroundings.room {
+        Room::Free => {}
+        Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
+        Room::From(until) => return Decision::Wait { until, why: Held::Limited },
+    }
+    Decision::Correct(Box::new(Correction {
+        claim_first,
+        put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
+        fields: drift.fields(),
+        ..situation.correction(drift.action, drift.resource, status)
+    }))
+}

@@ -1,0 +1,149 @@
+//! Everything that a decision for one object depends on.
+//!
+//! This file must not know what is decided from it.
+
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
+use drift_api::identity::ResourceName;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
+use crate::engine::memory::ObjectMemory;
+use crate::engine::memory::limits::Room;
+
+/// Everything that a decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The object as it was read.
+    pub object: &'a LeanObject,
+    /// What the templates say of it.
+    pub facts: &'a ObjectFacts,
+    /// The target.
+    pub target: &'a TargetFacts,
+    /// What this process remembers of it.
+    pub memory: &'a ObjectMemory,
+    /// The secrets of the object that cannot be read back, in their present versions; `None` while that is not known, or where
+    /// there are none.
+    pub secrets: Option<&'a SecretMarks>,
+    /// What goes on around it.
+    pub surroundings: Surroundings,
+    /// Now.
+    pub now: Moment,
+}
+
+/// What goes on around one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The target's first full list is read, so that identities and the breaker are complete.
+    pub listed: bool,
+    /// The object has the identity that it names.
+    pub has_identity: bool,
+    /// Another object names the same identity.
+    pub identity_shared: bool,
+    /// Another object has what it claims, whose claim was seen first or has the younger note.
+    pub claim_void: bool,
+    /// Everybody is known who may have claimed something where the identity holds.
+    pub scope_complete: bool,
+    /// The poller vouches for the target.
+    pub vouched: bool,
+    /// The breaker holds the object's incident.
+    pub breaker_holds: bool,
+    /// Whether the target's limits allow one more.
+    pub room: Room,
+}
+
+/// Said of an object that comes back to a target with a claim, after another one has claimed the same.
+const CLAIM_VOID: &str = "another object has claimed the external resource meanwhile, and has it";
+
+impl Situation<'_> {
+    /// What is said of the object, whatever other writers made of it. A claim that does not say its scope was made in the
+    /// present one, and says so in whatever is written next.
+    #[must_use]
+    pub fn status(&self) -> CorrectionStatus {
+        self.memory.status_of(self.object).in_scope(self.target.scope)
+    }
+
+    /// What is to be said without the claim, where that is void.
+    #[must_use]
+    pub fn without_void_claim(&self, status: &CorrectionStatus) -> Option<CorrectionStatus> {
+        let is_void = self.surroundings.claim_void && status.owned().is_some();
+        let given_up = || status.keeping(CorrectedReason::NotOurs, CLAIM_VOID, self.object.generation);
+        is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
+    }
+
+    /// Whether the object names the resource that it owns, or one of both is not known. What was begun for another one nobody goes on with.
+    #[must_use]
+    pub fn may_name_what_it_owns(&self, status: &CorrectionStatus) -> bool {
+        let named = status.owned().zip(self.named());
+        named.is_none_or(|(owned, named)| owned.names(&named))
+    }
+
+    /// What is to be said where other secrets have moved since they were sent than the object says. The poller takes it from
+    /// there: it alone says what differs.
+    #[must_use]
+    pub fn with_moved_secrets(&self, status: &CorrectionStatus, resource: &ResourceName) -> Option<CorrectionStatus> {
+        let is_ours = status.owned().is_some_and(|owned| owned.names(resource)) && self.surroundings.has_identity;
+        let is_known = status.reason.is_some_and(|reason| reason != CorrectedReason::CorrectionStarted);
+        let compared = status.secrets.compared(self.secrets.filter(|_| is_ours && is_known)?);
+        (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
+    }
+
+    /// A correction of the object as it is now.
+    #[must_use]
+    pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
+        // What was sent to another resource, or to one that is given up, says nothing.
+        let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
+        let goes_on = action == Action::Create || self.target.by_job;
+        let resumes = goes_on && status.is_interrupted();
+        let correction = Correction {
+            action,
+            number: status.correction.saturating_add(1),
+            resource: resource.clone(),
+            claim_first: false,
+            put_finalizer: false,
+            generation: self.object.generation,
+            desired_hash: self.facts.desired_hash,
+            fields: DifferingFields::default(),
+            correct_hash: self.target.correct_hash,
+            sent_versions: 0,
+            before: CorrectionStatus { secrets, ..status.clone() },
+            was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
+            resumes,
+            by_job: self.target.by_job,
+            was_begun: false,
+            may_be_gone: self.memory.may_be_gone,
+        };
+        let was_begun = self.memory.delay.left_unseen(&correction.asked_for());
+        Correction { was_begun, ..correction }
+    }
+
+    /// The external resource that the object names, if the target lets anything be done for it at all.
+    ///
+    /// # Errors
+    /// Why nothing may be done.
+    pub fn permitted_resource(&self) -> Result<ResourceName, Held> {
+        let facts = self.facts;
+        match facts.suspended {
+            None => return Err(Held::TemplateFails),
+            Some(true) => return Err(Held::Suspended),
+            Some(false) => {}
+        }
+        if self.object.paused {
+            return Err(Held::Paused);
+        }
+        match facts.allowed {
+            None => Err(Held::TemplateFails),
+            Some(false) => Err(Held::NotAllowed),
+            Some(true) => self.named().ok_or(Held::TemplateFails),
+        }
+    }
+
+    /// The external resource that the object names; `None` where its name cannot be told.
+    #[must_use]
+    pub fn named(&self) -> Option<ResourceName> {
+        self.facts.identity.clone().map(|identity| self.target.named(identity))
+    }
+}

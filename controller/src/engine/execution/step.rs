@@ -1,0 +1,145 @@
+//! The words between an execution and whoever carries it out: what is to be done next, and what came of it.
+//!
+//! This file must not know which follows on which.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::condition::{CorrectionStatus, StatusFields};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+
+use super::end::ExecutionEnd;
+use crate::engine::corrections::outcome::{Doubt, StepOutcome};
+use crate::engine::decide::decision::Decision;
+use crate::engine::rendering::plan::Plan;
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Read the object live, before anything is decided on it.
+    Read,
+    /// Read it live once more, to write what must be said onto what stands by now. Nothing outside is waited for.
+    ReadAgain,
+    /// Decide anew, on the object as it was read.
+    Decide,
+    /// Render the requests, and see whether they may go out.
+    Prepare,
+    /// Write to the object.
+    Write(Write),
+    /// Render the request of this step, with the answers to those before it.
+    Render(usize),
+    /// Send the request that was rendered last.
+    Send {
+        /// Of which step.
+        index: usize,
+        /// Nothing was written outside before it, so that the program's end still holds it up.
+        begins: bool,
+    },
+    /// Wait, unless something happens to the object first.
+    Pause(Duration),
+    /// Nothing more: this became of it.
+    End(ExecutionEnd),
+}
+
+/// A write to the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Put our finalizer on.
+    PutFinalizer,
+    /// Take our finalizer off.
+    ReleaseFinalizer {
+        /// The external resource is left behind.
+        left_behind: bool,
+    },
+    /// Put this in place of the status that stands.
+    Status(CorrectionStatus, Purpose),
+    /// Put this there, which says what came of a correction, and what is stored of it in the same write.
+    Outcome(CorrectionStatus, StatusFields),
+}
+
+/// What a status is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To claim the external resource.
+    Claim,
+    /// To take a claim back for which nothing was sent.
+    TakeBack,
+    /// To say anything else.
+    Word,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The execution begins.
+    Begin,
+    /// The live read ended; `None` where the object is gone.
+    Read(Result<Option<Box<LeanObject>>, String>),
+    /// It was decided anew, on this state of the object.
+    Decided(Box<LeanObject>, Decision),
+    /// Nothing is to be done any more.
+    Dismissed,
+    /// The requests were looked at.
+    Prepared(Readiness),
+    /// The request was rendered, or not.
+    Rendered(Rendered),
+    /// The write landed and gave this state, or did not.
+    Written(Result<Box<LeanObject>, Failure>),
+    /// The request was answered, or is known to stay without an answer; and what is to be stored of the answer.
+    Answered(StepOutcome, StatusFields),
+    /// The request was not sent: the program ends, or the Lease is not fresh.
+    NotSent,
+    /// The request was under way when the Lease was lost or the time to drain was over.
+    CutOff,
+    /// The pause is over, or was cut short.
+    Waited(Option<Interrupt>),
+}
+
+/// Whether the requests of a correction may go out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// They may.
+    Ready(Plan),
+    /// A host asked to be left alone until then.
+    Postponed(Moment),
+    /// The one that is called so cannot be sent.
+    Unsendable(Option<Arc<str>>, Doubt),
+    /// The program ends, or the Lease is not fresh.
+    NotNow,
+}
+
+/// What came of rendering a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rendered {
+    /// It can be sent.
+    Ready,
+    /// The target says that it is not to be sent.
+    Skipped,
+    /// It cannot be, for this reason.
+    Fails(Doubt),
+}
+
+/// Why a write did not land.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The object is not in the state that it was written onto.
+    Moved,
+    /// The object is gone.
+    Gone,
+    /// The API server refuses it, for the reason in this sentence.
+    Refused(String),
+    /// No answer.
+    Unavailable,
+    /// Nothing was sent, since the Lease is not ours.
+    NotLeading,
+}
+
+/// What cut a pause short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// The target works by another text, or is gone.
+    Superseded,
+    /// The Lease is lost, or the time to drain is over.
+    CutOff,
+}

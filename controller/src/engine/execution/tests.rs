@@ -1,0 +1,684 @@
+use drift_api::condition::{CorrectedReason, ObservedReason, StatusFields};
+use drift_api::names::FINALIZER;
+use drift_api::requests::job::JobStage;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::outcome::{Doubt, Refusal, Sighting, StepOutcome};
+use crate::engine::fixtures::{Scene, bare_object, correction};
+use crate::engine::rendering::plan::{Plan, PlannedStep};
+
+/// A first create: the finalizer is due, and the claim.
+fn first_create() -> Execution {
+    let correction = Correction { claim_first: true, put_finalizer: true, ..correction(Action::Create) };
+    Execution::new(bare_object(), Decision::Correct(Box::new(correction)))
+}
+
+fn state(version: u64) -> Box<LeanObject> {
+    let finalizers = [FINALIZER.into()].into();
+    Box::new(LeanObject { resource_version: version.to_string().as_str().into(), finalizers, ..bare_object() })
+}
+
+fn decided(execution: &Execution) -> Event {
+    Event::Decided(Box::new(execution.object().clone()), execution.decision.clone())
+}
+
+/// Steps, each named by its index: look-ups (`l`) and writes (`w`).
+fn plan(kinds: &str) -> Plan {
+    let step = |(index, kind): (usize, char)| PlannedStep {
+        label: Some(index.to_string().into()),
+        looks_up: kind == 'l',
+        ..PlannedStep::default()
+    };
+    Plan { steps: kinds.chars().enumerate().map(step).collect(), ..Plan::default() }
+}
+
+/// The same, of which so many of the first take the resource away.
+fn deletion(kinds: &str, deletion: usize) -> Plan {
+    Plan { deletion, ..plan(kinds) }
+}
+
+/// An execution whose requests may go out, as it turns to the first of them.
+fn ready(mut execution: Execution, plan: Plan) -> Execution {
+    assert_eq!(execution.next(Event::Begin), Step::Read);
+    assert_eq!(execution.next(Event::Read(Ok(Some(state(2))))), Step::Decide);
+    let answer = decided(&execution);
+    assert_eq!(execution.next(answer), Step::Prepare);
+    assert_eq!(execution.next(Event::Prepared(Readiness::Ready(plan))), Step::Render(0));
+    execution
+}
+
+const fn send(index: usize, begins: bool) -> Step {
+    Step::Send { index, begins }
+}
+
+const ACCEPTED: Event = answered(StepOutcome::Accepted);
+const READY: Event = Event::Rendered(Rendered::Ready);
+const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
+const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
+
+/// An answer of which nothing is stored.
+const fn answered(outcome: StepOutcome) -> Event {
+    Event::Answered(outcome, StatusFields::NONE)
+}
+
+/// The outcome that is about to be written.
+fn outcome(step: &Step) -> &CorrectionStatus {
+    let Step::Write(Write::Outcome(status, _)) = step else { unreachable!("{step:?}") };
+    status
+}
+
+/// A first create up to its first request.
+fn claimed() -> Execution {
+    let mut execution = ready(first_create(), plan("ww"));
+    assert_eq!(execution.next(READY), Step::Write(Write::PutFinalizer));
+    let claim = execution.next(Event::Written(Ok(state(3))));
+    assert!(matches!(claim, Step::Write(Write::Status(_, Purpose::Claim))), "{claim:?}");
+    assert_eq!(execution.next(Event::Written(Ok(state(4)))), send(0, true));
+    execution
+}
+
+/// The same, refused by the external system, up to the write that says so.
+fn refused() -> Execution {
+    let mut execution = claimed();
+    let step = execution.next(answered(no(409)));
+    assert_eq!(outcome(&step).reason, Some(CorrectedReason::CorrectionFailed));
+    execution
+}
+
+fn no(status: u16) -> StepOutcome {
+    StepOutcome::Refused { refusal: Refusal { code: status.into(), because: None }, did_nothing: true }
+}
+
+fn is_corrected(step: &Step, is_written: bool) -> bool {
+    matches!(step, Step::End(ExecutionEnd::Corrected { written, .. }) if *written == is_written)
+}
+
+#[test]
+fn requests_follow_each_other_until_one_is_not_accepted() {
+    let mut execution = claimed();
+    assert_eq!(execution.next(ACCEPTED), Step::Render(1));
+    assert_eq!(execution.next(READY), send(1, false));
+    assert_eq!(outcome(&execution.next(ACCEPTED)).reason, Some(CorrectedReason::CorrectionApplied));
+    assert!(is_corrected(&execution.next(Event::Written(Ok(state(5)))), true));
+}
+
+/// An update of what is ours.
+fn update() -> Execution {
+    Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Update))))
+}
+
+#[test]
+fn after_a_look_up_the_object_is_read_again() {
+    let mut create = ready(first_create(), plan("lw"));
+    assert_eq!(create.next(READY), send(0, true));
+    assert_eq!(create.next(ACCEPTED), Step::Render(1));
+    assert_eq!(create.next(READY), Step::Write(Write::PutFinalizer));
+
+    let mut update = ready(update(), plan("lww"));
+    update.next(READY);
+    update.next(ACCEPTED);
+    assert_eq!(update.next(READY), Step::ReadAgain);
+    let paused = LeanObject { paused: true, ..*state(4) };
+    let changed = update.clone().next(Event::Read(Ok(Some(Box::new(paused)))));
+    assert_eq!(changed, Step::End(ExecutionEnd::CalledOff), "nothing was written, so it was none");
+    assert_eq!(update.clone().next(Event::Read(Err(String::new()))), Step::End(ExecutionEnd::CalledOff));
+    assert_eq!(update.next(Event::Read(Ok(Some(state(4))))), send(1, true));
+    assert_eq!(update.next(ACCEPTED), Step::Render(2));
+    assert_eq!(update.next(READY), send(2, false));
+}
+
+#[test]
+fn nothing_is_made_once_the_finalizer_is_gone() {
+    let bare = || Box::new(LeanObject { finalizers: Box::default(), ..*state(4) });
+    let mut create = ready(first_create(), plan("w"));
+    create.next(READY);
+    create.next(Event::Written(Ok(state(3))));
+    let step = create.next(Event::Written(Ok(bare())));
+    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
+
+    let mut update = ready(update(), plan("lw"));
+    update.next(READY);
+    update.next(ACCEPTED);
+    update.next(READY);
+    assert_eq!(update.next(Event::Read(Ok(Some(bare())))), Step::End(ExecutionEnd::CalledOff));
+}
+
+#[test]
+fn what_is_put_off_leaves_no_trace() {
+    let pause = std::time::Duration::from_secs(10);
+    let put_off = Step::End(ExecutionEnd::PutOff(pause));
+    let mut looked = ready(first_create(), plan("lw"));
+    looked.next(READY);
+    assert_eq!(looked.next(answered(StepOutcome::NotNow { pause })), put_off);
+    let mut nudge = ready(update(), plan("w"));
+    nudge.next(READY);
+    assert_eq!(nudge.next(answered(StepOutcome::Overtaken)), Step::End(ExecutionEnd::CalledOff), "as a lost race");
+    for answer in [StepOutcome::NotNow { pause }, StepOutcome::Overtaken] {
+        let taken_back = claimed().next(answered(answer));
+        assert!(matches!(taken_back, Step::Write(Write::Status(_, Purpose::TakeBack))), "{taken_back:?}");
+    }
+}
+
+/// An update by a Job that was begun.
+fn begun_job() -> Execution {
+    let correction = Correction { by_job: true, ..correction(Action::Update) };
+    let job = Execution::new(bare_object(), Decision::Correct(Box::new(correction)));
+    let mut job = ready(job, plan("lw"));
+    job.next(READY);
+    job.next(ACCEPTED);
+    let claim = job.next(READY);
+    let Step::Write(Write::Status(status, Purpose::Claim)) = claim else { unreachable!("{claim:?}") };
+    assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+    assert_eq!(job.next(Event::Written(Ok(state(4)))), send(1, true));
+    assert_eq!(job.next(open(None)), send(1, false));
+    job
+}
+
+fn open(stage: Option<JobStage>) -> Event {
+    answered(StepOutcome::Open(stage.map(|stage| Sighting { stage, because: format!("{stage:?}") })))
+}
+
+#[test]
+fn each_later_stage_of_a_job_is_told_once() {
+    let mut job = begun_job();
+    for stage in [JobStage::WithoutPod, JobStage::PodNotReady, JobStage::Running] {
+        let step = job.next(open(Some(stage)));
+        let Step::Write(Write::Status(status, Purpose::Word)) = step else { unreachable!("{step:?}") };
+        assert_eq!(status.text, format!("update: the Job: {stage:?}"));
+        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+        assert_eq!(job.next(Event::Written(Ok(state(5)))), send(1, false));
+        assert_eq!(job.next(open(Some(stage))), send(1, false), "said");
+        assert_eq!(job.next(open(Some(JobStage::WithoutPod))), send(1, false), "no step back");
+    }
+    assert_eq!(outcome(&job.next(ACCEPTED)).reason, Some(CorrectedReason::CorrectionApplied));
+    assert_eq!(begun_job().next(open(Some(JobStage::Running))), send(1, false), "as it should");
+}
+
+#[test]
+fn what_could_not_be_told_of_a_job_stops_nothing() {
+    let refused = Failure::Refused("a missing right".to_owned());
+    for failure in [Failure::Gone, refused, Failure::Unavailable, Failure::NotLeading] {
+        let mut job = begun_job();
+        job.next(open(Some(JobStage::WithoutPod)));
+        assert_eq!(job.next(Event::Written(Err(failure))), send(1, false));
+        assert_eq!(job.next(open(Some(JobStage::WithoutPod))), send(1, false), "no write for each look");
+    }
+    let mut job = begun_job();
+    job.next(open(Some(JobStage::WithoutPod)));
+    assert_eq!(job.next(Event::Written(Err(Failure::Moved))), Step::ReadAgain);
+    assert_eq!(job.next(Event::Read(Ok(Some(state(6))))), send(1, false));
+    assert!(matches!(job.next(open(Some(JobStage::WithoutPod))), Step::Write(_)), "onto what stands by now");
+    job.next(Event::Written(Ok(state(7))));
+    job.next(open(Some(JobStage::Running)));
+    job.next(Event::Written(Err(Failure::Moved)));
+    job.next(Event::Read(Ok(Some(state(8)))));
+    assert!(matches!(job.next(open(Some(JobStage::Running))), Step::Write(_)), "that it runs is not forgotten");
+}
+
+#[test]
+fn a_job_that_was_begun_is_never_called_off() {
+    let step = begun_job().next(Event::NotSent);
+    let Step::End(ExecutionEnd::Corrected { outcome, status, .. }) = step else { unreachable!("{step:?}") };
+    let Outcome::Doubtful(_, Uncertainty { why, .. }) = outcome else { unreachable!("{outcome:?}") };
+    assert_eq!((why, status), (Doubt::CutOff, None), "the claim stands for whoever comes after");
+}
+
+#[test]
+fn what_is_not_ours_is_told_as_left_behind() {
+    let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+    let mut delete = ready(delete, deletion("w", 1));
+    assert_eq!(delete.next(READY), send(0, true));
+    let end = delete.next(answered(StepOutcome::LeftBehind));
+    let Step::End(ExecutionEnd::Corrected { outcome, .. }) = end else { unreachable!("{end:?}") };
+    assert_eq!(outcome, Outcome::AllSkipped, "which takes the finalizer off with the word that something stays");
+}
+
+#[test]
+fn a_refused_look_up_leaves_no_trace() {
+    let mut create = ready(first_create(), plan("lw"));
+    create.next(READY);
+    let step = create.next(answered(no(404)));
+    let status = outcome(&step);
+    assert_eq!((status.correction, &status.claim), (8, &None));
+    assert_eq!(status.text, "create, step 0: the external system refuses it with status 404");
+}
+
+#[test]
+fn a_template_that_fails_counts_only_after_a_write() {
+    let mut first = ready(update(), plan("lww"));
+    first.next(READY);
+    first.next(ACCEPTED);
+    assert_eq!(outcome(&first.next(FAILS)).correction, 7, "nothing was written");
+
+    let mut second = ready(update(), plan("ww"));
+    second.next(READY);
+    second.next(ACCEPTED);
+    let step = second.next(FAILS);
+    let status = outcome(&step);
+    assert_eq!((status.correction, status.reason), (8, Some(CorrectedReason::CorrectionFailed)));
+    assert!(status.text.starts_with("update, step 1: a template"), "{}", status.text);
+}
+
+#[test]
+fn only_what_asked_nobody_sent_nothing() {
+    let ended = |mut execution: Execution, event: Event| {
+        outcome(&execution.next(event));
+        match execution.next(Event::Written(Ok(state(9)))) {
+            Step::End(end) => end.sent_nothing(),
+            step => unreachable!("{step:?}"),
+        }
+    };
+    let indefinite = |why| answered(StepOutcome::Indefinite(Uncertainty::unanswered(why)));
+    let sending = |plan: Plan| {
+        let mut execution = ready(update(), plan);
+        assert_eq!(execution.next(READY), send(0, true));
+        execution
+    };
+    let mut opened = update();
+    opened.next(Event::Begin);
+    opened.next(Event::Read(Ok(Some(state(2)))));
+    opened.next(decided(&update()));
+    let unsendable = Event::Prepared(Readiness::Unsendable(None, Doubt::CredentialUnavailable));
+    assert!(ended(opened, unsendable));
+    assert!(ended(ready(update(), plan("w")), FAILS));
+    assert!(ended(sending(plan("w")), indefinite(Doubt::AddressRefused)));
+    assert!(!ended(sending(plan("w")), indefinite(Doubt::TokenUnavailable)), "the token server was asked");
+    assert!(!ended(sending(plan("w")), indefinite(Doubt::NoAnswer)));
+    assert!(!ended(claimed(), indefinite(Doubt::AddressRefused)), "the claim was written for it");
+    let mut looked_up = sending(plan("lw"));
+    looked_up.next(ACCEPTED);
+    assert!(!ended(looked_up, FAILS), "something was looked up");
+}
+
+#[test]
+fn an_update_that_writes_nothing_failed() {
+    let mut update = ready(update(), plan("lw"));
+    update.next(READY);
+    update.next(ACCEPTED);
+    let step = update.next(SKIPPED);
+    assert_eq!((outcome(&step).correction, &*outcome(&step).text), (8, "update: every write was skipped"));
+}
+
+#[test]
+fn a_deletion_is_done_only_where_something_was_asked() {
+    let delete = || Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+    // What each step is answered, if it is sent.
+    let (done, nothing, skipped) = (Some(StepOutcome::Accepted), Some(StepOutcome::NotThere), None);
+    let table = [
+        ("w", vec![&skipped], Outcome::AllSkipped),
+        ("lw", vec![&skipped, &skipped], Outcome::AllSkipped),
+        ("lw", vec![&done, &skipped], Outcome::Applied),
+        ("lw", vec![&nothing, &skipped], Outcome::Applied),
+        ("w", vec![&nothing], Outcome::Applied),
+        ("ww", vec![&done, &skipped], Outcome::Applied),
+    ];
+    for (kinds, answers, expected) in table {
+        let mut delete = ready(delete(), deletion(kinds, kinds.len()));
+        let steps = answers.iter().map(|answer| {
+            if answer.is_some() {
+                delete.next(READY);
+            }
+            delete.next((*answer).clone().map_or(SKIPPED, answered))
+        });
+        let step = steps.last();
+        let Some(Step::End(ExecutionEnd::Corrected { outcome, status: None, .. })) = step else {
+            unreachable!("{kinds} {answers:?}: {step:?}")
+        };
+        assert_eq!(outcome, expected, "{kinds} {answers:?}");
+    }
+}
+
+/// Whether a deletion of these steps, each answered or skipped, misses what a poll saw.
+fn misses(seen: ObservedReason, may_be_gone: bool, (kinds, answers): (&str, &[Option<StepOutcome>])) -> bool {
+    let correction = Correction { may_be_gone, ..correction(Action::Delete) };
+    let object = Scene::new().observed(seen).object;
+    let mut delete = Execution::new(object.clone(), Decision::Correct(Box::new(correction)));
+    delete.next(Event::Begin);
+    delete.next(Event::Read(Ok(Some(Box::new(object)))));
+    delete.next(decided(&delete));
+    delete.next(Event::Prepared(Readiness::Ready(deletion(kinds, kinds.len()))));
+    let steps = answers.iter().map(|answer| {
+        if answer.is_some() {
+            delete.next(READY);
+        }
+        delete.next(answer.clone().map_or(SKIPPED, answered))
+    });
+    let Some(Step::End(end)) = steps.last() else { unreachable!("{kinds} {answers:?}") };
+    delete.misses_what_was_seen(&end)
+}
+
+#[test]
+fn a_deletion_misses_what_only_a_poll_saw() {
+    let (done, nothing, skipped) = (Some(StepOutcome::Accepted), Some(StepOutcome::NotThere), None);
+    let sees = |kinds: &str, answers: &[&Option<StepOutcome>]| {
+        let answers: Vec<_> = answers.iter().map(|answer| (*answer).clone()).collect();
+        misses(ObservedReason::InSync, false, (kinds, &answers))
+    };
+    assert!(sees("w", &[&nothing]) && sees("ww", &[&nothing, &nothing]) && sees("lw", &[&nothing, &skipped]));
+    assert!(!sees("w", &[&done]) && !sees("w", &[&skipped]) && !sees("lw", &[&done, &skipped]));
+    assert!(!sees("ww", &[&done, &nothing]) && !sees("ww", &[&nothing, &done]));
+    let answers = [nothing];
+    for seen in [ObservedReason::FieldsDiffer, ObservedReason::NotUpdated, ObservedReason::Settling] {
+        assert!(misses(seen, false, ("w", &answers)), "{seen:?}");
+    }
+    for unseen in [ObservedReason::ExternalMissing, ObservedReason::NotCreated, ObservedReason::PollTimedOut] {
+        assert!(!misses(unseen, false, ("w", &answers)), "{unseen:?}");
+    }
+    assert!(!misses(ObservedReason::InSync, true, ("w", &answers)), "a request of before may have taken it away");
+}
+
+#[test]
+fn the_last_write_says_whether_a_deletion_is_done() {
+    let underway = || answered(StepOutcome::Underway { retry_after: None });
+    let ended = |answers: [Event; 2], last: Event| {
+        let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+        let mut delete = ready(delete, deletion("www", 3));
+        for answer in answers {
+            delete.next(READY);
+            delete.next(answer);
+        }
+        match delete.next(last) {
+            Step::End(ExecutionEnd::Corrected { outcome, .. }) => outcome,
+            step => {
+                let text = outcome(&step).text.clone();
+                assert!(text.contains("not done yet"), "{text}");
+                Outcome::Underway { retry_after: None }
+            }
+        }
+    };
+    assert_eq!(ended([underway(), ACCEPTED], SKIPPED), Outcome::Applied);
+    assert_eq!(ended([ACCEPTED, underway()], SKIPPED), Outcome::Underway { retry_after: None });
+}
+
+#[test]
+fn what_follows_a_deletion_waits_until_it_is_done() {
+    let replaced = |answer| {
+        let mut execution = ready(update(), deletion("ww", 1));
+        execution.next(READY);
+        execution.next(answered(answer))
+    };
+    assert_eq!(replaced(StepOutcome::Accepted), Step::Render(1));
+    assert!(outcome(&replaced(StepOutcome::Underway { retry_after: None })).text.contains("not done yet"));
+}
+
+/// A replacement of what is ours, whose deletion is about to be sent.
+fn begun(plan: Plan) -> Execution {
+    let replacement = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Replace))));
+    let mut execution = ready(replacement, plan);
+    let Step::Write(Write::Status(said, Purpose::Claim)) = execution.next(READY) else { unreachable!("no word of it") };
+    assert_eq!((said.reason, said.correction), (Some(CorrectedReason::CorrectionStarted), 7));
+    assert_eq!(execution.next(Event::Written(Ok(state(4)))), send(0, true));
+    execution
+}
+
+#[test]
+fn a_replacement_in_doubt_after_a_write_is_counted() {
+    let doubt = || answered(StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)));
+    let first = begun(deletion("ww", 1)).next(doubt());
+    assert_eq!(outcome(&first).correction, 7, "nothing was made yet, so it is tried again");
+    for plan in [deletion("ww", 1), plan("ww")] {
+        for cut in [doubt(), Event::NotSent] {
+            let mut execution = begun(plan.clone());
+            execution.next(ACCEPTED);
+            execution.next(READY);
+            let step = execution.next(cut);
+            let status = outcome(&step);
+            assert_eq!((status.correction, status.reason), (8, Some(CorrectedReason::CorrectionFailed)));
+            assert!(status.text.starts_with("replace, step 1: ") && status.text.ends_with("the next poll tells"));
+        }
+    }
+}
+
+#[test]
+fn a_replacement_that_makes_nothing_anew_failed() {
+    let mut execution = begun(deletion("ww", 1));
+    execution.next(ACCEPTED);
+    let step = execution.next(SKIPPED);
+    assert_eq!(outcome(&step).text, "replace: every write that makes it anew was skipped");
+    let step = begun(plan("w")).next(Event::NotSent);
+    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
+}
+
+#[test]
+fn an_object_that_changes_under_the_claim_takes_it_back() {
+    let mut execution = ready(first_create(), plan("w"));
+    execution.next(READY);
+    execution.next(Event::Written(Ok(state(3))));
+    let paused = LeanObject { paused: true, ..*state(4) };
+    let step = execution.next(Event::Written(Ok(Box::new(paused))));
+    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
+    assert_eq!(execution.next(Event::Written(Err(Failure::Moved))), Step::End(ExecutionEnd::CalledOff));
+}
+
+#[test]
+fn a_stop_before_the_first_request_unclaims() {
+    let step = claimed().next(Event::NotSent);
+    assert!(matches!(step, Step::Write(Write::Status(_, Purpose::TakeBack))), "{step:?}");
+    let mut begun = claimed();
+    begun.next(ACCEPTED);
+    begun.next(READY);
+    let step = begun.next(Event::NotSent);
+    assert!(matches!(step, Step::Write(Write::Outcome(..))), "{step:?}");
+}
+
+#[test]
+fn what_is_cut_off_is_said_by_the_next_leader() {
+    assert!(is_corrected(&claimed().next(Event::CutOff), false));
+}
+
+#[test]
+fn an_outcome_is_written_however_often_that_fails() {
+    let mut execution = refused();
+    for failure in [Failure::Unavailable, Failure::Refused("403".to_owned()), Failure::Moved, Failure::NotLeading] {
+        let step = execution.next(Event::Written(Err(failure)));
+        assert!(matches!(step, Step::Pause(_)), "{step:?}");
+        assert_eq!(execution.next(Event::Waited(None)), Step::ReadAgain);
+        let step = execution.next(Event::Read(Ok(Some(state(9)))));
+        assert!(matches!(step, Step::Write(Write::Outcome(..))), "{step:?}");
+    }
+    assert!(is_corrected(&execution.next(Event::Written(Ok(state(10)))), true));
+}
+
+#[test]
+fn an_outcome_that_is_refused_holds_up_no_deletion() {
+    let mut execution = refused();
+    execution.next(Event::Written(Err(Failure::Refused("403".to_owned()))));
+    assert_eq!(execution.next(Event::Waited(None)), Step::ReadAgain);
+    let deleting = LeanObject { deleting: true, ..*state(9) };
+    let step = execution.next(Event::Read(Ok(Some(Box::new(deleting)))));
+    let Step::End(ExecutionEnd::Corrected { status: Some(status), written: false, .. }) = &step else {
+        unreachable!("{step:?}")
+    };
+    assert_eq!(status.claim, None, "what was refused is not ours, and that must not be forgotten");
+}
+
+#[test]
+fn a_definite_outcome_outlives_the_lease() {
+    let mut execution = refused();
+    execution.next(Event::Written(Err(Failure::NotLeading)));
+    assert_eq!(execution.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain);
+    let step = execution.clone().next(Event::Dismissed);
+    assert!(matches!(step, Step::End(ExecutionEnd::Corrected { status: Some(_), written: false, .. })), "{step:?}");
+    // Who leads again must not wait for a write that is refused.
+    execution.next(Event::Read(Ok(Some(state(9)))));
+    execution.next(Event::Written(Err(Failure::Refused("403".to_owned()))));
+    let step = execution.next(Event::Waited(Some(Interrupt::CutOff)));
+    assert!(matches!(step, Step::End(ExecutionEnd::Corrected { status: Some(_), written: false, .. })), "{step:?}");
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let object = || {
+        let rarely = || proptest::bool::weighted(0.1);
+        (rarely(), rarely()).prop_map(|(deleting, paused)| LeanObject { deleting, paused, ..bare_object() })
+    };
+    let failure = prop_oneof![
+        Just(Failure::Moved),
+        Just(Failure::Gone),
+        Just(Failure::Refused(String::new())),
+        Just(Failure::Unavailable),
+        Just(Failure::NotLeading),
+    ];
+    let answer = prop_oneof![
+        Just(StepOutcome::Accepted),
+        Just(no(409)),
+        Just(StepOutcome::Underway { retry_after: None }),
+        Just(StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))),
+    ];
+    let interrupt = prop_oneof![Just(Interrupt::Superseded), Just(Interrupt::CutOff)];
+    // Most histories are to come as far as the outcome.
+    prop_oneof![
+        6 => Just(Event::Begin),
+        6 => object().prop_map(|object| Event::Read(Ok(Some(Box::new(object))))),
+        1 => Just(Event::Read(Ok(None))),
+        1 => Just(Event::Read(Err(String::new()))),
+        3 => Just(Event::Dismissed),
+        6 => "[lw]{1,4}".prop_map(|kinds| Event::Prepared(Readiness::Ready(plan(&kinds)))),
+        8 => Just(READY),
+        2 => Just(SKIPPED),
+        1 => Just(FAILS),
+        1 => Just(Event::Prepared(Readiness::NotNow)),
+        8 => object().prop_map(|object| Event::Written(Ok(Box::new(object)))),
+        4 => failure.prop_map(|failure| Event::Written(Err(failure))),
+        6 => answer.prop_map(answered),
+        1 => Just(Event::NotSent),
+        1 => Just(Event::CutOff),
+        4 => proptest::option::of(interrupt).prop_map(Event::Waited),
+    ]
+}
+
+fn id(value: &str) -> StatusFields {
+    [("id", json!(value))].into_iter().collect()
+}
+
+/// The status and the fields that are about to be written.
+fn said(step: &Step) -> (Option<CorrectedReason>, StatusFields) {
+    let Step::Write(Write::Outcome(status, stored)) = step else { unreachable!("{step:?}") };
+    (status.reason, stored.clone())
+}
+
+#[test]
+fn what_is_stored_comes_with_the_outcome_until_it_stands() {
+    let mut applied = claimed();
+    assert_eq!(applied.next(Event::Answered(StepOutcome::Accepted, id("lb-1"))), Step::Render(1));
+    assert_eq!(applied.next(READY), send(1, false));
+    let step = applied.next(ACCEPTED);
+    assert_eq!(said(&step), (Some(CorrectedReason::CorrectionApplied), id("lb-1")));
+    assert!(matches!(applied.next(Event::Written(Err(Failure::Moved))), Step::Pause(_)));
+    assert_eq!(applied.next(Event::Waited(None)), Step::ReadAgain);
+    let again = applied.next(Event::Read(Ok(Some(state(7)))));
+    assert_eq!(said(&again), (Some(CorrectedReason::CorrectionApplied), id("lb-1")));
+}
+
+#[test]
+fn a_later_step_that_fails_loses_nothing_that_is_stored() {
+    let answers = [no(409), StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))];
+    for answer in answers {
+        let mut failed = claimed();
+        failed.next(Event::Answered(StepOutcome::Accepted, id("lb-1")));
+        failed.next(READY);
+        let step = failed.next(answered(answer.clone()));
+        assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), id("lb-1")), "{answer:?}");
+        // The end of the term gives up a doubt, but not what is to be stored.
+        assert!(matches!(failed.next(Event::Written(Err(Failure::Unavailable))), Step::Pause(_)));
+        assert_eq!(failed.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain, "{answer:?}");
+        let deleting = Box::new(LeanObject { deleting: true, ..*state(8) });
+        let step = failed.next(Event::Read(Ok(Some(deleting))));
+        assert_eq!(said(&step).1, id("lb-1"), "the deletion needs it");
+    }
+}
+
+#[test]
+fn a_field_that_is_refused_loses_no_word() {
+    let refused = || Event::Written(Err(Failure::Refused("422".to_owned())));
+    let mut applied = ready(first_create(), plan("w"));
+    applied.next(READY);
+    applied.next(Event::Written(Ok(state(3))));
+    applied.next(Event::Written(Ok(state(4))));
+    applied.next(Event::Answered(StepOutcome::Accepted, id("lb-1")));
+    let step = applied.next(refused());
+    assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), StatusFields::NONE));
+    assert!((outcome(&step).correction, outcome(&step).owned().is_some()) == (8, true), "{step:?}");
+    assert!(matches!(applied.next(Event::Written(Ok(state(5)))), Step::Pause(_)));
+    let superseded = applied.clone().next(Event::Waited(Some(Interrupt::Superseded)));
+    assert!(is_corrected(&superseded, true), "{superseded:?}");
+    assert_eq!(applied.next(Event::Waited(None)), Step::ReadAgain);
+    let step = applied.next(Event::Read(Ok(Some(state(6)))));
+    assert_eq!(said(&step).1, id("lb-1"), "it is tried again");
+    assert!(matches!(applied.next(refused()), Step::Pause(_)));
+}
+
+#[test]
+fn an_answer_that_cannot_be_stored_is_a_failure() {
+    let mut lost = claimed();
+    let step = lost.next(answered(StepOutcome::Unstored("store.id: no field `id`".to_owned())));
+    let status = outcome(&step);
+    assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionFailed), 8));
+    assert!(status.owned().is_some(), "what was made is ours, whatever its name");
+    assert_eq!(
+        status.text,
+        "create, step 0: accepted, but store.id: no field `id`: what was made is not known here; it is tried again in an hour"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn no_request_goes_out_unclaimed_or_after_its_outcome(events in proptest::collection::vec(event(), 0..120)) {
+        let mut execution = first_create();
+        let (mut step, mut claimed, mut steps) = (execution.next(Event::Begin), false, Plan::default());
+        let (mut next, mut wrote, mut recording, mut gone) = (0, false, false, false);
+        for event in events {
+            // Each step is answered by an event of its kind.
+            let fits = match step {
+                Step::Read | Step::ReadAgain => matches!(event, Event::Read(_) | Event::Dismissed),
+                Step::Decide => matches!(event, Event::Dismissed | Event::Begin),
+                Step::Prepare => matches!(event, Event::Prepared(_)),
+                Step::Write(_) => matches!(event, Event::Written(_)),
+                Step::Render(_) => matches!(event, Event::Rendered(_)),
+                Step::Send { .. } => matches!(event, Event::Answered(..) | Event::NotSent | Event::CutOff),
+                Step::Pause(_) => matches!(event, Event::Waited(_)),
+                Step::End(_) => false,
+            };
+            if !fits {
+                continue;
+            }
+            if let Step::Write(Write::Status(_, Purpose::Claim)) = step {
+                claimed |= matches!(event, Event::Written(Ok(_)));
+            }
+            if let Event::Prepared(Readiness::Ready(plan)) = &event {
+                steps = plan.clone();
+            }
+            if let Step::Send { index, .. } = step {
+                wrote |= steps.writes(index) && matches!(event, Event::Answered(..) | Event::CutOff);
+            }
+            gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
+            let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };
+            step = execution.next(event);
+            match &step {
+                Step::Render(index) => {
+                    prop_assert!(!recording && *index >= next, "in their order, and each once");
+                    next = index + 1;
+                }
+                Step::Send { index, begins } => {
+                    prop_assert!(!recording && *index + 1 == next);
+                    prop_assert!(claimed == steps.writes(*index) || wrote, "a claim comes right before the first write");
+                    prop_assert_eq!(*begins, !wrote);
+                }
+                Step::Read | Step::Decide | Step::Prepare => prop_assert!(!recording),
+                Step::Write(Write::Outcome(..)) => recording = true,
+                Step::Write(Write::Status(_, Purpose::TakeBack)) => prop_assert!(claimed && !wrote),
+                Step::End(end) => {
+                    prop_assert!(!(end.sent_nothing() && wrote));
+                    if let ExecutionEnd::Corrected { outcome, status, .. } = end {
+                        prop_assert!(!outcome.is_definite() || gone || status.is_some(), "{end:?}");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

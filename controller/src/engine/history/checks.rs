@@ -1,0 +1,50 @@
+//! What must hold of each request to the external system the moment it is sent.
+
+use drift_api::condition::{ConditionStatus, CorrectedReason, Standing};
+use drift_language::{Existing, Mode};
+
+use super::world::{Request, World};
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::Outcome;
+use crate::engine::memory::VERDICT_HELD_FOR;
+
+impl World {
+    /// One key stands for one request, and is not used again once its outcome is known.
+    pub(super) fn send(&mut self, correction: &Correction, step: usize, outcome: &Outcome) {
+        let key = correction.idempotency_key("u", step, None);
+        let body = (correction.asked_as(), self.spec, correction.correct_hash);
+        for sent in self.requests.iter().filter(|sent| sent.key == key) {
+            assert_eq!(sent.body, body, "one key for two requests");
+            assert!(!sent.definite || self.crashed, "a definite request is sent again without a crash: {key}");
+        }
+        let doubted = self.requests.last().filter(|last| !last.definite && last.body.0 == correction.asked_as());
+        let is_edited = doubted.is_some_and(|doubted| doubted.body.2 != correction.correct_hash);
+        let may_be_edited = self.polled || self.crashed || correction.action == Action::Delete;
+        assert!(!is_edited || may_be_edited, "another request while one is in doubt, and no poll between");
+        self.polled = false;
+        self.requests.push(Request { key, body, definite: outcome.is_definite() });
+    }
+
+    /// What must hold of each request the moment it is sent.
+    pub(super) fn check_request(&mut self, correction: &Correction) {
+        let standing = self.object.conditions.observed().and_then(Standing::read);
+        let Some(standing) = standing else { unreachable!("a correction without a verdict") };
+        assert_eq!(standing.reason.status(), ConditionStatus::True);
+        assert_eq!(standing.generation, self.object.generation, "a verdict of another generation");
+        assert_eq!(standing.tag.desired_hash, Some(self.desired_hash()), "a verdict of another desired state");
+        assert!(self.vouched, "nobody vouches");
+        assert!(!self.object.deleting, "a deleting object is corrected");
+        assert_eq!(self.target.mode, Mode::Correct, "an observed object is corrected");
+        assert!(self.object.has_finalizer() || !self.target.deletes(), "a claim that a deletion would not see");
+        let is_started = self.status().reason == Some(CorrectedReason::CorrectionStarted);
+        let is_known = correction.is_announced() || self.memory.knows_to_go_on(&self.status());
+        assert!(!is_started || is_known, "a claim of an earlier process is acted on without a poll");
+        assert_eq!(self.verified + 1, correction.number, "the correction before is not verified");
+        let is_held = |since| self.now.saturating_since(since) < VERDICT_HELD_FOR;
+        assert!(!self.replayed_at.is_some_and(is_held), "a verdict that was put back is acted on");
+        if correction.action != Action::Create && self.target.existing == Existing::Refuse {
+            assert!(!self.outside().is_some_and(|resource| resource.foreign), "what was there before is touched");
+        }
+    }
+}

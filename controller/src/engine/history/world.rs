@@ -1,0 +1,232 @@
+//! The world of one object: what stands in the API, what there is outside, what the controller remembers; and what people
+//! and other writers do to it.
+//!
+//! It must not know what either program decides.
+
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DesiredHash, Placed, TransitionTime, Verdict};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_language::Existing;
+use serde_json::json;
+
+use super::event::{Answer, Scope};
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::Outcome;
+use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
+use crate::engine::fixtures::{at, bare_object, facts, target};
+use crate::engine::memory::ObjectMemory;
+
+/// The resource outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resource {
+    pub(super) value: u8,
+    /// It came into being by another hand while the object claimed nothing.
+    pub(super) foreign: bool,
+    /// We made it, and no verdict stands of a poll that began since.
+    pub(super) unread: bool,
+}
+
+/// A request that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) key: String,
+    /// What it asks for: the number of the correction, the value and the target's steps.
+    pub(super) body: (u64, u8, u64),
+    pub(super) definite: bool,
+}
+
+pub(super) struct World {
+    pub(super) object: LeanObject,
+    pub(super) spec: u8,
+    pub(super) outside: [Option<Resource>; 2],
+    pub(super) scope: Scope,
+    /// The poller has written no verdict since the scope was edited, so it vouches for nothing.
+    pub(super) moved: bool,
+    pub(super) poll: Option<(Option<i64>, u64, Verdict)>,
+    /// K that the object carried when the poll that stands began.
+    pub(super) verified: u64,
+    pub(super) memory: ObjectMemory,
+    pub(super) target: TargetFacts,
+    pub(super) vouched: bool,
+    pub(super) now: Moment,
+    pub(super) requests: Vec<Request>,
+    /// Corrections that could not be sent.
+    pub(super) unsent: usize,
+    pub(super) writes: usize,
+    pub(super) overtaken: u8,
+    pub(super) lost_races: usize,
+    pub(super) crashed: bool,
+    /// The object is no more.
+    pub(super) gone: bool,
+    /// Another writer took the note and the process died before it could put it back: nobody knows of the claim.
+    pub(super) claim_lost: bool,
+    pub(super) status_refused: bool,
+    /// An outcome that the API server refuses to take, so that nothing else is begun.
+    pub(super) unrecorded: Option<(Correction, Outcome)>,
+    /// The last drift that was read by somebody else.
+    pub(super) old_verdict: Option<Placed>,
+    /// The newest transition time that this process saw, and since when an older one stands.
+    pub(super) newest_seen: TransitionTime,
+    pub(super) replayed_at: Option<Moment>,
+    /// What the external system does with the deletions of replacements.
+    pub(super) deletion: Answer,
+    /// The largest K that ever stood. With a smaller one the programs begin anew.
+    pub(super) highest: u64,
+    /// We made something outside since the last poll began.
+    pub(super) made: bool,
+    /// A poll was written since the last request.
+    pub(super) polled: bool,
+    /// What was ours was deleted before the object was let go; what others make in between is theirs.
+    pub(super) deleted_outside: bool,
+}
+
+impl World {
+    pub(super) fn new(existing: Existing, outside: Option<u8>) -> Self {
+        Self::with_two(existing, [outside, None])
+    }
+
+    pub(super) fn with_two(existing: Existing, outside: [Option<u8>; 2]) -> Self {
+        Self {
+            object: bare_object(),
+            spec: 1,
+            outside: outside.map(|value| value.map(|value| Resource { value, foreign: true, unread: false })),
+            scope: Scope::Here,
+            moved: false,
+            poll: None,
+            verified: 0,
+            memory: ObjectMemory::of(&bare_object(), at(0)),
+            target: TargetFacts { existing, ..target() },
+            vouched: true,
+            now: at(0),
+            requests: Vec::new(),
+            unsent: 0,
+            writes: 0,
+            overtaken: 0,
+            lost_races: 0,
+            crashed: false,
+            gone: false,
+            claim_lost: false,
+            status_refused: false,
+            unrecorded: None,
+            old_verdict: None,
+            newest_seen: TransitionTime::default(),
+            replayed_at: None,
+            deletion: Answer::Done,
+            highest: 0,
+            made: false,
+            polled: false,
+            deleted_outside: false,
+        }
+    }
+
+    /// The time of day, as conditions tell it.
+    pub(super) fn time(&self) -> String {
+        let seconds = self.now.since_start().as_secs();
+        let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
+        format!("2026-01-{:02}T{hours:02}:{:02}:{:02}Z", days + 1, seconds / 60 % 60, seconds % 60)
+    }
+
+    pub(super) fn desired_hash(&self) -> DesiredHash {
+        DesiredHash::of(&json!(self.spec))
+    }
+
+    pub(super) fn facts(&self) -> ObjectFacts {
+        ObjectFacts { desired_hash: Some(self.desired_hash()), ..facts() }
+    }
+
+    pub(super) fn status(&self) -> CorrectionStatus {
+        self.memory.status_of(&self.object)
+    }
+
+    pub(super) fn owns_in(&self, scope: Scope) -> bool {
+        self.status().owned().is_some_and(|owned| owned.scope == Some(scope.id()))
+    }
+
+    pub(super) fn edit(&mut self, value: u8) {
+        if value != self.spec {
+            self.spec = value;
+            self.object.generation = self.object.generation.map(|generation| generation + 1);
+        }
+    }
+
+    /// The poller begins anew, and vouches for what it has judged since.
+    pub(super) fn set_scope(&mut self, scope: Scope) {
+        if self.scope != scope {
+            self.scope = scope;
+            self.target.scope = scope.id();
+            self.moved = true;
+            self.poll = None;
+            self.old_verdict = None;
+        }
+    }
+
+    /// Somebody deletes the object; a finalizer keeps it.
+    pub(super) fn delete(&mut self) {
+        self.object.deleting = true;
+        self.gone = !self.object.has_finalizer();
+    }
+
+    /// Another writer takes the note. One that says that a correction has begun is nobody's last word, so a process that
+    /// finds it does not remember it: taken before it is interrupted, its claim and its K are lost.
+    pub(super) fn take_note(&mut self) {
+        let before = self.status();
+        self.object.conditions.corrected = None;
+        if before.reason == Some(CorrectedReason::CorrectionStarted) {
+            self.read_everything();
+            let after = self.status();
+            self.claim_lost |= before.owned().is_some() && after.owned().is_none();
+            self.verified = self.verified.min(after.correction);
+        }
+    }
+
+    /// Where the note was taken and the process died, the verdict alone still told K: with an older one K is older too.
+    pub(super) fn replay(&mut self) {
+        let Some(verdict) = self.old_verdict.clone() else { return };
+        self.object.conditions.observed = Some(verdict);
+        if self.crashed {
+            self.verified = self.verified.min(self.status().correction);
+        }
+    }
+
+    /// The poller and the process begin anew; what is cleaned up after the target is left to others.
+    pub(super) fn readd_target(&mut self, cleaned: bool) {
+        self.poll = None;
+        self.claim_lost |= self.memory.lost_status(&self.object).is_some();
+        self.memory.forget_status();
+        if cleaned {
+            self.object.conditions.observed = None;
+            self.object.conditions.corrected = None;
+            self.object.finalizers = Box::default();
+            self.gone = self.object.deleting;
+            // Of what it did not write since the target came back the poller vouches for nothing.
+            self.old_verdict = None;
+            self.outside.iter_mut().flatten().for_each(|resource| resource.foreign = true);
+        }
+        // The new list shows the object, and with it the status that still stands.
+        self.observe();
+        self.forget();
+    }
+
+    pub(super) fn restart(&mut self) {
+        self.newest_seen = TransitionTime::default();
+        self.replayed_at = None;
+        self.claim_lost |= self.memory.lost_status(&self.object).is_some();
+        self.memory = ObjectMemory::of(&self.object, self.now);
+        self.forget();
+    }
+
+    /// What neither condition tells of K nobody knows any more.
+    pub(super) fn forget(&mut self) {
+        self.unrecorded = None;
+        self.crashed = true;
+        if self.object.conditions.correction() < self.highest {
+            self.read_everything();
+        }
+        self.verified = self.verified.min(self.object.conditions.correction());
+    }
+
+    /// The process sees the object.
+    pub(super) fn observe(&mut self) {
+        self.memory.observe(&self.object, Some(self.desired_hash()), self.target.limits.attempts, self.now);
+    }
+}

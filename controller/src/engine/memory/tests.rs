@@ -1,0 +1,239 @@
+use super::*;
+use crate::engine::corrections::outcome::Doubt;
+use crate::engine::fixtures::{
+    Scene, at, bare_object, correction, doubtful as unsent, doubtful_until, owns, refused, status,
+};
+use serde_json::json;
+
+fn doubtful(retry_after: Option<u64>) -> Outcome {
+    doubtful_until(Doubt::NoAnswer, retry_after.map(Duration::from_secs))
+}
+
+#[test]
+fn a_war_backs_off_by_its_last_ten_minutes() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let mut now = at(0);
+    let mut begun = Vec::new();
+    for _ in 0..9 {
+        now = now.max(memory.delay.ready_at(0, now));
+        begun.push(now.since_start().as_secs());
+        memory.begin(now, None);
+        memory.finish(&correction(Action::Update), &Outcome::Applied, now);
+    }
+    assert_eq!(begun, [0, 0, 2, 8, 26, 80, 242, 542, 842]);
+}
+
+#[test]
+fn what_was_tried_long_ago_is_forgotten() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let observe = |memory: &mut ObjectMemory, now| memory.observe(&bare_object(), None, 10, at(now));
+    memory.begin(at(0), None);
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(0));
+    observe(&mut memory, 3599);
+    assert!(memory.delay.has_room_taken());
+    memory.begin(at(3599), None);
+    memory.finish(&correction(Action::Update), &doubtful(None), at(3599));
+    observe(&mut memory, 9000);
+    assert!(memory.delay.is_in_doubt() && memory.delay.has_room_taken());
+    memory.delay.end_doubt();
+    observe(&mut memory, 9000);
+    assert!(!memory.delay.has_room_taken());
+    assert_eq!(memory.delay.ready_at(3, at(9000)), at(6), "by the first sight, as of one that was never tried");
+}
+
+#[test]
+fn what_a_request_may_have_taken_away_is_not_missed() {
+    let after = |action, outcome: &Outcome| {
+        let mut memory = ObjectMemory::new(at(0), None);
+        memory.begin(at(0), None);
+        memory.finish(&correction(action), outcome, at(0));
+        memory
+    };
+    let underway = Outcome::Underway { retry_after: None };
+    for (action, outcome) in [
+        (Action::Delete, doubtful(None)),
+        (Action::Delete, underway),
+        (Action::Replace, refused(200)),
+        (Action::Update, doubtful(None)),
+    ] {
+        assert!(after(action, &outcome).may_be_gone, "{action:?} {outcome:?}");
+    }
+    let did_nothing =
+        [refused(409), unsent(Doubt::CredentialUnavailable), unsent(Doubt::CredentialRefused), Outcome::AllSkipped];
+    for outcome in did_nothing {
+        assert!(!after(Action::Delete, &outcome).may_be_gone, "{outcome:?}");
+    }
+    for (action, outcome) in [(Action::Update, Outcome::Applied), (Action::Create, doubtful(None))] {
+        assert!(!after(action, &outcome).may_be_gone, "{action:?} {outcome:?}");
+    }
+    let mut replaced = after(Action::Replace, &Outcome::Applied);
+    replaced.observe(&Scene::new().observed(ObservedReason::InSync).object, None, 10, at(1));
+    assert!(!replaced.may_be_gone, "it was seen since");
+    let found_deleting = LeanObject { deleting: true, ..bare_object() };
+    for reason in [ObservedReason::FieldsDiffer, ObservedReason::InSync] {
+        let object = Scene::new().observed(reason).object;
+        let mut memory = ObjectMemory::of(&object, at(0));
+        memory.observe(&object, None, 10, at(0));
+        assert_eq!(memory.may_be_gone, reason != ObservedReason::InSync, "a process before may have asked for it");
+    }
+    assert!(ObjectMemory::of(&found_deleting, at(0)).may_be_gone);
+}
+
+/// When each of eight corrections begins, if the object is edited after each of them.
+fn corrections_of_edits(
+    generation: impl Fn(u64) -> Option<i64>,
+    desired_hash: impl Fn(u64) -> Option<DesiredHash>,
+) -> Vec<u64> {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let mut now = at(0);
+    let mut begun = Vec::new();
+    for edit in 0..8 {
+        let object = LeanObject { generation: generation(edit), ..bare_object() };
+        memory.observe(&object, desired_hash(edit), 10, now);
+        now = now.max(memory.delay.ready_at(0, now));
+        begun.push(now.since_start().as_secs());
+        memory.begin(now, None);
+        memory.finish(&correction(Action::Update), &Outcome::Applied, now);
+        now += Duration::from_secs(1);
+    }
+    begun
+}
+
+#[test]
+fn an_edit_waits_for_eighteen_seconds_at_most() {
+    let desired_of = |edit: u64| Some(DesiredHash::of(&json!(edit)));
+    let same = |_| Some(DesiredHash::of(&json!("same")));
+    let generation_of = |edit: u64| i64::try_from(edit).ok();
+    let (edits, a_war) = ([0, 1, 3, 9, 27, 45, 63, 81], [0, 1, 3, 9, 27, 81, 243, 543]);
+    assert_eq!(corrections_of_edits(generation_of, desired_of), edits);
+    assert_eq!(corrections_of_edits(|_| None, desired_of), edits, "a kind without generation");
+    assert_eq!(corrections_of_edits(|_| Some(1), same), a_war, "no edit at all");
+    assert_eq!(corrections_of_edits(|_| Some(1), desired_of), a_war, "an edit of the target");
+    assert_eq!(corrections_of_edits(generation_of, same), a_war, "an edit of what the target does not read");
+}
+
+#[test]
+fn an_edit_ends_long_pauses_and_no_doubt() {
+    let desired_hash = |text: &str| Some(DesiredHash::of(&json!(text)));
+    let edited = LeanObject { generation: Some(4), ..bare_object() };
+    let deleting = LeanObject { deleting: true, ..bare_object() };
+    for (after, hash_after) in [(edited, desired_hash("b")), (deleting, desired_hash("a"))] {
+        let mut memory = ObjectMemory::new(at(0), None);
+        memory.observe(&bare_object(), desired_hash("a"), 10, at(0));
+        for _ in 0..8 {
+            memory.begin(at(1000), None);
+            memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
+        }
+        assert_eq!(memory.delay.ready_at(0, at(1001)), at(1300));
+        memory.observe(&after, hash_after, 10, at(1001));
+        assert_eq!(memory.delay.ready_at(0, at(1001)), at(1018));
+        assert!(memory.delay.is_in_doubt(), "the key of the next try is the same");
+    }
+}
+
+#[test]
+fn an_ineffective_correction_backs_off_after_a_restart_too() {
+    let memory = ObjectMemory::new(at(100), None);
+    assert_eq!(memory.delay.ready_at(0, at(100)), at(100));
+    assert_eq!(memory.delay.ready_at(1, at(100)), at(100));
+    assert_eq!(memory.delay.ready_at(4, at(100)), at(118));
+}
+
+#[test]
+fn doubtful_outcomes_follow_the_series_and_obey_retry_after() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    for _ in 0..7 {
+        memory.begin(at(1000), None);
+        memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
+    }
+    assert_eq!(memory.delay.ready_at(0, at(5000)), at(1300));
+    memory.finish(&correction(Action::Update), &doubtful(Some(900)), at(1000));
+    assert_eq!(memory.delay.ready_at(0, at(5000)), at(1900));
+    memory.delay.end_doubt();
+    assert!(!memory.delay.is_in_doubt());
+    assert_eq!(memory.delay.ready_at(0, at(5000)), at(1000));
+}
+
+/// A correction that begins and cannot be sent.
+fn send_nothing(memory: &mut ObjectMemory, now: Moment) {
+    memory.begin(now, None);
+    memory.finish(&correction(Action::Update), &unsent(Doubt::CredentialUnavailable), now);
+}
+
+#[test]
+fn what_sends_nothing_waits_half_a_minute_at_most() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    let waits: Vec<u64> = (0..8)
+        .map(|try_number| {
+            let now = at(1000 * (try_number + 1));
+            send_nothing(&mut memory, now);
+            assert_eq!(memory.delay.ready_at(0, now), at(0), "it takes no place on the ladder");
+            memory.unsent_until(None, now).unwrap().since_start().as_secs() - now.since_start().as_secs()
+        })
+        .collect();
+    assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+    assert!(memory.delay.send_anew() && !memory.delay.send_anew(), "told once");
+    assert_eq!(memory.unsent_until(None, at(8000)), None);
+}
+
+#[test]
+fn what_sends_nothing_changes_no_pause_and_no_doubt() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    for _ in 0..5 {
+        memory.begin(at(1000), None);
+        memory.finish(&correction(Action::Update), &doubtful(None), at(1000));
+    }
+    send_nothing(&mut memory, at(1060));
+    assert_eq!(memory.delay.ready_at(0, at(1060)), at(1054), "as before it");
+    assert!(memory.delay.is_in_doubt());
+    memory.begin(at(1061), None);
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(1061));
+    assert_eq!(memory.unsent_until(None, at(1061)), None, "what was sent ends the wait");
+}
+
+#[test]
+fn a_retry_request_is_tried_once_and_kept_until_sent() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    send_nothing(&mut memory, at(10));
+    assert_eq!(memory.unsent_until(None, at(10)), Some(at(11)));
+    assert_eq!(memory.unsent_until(Some("now"), at(10)), None);
+    memory.begin(at(10), Some("now"));
+    memory.finish(&correction(Action::Update), &unsent(Doubt::TemplateFails), at(10));
+    assert_eq!(memory.unsent_until(Some("now"), at(10)), Some(at(12)), "it was tried");
+    assert!(memory.retry_is_requested(Some("now")), "and not answered");
+    memory.begin(at(12), Some("now"));
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(12));
+    assert!(!memory.retry_is_requested(Some("now")));
+}
+
+#[test]
+fn the_first_retry_request_seen_is_old() {
+    let mut memory = ObjectMemory::new(at(0), Some("a"));
+    assert!(!memory.retry_is_requested(Some("a")));
+    assert!(!memory.retry_is_requested(None));
+    assert!(memory.retry_is_requested(Some("b")));
+    memory.begin(at(1), Some("b"));
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(1));
+    assert!(!memory.retry_is_requested(Some("b")));
+}
+
+#[test]
+fn a_retry_that_was_called_off_is_still_asked_for() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    memory.begin(at(1), Some("b"));
+    assert!(memory.retry_is_requested(Some("b")), "it has not ended");
+    memory.call_off();
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(2));
+    assert!(memory.retry_is_requested(Some("b")));
+}
+
+#[test]
+fn only_the_claims_of_a_removed_target_are_forgotten() {
+    let mut memory = ObjectMemory::new(at(0), None);
+    memory.land_outcome(status(3, owns("db")).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3)));
+    (0..4).for_each(|_| memory.begin(at(1000), None));
+    assert_eq!(memory.status_of(&bare_object()).claim, owns("db"));
+    memory.forget_status();
+    assert_eq!(memory.status_of(&bare_object()), CorrectionStatus::default());
+    assert_eq!(memory.delay.ready_at(0, at(1000)), at(1018));
+}

@@ -1,0 +1,169 @@
+//! When the next write to one object may be made.
+//!
+//! What was refused or overtaken just now is not tried again at every change of the object, and another writer who undoes
+//! what we write is not answered at its speed. This file must not know what is written.
+
+use std::time::Duration;
+
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
+
+/// Writes at once that are no part of a correction: a lost status put back, a finalizer put on again. As many as the
+/// poller has for its condition.
+const REPAIRS_AT_ONCE: u32 = 6;
+
+/// Beyond those, one so often: a war with another writer heals nobody.
+const REPAIR_EVERY: Duration = Duration::from_secs(60);
+
+/// Whoever lost a race, and lost no other for so long after the delay that followed, is in none any more: the next one begins anew, without
+/// delay. As long as [`REPAIR_EVERY`], since a race is with a writer of that kind.
+const RACE_PAST_AFTER: Duration = Duration::from_secs(60);
+
+/// The writes to one object. Boxed: hardly any has a write that was refused, overtaken or no part of a correction.
+#[derive(Clone, Debug, Default)]
+pub struct WritePace {
+    counted: Option<Box<Counted>>,
+}
+
+#[derive(Clone, Debug)]
+struct Counted {
+    repairs: TokenBucket,
+    status_refusals: Backoff,
+    finalizer_refusals: Backoff,
+    races: Backoff,
+}
+
+impl Counted {
+    const fn new(now: Moment) -> Self {
+        Self {
+            repairs: TokenBucket::full(REPAIRS_AT_ONCE, REPAIR_EVERY, now),
+            status_refusals: Backoff::new(Series::WRITE_REFUSED),
+            finalizer_refusals: Backoff::new(Series::WRITE_REFUSED),
+            races: Backoff::new(Series::RACE_LOST),
+        }
+    }
+
+    fn is_past(&self, now: Moment) -> bool {
+        // A refusal stays until a write lands, since only the first in a row is news.
+        let refusals = [&self.status_refusals, &self.finalizer_refusals];
+        let are_races_past = self.races.failures() == 0 || self.races.ready_at() + RACE_PAST_AFTER <= now;
+        self.repairs.is_full(now) && are_races_past && refusals.into_iter().all(|backoff| backoff.failures() == 0)
+    }
+}
+
+impl WritePace {
+    fn counted(&mut self, now: Moment) -> &mut Counted {
+        self.counted.get_or_insert_with(|| Box::new(Counted::new(now)))
+    }
+
+    /// What was refused or repaired so long ago that it delays nothing any more takes no room any more.
+    pub fn give_room_back(&mut self, now: Moment) {
+        self.counted.take_if(|counted| counted.is_past(now));
+    }
+
+    /// A status was written.
+    pub fn land_status(&mut self) {
+        if let Some(counted) = &mut self.counted {
+            counted.status_refusals.reset();
+            counted.races.reset();
+        }
+    }
+
+    /// The finalizer was put on or taken off by itself.
+    pub fn land_finalizer(&mut self, now: Moment) {
+        let counted = self.counted(now);
+        counted.finalizer_refusals.reset();
+        counted.races.reset();
+        self.count_repair(now);
+    }
+
+    /// What landed was no part of a correction.
+    pub fn count_repair(&mut self, now: Moment) {
+        // Where no token is left the write was decided before the last one landed; the next one waits.
+        let _ = self.counted(now).repairs.take(now);
+    }
+
+    /// The API server refused a write of a status; gives whether it is the first in a row, which is news.
+    pub fn refuse_status(&mut self, now: Moment) -> bool {
+        let refusals = &mut self.counted(now).status_refusals;
+        refusals.fail(now);
+        refusals.failures() == 1
+    }
+
+    /// The API server refused a write of the finalizer alone; gives whether it is the first in a row, which is news.
+    pub fn refuse_finalizer(&mut self, now: Moment) -> bool {
+        let refusals = &mut self.counted(now).finalizer_refusals;
+        refusals.fail(now);
+        refusals.failures() == 1
+    }
+
+    /// Another writer was faster, or the API server did not answer.
+    pub fn lose_race(&mut self, now: Moment) {
+        self.counted(now).races.fail(now);
+    }
+
+    /// The earliest moment of the next status write, by the refusals.
+    #[must_use]
+    pub fn status_ready_at(&self) -> Moment {
+        self.counted.as_ref().map_or(Moment::START, |counted| counted.status_refusals.ready_at())
+    }
+
+    /// The earliest moment of the next write of the finalizer alone, by the refusals.
+    #[must_use]
+    pub fn finalizer_ready_at(&self) -> Moment {
+        self.counted.as_ref().map_or(Moment::START, |counted| counted.finalizer_refusals.ready_at())
+    }
+
+    /// The earliest moment of the next write of any kind, by the lost races.
+    #[must_use]
+    pub fn races_ready_at(&self) -> Moment {
+        self.counted.as_ref().map_or(Moment::START, |counted| counted.races.ready_at())
+    }
+
+    /// When the next write may be made that is no part of a correction.
+    #[must_use]
+    pub fn repair_ready_at(&self, now: Moment) -> Moment {
+        self.counted.as_ref().map_or(now, |counted| counted.repairs.available_at(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::at;
+
+    #[test]
+    fn only_the_first_refusal_in_a_row_is_news() {
+        let mut writes = WritePace::default();
+        assert!(writes.refuse_status(at(10)) && !writes.refuse_status(at(10)));
+        assert_eq!((writes.status_ready_at(), writes.finalizer_ready_at()), (at(12), Moment::START));
+        assert!(writes.refuse_finalizer(at(10)));
+        writes.land_status();
+        assert!(writes.refuse_status(at(20)) && !writes.refuse_finalizer(at(20)));
+    }
+
+    #[test]
+    fn what_is_long_past_takes_no_room() {
+        let mut writes = WritePace::default();
+        writes.land_finalizer(at(0));
+        writes.give_room_back(at(59));
+        assert!(writes.counted.is_some(), "the repair still counts");
+        writes.refuse_status(at(60));
+        writes.give_room_back(at(600));
+        assert!(writes.counted.is_some(), "the refusal still counts");
+        writes.land_status();
+        writes.give_room_back(at(600));
+        assert!(writes.counted.is_none());
+    }
+
+    #[test]
+    fn six_repairs_at_once_then_one_a_minute() {
+        let mut writes = WritePace::default();
+        for _ in 0..6 {
+            assert_eq!(writes.repair_ready_at(at(1)), at(1));
+            writes.count_repair(at(1));
+        }
+        assert_eq!(writes.repair_ready_at(at(1)), at(61));
+    }
+}

@@ -1,0 +1,92 @@
+//! Which objects nothing is done for now, and why, for people who ask.
+//!
+//! It must not know how it is shown, nor who asks.
+
+use drift_api::collections::first::first;
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
+
+use crate::engine::corrections::held::Held;
+
+/// Most objects in one answer of a target: more than anybody reads.
+pub const MOST_HOLDINGS: usize = 1_000;
+
+/// Which objects people ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldQuestion {
+    /// Of one target alone; of all without.
+    pub target: Option<String>,
+    /// Held for this alone; `None` for all that keep back a correction.
+    pub why: Option<Held>,
+    /// Stands somewhere in `namespace/name`; empty for all.
+    pub search: String,
+}
+
+/// What one target holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// How many objects the question means.
+    pub matching: usize,
+    /// The first of them by name, at most [`MOST_HOLDINGS`].
+    pub objects: Vec<Holding>,
+}
+
+/// One object for which nothing is done now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// `namespace/name`.
+    pub object: String,
+    /// Why.
+    pub why: Held,
+    /// When it is looked at again, where that follows from a time and not from what others do.
+    pub until: Option<Moment>,
+}
+
+/// The objects of the target of that name that are asked for. It takes time in proportion to the objects, and room for those
+/// that are told. `object` says which it is, and when it is looked at again.
+pub fn holdings<'a>(
+    target: &str,
+    held: impl Iterator<Item = (&'a Uid, Held)>,
+    object: impl Fn(&Uid) -> Option<(&'a ObjectId, Option<Moment>)>,
+    question: &HeldQuestion,
+) -> Holdings {
+    if question.target.as_ref().is_some_and(|asked| asked != target) {
+        return Holdings::default();
+    }
+    let is_meant = |why: Held| question.why.map_or_else(|| why.is_noteworthy(), |asked| asked == why);
+    let known = held.filter(|(_, why)| is_meant(*why)).filter_map(|(uid, why)| {
+        let (id, until) = object(uid)?;
+        Some((id, why, until))
+    });
+    let meant: Vec<_> = known.filter(|(id, ..)| id.is_found_by(&question.search)).collect();
+    let matching = meant.len();
+    let told = first(meant, MOST_HOLDINGS, Ord::cmp).into_iter();
+    Holdings {
+        matching,
+        objects: told.map(|(id, why, until)| Holding { object: id.to_string(), why, until }).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_keeps_back_a_correction_is_told_unasked() {
+        let ids = ["a", "b", "c"].map(|name| ObjectId { namespace: None, name: name.into(), uid: name.into() });
+        let held =
+            [(Uid::from("c"), Held::BreakerOpen), (Uid::from("a"), Held::Paused), (Uid::from("b"), Held::InSync)];
+        let ask = |why, search: &str| {
+            let object =
+                |uid: &Uid| ids.iter().find(|id| *id.uid == *uid.to_string()).map(|id| (id, Some(Moment::START)));
+            let question = HeldQuestion { why, search: search.to_owned(), target: None };
+            holdings("t", held.iter().map(|(uid, why)| (uid, *why)), object, &question)
+        };
+        let told = [("a", Held::Paused), ("c", Held::BreakerOpen), ("b", Held::InSync)];
+        let told = told.map(|(object, why)| Holding { object: object.to_owned(), why, until: Some(Moment::START) });
+        assert_eq!(ask(None, ""), Holdings { matching: 2, objects: told[..2].to_vec() });
+        assert_eq!(ask(None, "a").objects, told[..1]);
+        assert_eq!(ask(Some(Held::InSync), "").objects, told[2..]);
+    }
+}

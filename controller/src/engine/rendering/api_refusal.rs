@@ -1,0 +1,61 @@
+//! What it means that the API server did not do what a correction asked of it.
+//!
+//! It answers before it does anything, so whatever it refuses did nothing; but a right may come, and a server that is overloaded may
+//! recover, without anybody editing anything. This file must not know what was asked.
+
+use std::time::Duration;
+
+use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
+
+/// What the API server answered where it did not do what it was asked, or that it did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiRefusal {
+    /// The status of its answer.
+    pub status: Option<u16>,
+    /// What it says, without a value of any object.
+    pub sentence: String,
+    /// How long it asked to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+/// Judges what the API server did not do.
+#[must_use]
+pub fn judge_refusal(refusal: ApiRefusal) -> StepOutcome {
+    let ApiRefusal { status, sentence, retry_after } = refusal;
+    let code = status.map(Code::Status);
+    match (status, code) {
+        (Some(401 | 403), _) => {
+            let because = Some(sentence);
+            StepOutcome::Indefinite(Uncertainty { why: Doubt::RightMissing, code, because, retry_after })
+        }
+        (Some(400..=407 | 409..=428 | 430..=499), Some(code)) => {
+            StepOutcome::Refused { refusal: Refusal { code, because: Some(sentence) }, did_nothing: true }
+        }
+        _ => {
+            let why = if status == Some(429) { Doubt::ApiServerBusy } else { Doubt::ApiServerUnavailable };
+            StepOutcome::Indefinite(Uncertainty { why, code, because: None, retry_after })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_refuses_did_nothing() {
+        let judged =
+            |status: Option<u16>| judge_refusal(ApiRefusal { status, sentence: "why".to_owned(), retry_after: None });
+        for status in [400, 404, 409, 413, 422] {
+            let refusal = Refusal { code: status.into(), because: Some("why".to_owned()) };
+            assert_eq!(judged(Some(status)), StepOutcome::Refused { refusal, did_nothing: true }, "{status}");
+        }
+        for status in [None, Some(408), Some(429), Some(500), Some(503), Some(504)] {
+            let StepOutcome::Indefinite(Uncertainty { why, .. }) = judged(status) else { unreachable!("{status:?}") };
+            let busy = status == Some(429);
+            assert_eq!(why, if busy { Doubt::ApiServerBusy } else { Doubt::ApiServerUnavailable }, "{status:?}");
+        }
+        let StepOutcome::Indefinite(lacking) = judged(Some(403)) else { unreachable!() };
+        assert_eq!(lacking.to_string(), "the API server says that the controller lacks a right (403): why");
+    }
+}

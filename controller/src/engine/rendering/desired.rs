@@ -1,0 +1,39 @@
+//! What the steps of a correction see of the desired state, and of what differs from it.
+//!
+//! This file must not know what a step sends.
+
+use drift_api::condition::DifferingFields;
+use drift_api::object::LeanObject;
+use drift_language::Target;
+use serde_json::Value;
+
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::correction::Correction;
+use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// What the object asks for, and which of its keys differ, as the steps see them.
+pub(in crate::engine) fn desired_of(
+    target: &Target,
+    object: &LeanObject,
+    correction: &Correction,
+    is_anew: bool,
+) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
+    let desired = match target.desired_state_of(&object.view.open()) {
+        Ok(desired) => Some(desired.value),
+        // A deletion asks for nothing, so it fails only where a step reads what cannot be told.
+        Err(_) if correction.action == Action::Delete => None,
+        Err(error) => return Err(Unrenderable::new(error)),
+    };
+    // What is taken away and made anew lacks every field, whatever the verdict says of the one before.
+    let anew = DifferingFields::every();
+    let differs = match &desired {
+        Some(Value::Object(fields)) => {
+            Some(target.differing_keys(if is_anew { &anew } else { &correction.fields }, fields))
+        }
+        _ if target.uses_differs() && correction.action != Action::Delete => {
+            return Err(Unrenderable::new("desired is no map, so it has no keys that could be in `differs`"));
+        }
+        _ => None,
+    };
+    Ok((desired, differs))
+}

@@ -1,0 +1,12 @@
+//! The requests of a correction, rendered from the object: HTTP steps, statements, manifests, nudges and Jobs.
+
+pub mod api_refusal;
+pub mod desired;
+pub mod job;
+pub mod manifests;
+pub mod nudge;
+pub mod plan;
+pub mod secrets;
+pub mod statements;
+pub mod steps;
+pub mod unrenderable;

@@ -1,0 +1,176 @@
+//! The one request by which the operator of an object is woken, and what the API server's answer to it means.
+//!
+//! A patch that changes nothing wakes nobody: no event goes out. Where the number of the correction stands in it, that means
+//! that this very nudge was done before, by a process that did not live to note it. This file must not know how a patch is
+//! sent, nor what follows on an answer.
+
+use drift_api::object::LeanObject;
+use drift_api::resource_version::ResourceVersion;
+use drift_language::cel::Variables;
+use drift_language::{NudgeCorrect, Target};
+use serde_json::{Map, Value, json};
+
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
+use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
+use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// What the API server answers to a patch that it takes, whether it changes anything or not.
+const TAKEN: u16 = 200;
+
+/// Said of a patch that changes nothing.
+const NOBODY_WOKEN: &str = "the object carries this already, so nobody was woken: write ${correction} into a value";
+
+/// One nudge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nudge {
+    patch: Value,
+    is_numbered: bool,
+    /// The object as it was when this was made of it.
+    resource_version: ResourceVersion,
+}
+
+/// What became of a nudge at the API server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NudgeReply {
+    /// The object as it is with it.
+    Taken(Box<LeanObject>),
+    /// Another object has its name by now.
+    OfAnother,
+    /// It was not done.
+    Refused(ApiRefusal),
+}
+
+impl Nudge {
+    /// The nudge of a correction.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object.
+    pub fn new(
+        target: &Target,
+        nudge: &NudgeCorrect,
+        object: &LeanObject,
+        correction: &Correction,
+    ) -> Result<Self, Unrenderable> {
+        let (desired, differs) = desired_of(target, object, correction, false)?;
+        let view = object.view.open();
+        let variables = Variables {
+            desired: desired.as_ref(),
+            differs: differs.as_ref(),
+            correction: Some(correction.number),
+            ..Variables::of_object(&view)
+        };
+        let patch = nudge.render(&variables).map_err(Unrenderable::new)?;
+        let (is_numbered, resource_version) = (nudge.is_numbered(), object.resource_version.clone());
+        Ok(Self { patch: with_uid(patch, &object.id.uid), is_numbered, resource_version })
+    }
+
+    /// What is merged into the object. It holds the uid, so that it lands on no other object of that name.
+    #[must_use]
+    pub const fn patch(&self) -> &Value {
+        &self.patch
+    }
+
+    /// What the steps are: this one.
+    #[must_use]
+    pub fn plan() -> Plan {
+        Plan { steps: vec![PlannedStep::default()], ..Plan::default() }
+    }
+
+    /// What the answer means.
+    #[must_use]
+    pub fn judge(&self, reply: &NudgeReply) -> StepOutcome {
+        match reply {
+            NudgeReply::Taken(object) if self.is_numbered || object.resource_version != self.resource_version => {
+                StepOutcome::Accepted
+            }
+            NudgeReply::Taken(_) => {
+                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(NOBODY_WOKEN.to_owned()) };
+                StepOutcome::Refused { refusal, did_nothing: true }
+            }
+            NudgeReply::OfAnother | NudgeReply::Refused(ApiRefusal { status: Some(404 | 409), .. }) => {
+                StepOutcome::Overtaken
+            }
+            NudgeReply::Refused(refusal) => judge_refusal(refusal.clone()),
+        }
+    }
+}
+
+fn with_uid(mut patch: Map<String, Value>, uid: &str) -> Value {
+    let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
+    metadata["uid"] = json!(uid);
+    Value::Object(patch)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::corrections::claim::Action;
+    use crate::engine::fixtures::{Scene, correction};
+    use drift_language::Destination;
+
+    fn nudge(correct: &str) -> Result<Nudge, Unrenderable> {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: Role}}
+  identity: "${{self.metadata.name}}"
+  read: {{http: {{url: "https://h.example/x"}}}}
+  compare: {{desired: {{login: "${{self.spec.login}}"}}}}
+  correct: {{mode: Correct, nudge: {correct}}}
+"#
+        );
+        let target = drift_language::fixtures::target(&text);
+        let Some(Destination::Nudge(nudge)) = &target.correct.destination else {
+            return Err(Unrenderable::new("no nudge"));
+        };
+        let mut object = Scene::new().object;
+        object.view = drift_api::object::object_view::ObjectView::of(
+            &json!({"spec": {"login": true, "text": "a\", \"b\": \"c"}}),
+        );
+        Nudge::new(&target, nudge, &object, &correction(Action::Nudge))
+    }
+
+    #[test]
+    fn a_nudge_is_a_merge_patch_with_the_uid() {
+        let made = nudge(r#"{annotations: {x.example/at: "${correction} ${self.spec.text}"}}"#).unwrap();
+        let annotations = json!({"x.example/at": "8 a\", \"b\": \"c"});
+        assert_eq!(*made.patch(), json!({"metadata": {"annotations": annotations, "uid": "u-1"}}));
+        let made = nudge(r#"{patch: {metadata: {labels: {a: null}}, operation: {fields: "${differs}"}}}"#).unwrap();
+        let expected = json!({"metadata": {"labels": {"a": null}, "uid": "u-1"}, "operation": {"fields": []}});
+        assert_eq!(*made.patch(), expected);
+        assert!(nudge(r#"{annotations: {a: "${self.spec.none}"}}"#).is_err());
+    }
+
+    #[test]
+    fn an_object_that_is_another_by_now_is_decided_anew() {
+        let made = nudge(r#"{annotations: {a: "${correction}"}}"#).unwrap();
+        let refused = |status| {
+            NudgeReply::Refused(ApiRefusal { status: Some(status), sentence: "why".to_owned(), retry_after: None })
+        };
+        for reply in [NudgeReply::OfAnother, refused(404), refused(409)] {
+            assert_eq!(made.judge(&reply), StepOutcome::Overtaken, "{reply:?}");
+        }
+        assert!(matches!(made.judge(&refused(422)), StepOutcome::Refused { .. }));
+    }
+
+    #[test]
+    fn a_patch_that_changes_nothing_wakes_nobody() {
+        let taken = |version: &str| {
+            let mut object = Scene::new().object;
+            object.resource_version = version.into();
+            NudgeReply::Taken(Box::new(object))
+        };
+        let numbered = nudge(r#"{annotations: {a: "n${correction}"}}"#).unwrap();
+        assert_eq!(numbered.judge(&taken("5")), StepOutcome::Accepted, "done by a process that did not note it");
+        let constant = nudge("{annotations: {a: now}}").unwrap();
+        assert_eq!(constant.judge(&taken("6")), StepOutcome::Accepted, "its operator had taken it away");
+        assert!(matches!(constant.judge(&taken("5")), StepOutcome::Refused { did_nothing: true, .. }));
+    }
+}

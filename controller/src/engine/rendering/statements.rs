@@ -1,0 +1,264 @@
+//! The statements of one correction, all of them rendered before the first is sent, and what became of them.
+//!
+//! In a transaction they are one step, which is done or not; without one each is a step of its own. This file must not know
+//! how a statement is sent, nor what follows on an outcome.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use drift_api::object::LeanObject;
+use drift_api::requests::sql_state::SqlState;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::cel::Variables;
+use drift_language::{PostgresCorrect, SqlStatement, Target};
+use drift_systems::{SqlFailure, StatementFailure};
+
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::secrets::ObjectSecrets;
+use crate::engine::rendering::steps::names_sent;
+use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// The statements of one correction.
+pub struct Statements {
+    statements: Vec<RenderedStatement>,
+    secrets: ObjectSecrets,
+    transaction: bool,
+    /// Whether they take the resource away.
+    deletes: bool,
+}
+
+/// One of them.
+struct RenderedStatement {
+    /// What it is called.
+    label: Arc<str>,
+    /// `None` where it is skipped.
+    text: Option<String>,
+    /// The secrets that are in it.
+    sends: BTreeSet<String>,
+}
+
+impl Statements {
+    /// The statements of a correction, none of which was sent.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object, or the target has no such statements.
+    pub fn new(
+        target: &Target,
+        postgres: &PostgresCorrect,
+        (object, correction): (&LeanObject, &Correction),
+        secrets: ObjectSecrets,
+    ) -> Result<Self, Unrenderable> {
+        let written = statements_of(postgres, correction.action);
+        if written.is_empty() {
+            return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
+        }
+        let is_anew = correction.action == Action::Replace && postgres.replace.is_empty();
+        let (desired, differs) = desired_of(target, object, correction, is_anew)?;
+        let values = secrets.values();
+        let view = object.view.open();
+        let variables = Variables {
+            desired: desired.as_ref(),
+            differs: differs.as_ref(),
+            correction: Some(correction.asked_as()),
+            secrets: Some(&values),
+            ..Variables::of_object(&view)
+        };
+        let render = |(index, statement): (usize, &&SqlStatement)| {
+            let label: Arc<str> = statement.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
+            let sends = names_sent(target, |name| statement.sends(name));
+            match statement.render(&variables) {
+                Ok(text) => Ok(RenderedStatement { label, text, sends }),
+                Err(error) => Err(Unrenderable::at(Some(label), error, secrets.missing(&sends))),
+            }
+        };
+        let statements = written.iter().enumerate().map(render).collect::<Result<_, _>>()?;
+        let deletes = correction.action == Action::Delete;
+        Ok(Self { statements, secrets, transaction: postgres.transaction, deletes })
+    }
+
+    /// Whether the secrets in them may be sent to this server.
+    ///
+    /// # Errors
+    /// Why one of them may not.
+    pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
+        let sent = self.statements.iter().filter(|statement| statement.text.is_some());
+        let sent = sent.flat_map(|statement| statement.sends.iter().cloned()).collect();
+        self.secrets.check_host(&sent, host, false)
+    }
+
+    /// What the steps are.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let count = if self.transaction { 1 } else { self.statements.len() };
+        let planned = |step: usize| PlannedStep {
+            label: self.statements.get(step).map(|statement| statement.label.clone()).filter(|_| !self.transaction),
+            looks_up: false,
+            sends: self.sent(step).flat_map(|statement| statement.sends.iter().cloned()).collect(),
+        };
+        let deletion = if self.deletes { count } else { 0 };
+        Plan { steps: (0..count).map(planned).collect(), deletion, secrets: self.secrets.marks() }
+    }
+
+    /// The texts to send for this step; none where all of it is skipped.
+    #[must_use]
+    pub fn texts(&self, step: usize) -> Vec<String> {
+        self.sent(step).filter_map(|statement| statement.text.clone()).collect()
+    }
+
+    fn sent(&self, step: usize) -> impl Iterator<Item = &RenderedStatement> {
+        let range = if self.transaction { Range { start: 0, end: self.statements.len() } } else { step..step + 1 };
+        let statements = self.statements.get(range).unwrap_or_default();
+        statements.iter().filter(|statement| statement.text.is_some())
+    }
+
+    /// What it means that the texts of this step ended so, and at which statement that was.
+    #[must_use]
+    pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
+        let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());
+        let label = at.filter(|_| self.statements.len() > 1);
+        (label, judge(&failure.failure))
+    }
+}
+
+// The texts are not shown: secrets stand in them.
+impl fmt::Debug for Statements {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let labels: Vec<_> = self.statements.iter().map(|statement| &statement.label).collect();
+        formatter.debug_struct("Statements").field("labels", &labels).finish_non_exhaustive()
+    }
+}
+
+fn statements_of(postgres: &PostgresCorrect, action: Action) -> Vec<&SqlStatement> {
+    match action {
+        Action::Create => postgres.create.iter().collect(),
+        Action::Update => postgres.update.iter().collect(),
+        Action::Delete => postgres.delete.iter().collect(),
+        Action::Replace if postgres.replace.is_empty() => postgres.delete.iter().chain(&postgres.create).collect(),
+        Action::Replace => postgres.replace.iter().collect(),
+        Action::Nudge => Vec::new(),
+    }
+}
+
+/// A statement that was refused did nothing: it is undone as a whole, and so is its transaction.
+fn judge(failure: &SqlFailure) -> StepOutcome {
+    let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
+    match failure {
+        SqlFailure::Unreachable(_) => unanswered(Doubt::NoAnswer),
+        SqlFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
+        SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
+        // A larger answer than is read: whether the statement was done is not known.
+        SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
+        SqlFailure::Answered(state) => match doubt_of(*state) {
+            Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
+            None => {
+                let refusal = Refusal { code: Code::SqlState(*state), because: None };
+                StepOutcome::Refused { refusal, did_nothing: true }
+            }
+        },
+    }
+}
+
+/// Why a SQLSTATE says nothing for good: another try may succeed though nobody edits anything.
+fn doubt_of(state: SqlState) -> Option<Doubt> {
+    Some(match (state.class(), state.code()) {
+        _ if state.is_denial() => Doubt::CredentialRefused,
+        ("08", _) => Doubt::NoAnswer,
+        _ if state.is_shutdown() => Doubt::NoAnswer,
+        (_, "55P03" | "57014") => Doubt::TimedOut,
+        ("40" | "53" | "57" | "58", _) => Doubt::ServerError,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::correction;
+    use drift_language::Destination;
+    use serde_json::json;
+
+    fn statements(correct: &str, action: Action) -> Result<Statements, Unrenderable> {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: Role}}
+  identity: "${{self.spec.name}}"
+  read: {{postgres: {{connection: {{secretRef: {{name: r}}}}, query: "SELECT 1 AS login"}}}}
+  compare: {{desired: {{login: "${{self.spec.login}}"}}}}
+  correct:
+    mode: Correct
+    postgres:
+      connection: {{secretRef: {{name: w}}}}
+      {correct}
+"#
+        );
+        let target = drift_language::fixtures::target(&text);
+        let Some(Destination::Postgres(postgres)) = &target.correct.destination else {
+            return Err(Unrenderable::new("no statements"));
+        };
+        let mut object = crate::engine::fixtures::Scene::new().object;
+        object.view = drift_api::object::object_view::ObjectView::of(
+            &json!({"spec": {"name": "a\"; DROP ROLE b", "login": true}}),
+        );
+        let correction = Correction { action, ..correction(action) };
+        Statements::new(&target, postgres, (&object, &correction), ObjectSecrets::default())
+    }
+
+    fn state(code: &str) -> SqlFailure {
+        SqlFailure::Answered(SqlState::parse(code).unwrap())
+    }
+
+    const CREATE: &str = r#"create:
+      - "CREATE ROLE ${ident(self.spec.name)} ${sql(desired.login ? 'LOGIN' : 'NOLOGIN')}"
+      - {name: never, sql: SELECT 1, when: "${!desired.login}"}
+      - {name: comment, sql: "COMMENT ON ROLE ${ident(self.spec.name)} IS ${self.spec.name};"}"#;
+
+    #[test]
+    fn a_transaction_is_one_step() {
+        let found = statements(CREATE, Action::Create).unwrap();
+        assert_eq!(found.plan().steps, [PlannedStep::default()]);
+        let name = r#""a""; DROP ROLE b""#;
+        let texts = [format!("CREATE ROLE {name} LOGIN"), format!("COMMENT ON ROLE {name} IS E'a\"; DROP ROLE b'")];
+        assert_eq!(found.texts(0), texts);
+        let (label, outcome) = found.judge(0, &StatementFailure { position: 1, failure: state("42704") });
+        assert_eq!(label.as_deref(), Some("comment"));
+        assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{outcome:?}");
+        let lost = StatementFailure { position: 2, failure: SqlFailure::Unreachable("lost at its end") };
+        assert_eq!(found.judge(0, &lost), (None, StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))));
+    }
+
+    #[test]
+    fn without_a_transaction_each_is_a_step() {
+        let found = statements(&format!("transaction: false\n      {CREATE}"), Action::Create).unwrap();
+        let labels: Vec<_> = found.plan().steps.into_iter().filter_map(|step| step.label).collect();
+        assert_eq!(labels.iter().map(|label| &**label).collect::<Vec<_>>(), ["1", "never", "comment"]);
+        assert_eq!([0, 1, 2].map(|step| found.texts(step).len()), [1, 0, 1]);
+    }
+
+    #[test]
+    fn what_cannot_be_rendered_is_told_with_its_step() {
+        let error = statements("create: [{name: first, sql: 'SELECT ${self.spec.none}'}]", Action::Create).unwrap_err();
+        assert_eq!(error.label.as_deref(), Some("first"));
+        assert!(statements(CREATE, Action::Delete).is_err());
+    }
+
+    #[test]
+    fn only_what_lasts_is_a_refusal() {
+        for code in ["08006", "28P01", "40001", "40P01", "42501", "53300", "55P03", "57014", "57P01", "58030"] {
+            assert!(matches!(judge(&state(code)), StepOutcome::Indefinite(_)), "{code}");
+        }
+        for code in ["42710", "42704", "23505", "25006", "22001", "42601", "0A000", "2BP01", "55006", "P0001"] {
+            assert!(matches!(judge(&state(code)), StepOutcome::Refused { did_nothing: true, .. }), "{code}");
+        }
+    }
+}

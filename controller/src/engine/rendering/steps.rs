@@ -1,0 +1,276 @@
+//! The requests of one correction, each made of the object and of the answers to those before it, and what the answers mean.
+//!
+//! Whatever needs no answer is rendered before the first request is sent, so that a template that fails changes nothing
+//! outside as far as that can be known. This file must not know how a request is sent, nor what follows on an answer.
+
+mod answers;
+mod parts;
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::condition::StatusFields;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::cel::{RawAnswers, SecretValues, Variables};
+use drift_language::memory_of;
+use drift_language::{Format, HttpStep, Target};
+use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
+use http::{HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::StepOutcome;
+use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::secrets::ObjectSecrets;
+use crate::engine::rendering::unrenderable::Unrenderable;
+use answers::{judge_answer, not_looked_up};
+use parts::Parts;
+
+/// The header by which an external system knows a request that it has seen.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Said where what is to be stored of an answer has a secret in it.
+const REPEATED: &str = "the answer repeats a secret that was sent";
+
+/// The requests of one correction on their way.
+pub struct Rendering {
+    target: Arc<Target>,
+    /// As templates see it: several steps look at it.
+    object: Value,
+    uid: Uid,
+    correction: Correction,
+    desired: Option<Value>,
+    /// The keys of `desired` that differ.
+    differs: Option<Value>,
+    /// By the names of their steps; those that were skipped are missing. Those of a deletion are no part of what follows it.
+    answers: [Value; 2],
+    raw: [RawAnswers; 2],
+    /// Memory that all of these take.
+    kept: usize,
+    secrets: ObjectSecrets,
+    /// The same as the steps see them.
+    values: SecretValues,
+    /// What of an answer is shown and kept has none of these.
+    kept_secret: SecretValues,
+    /// What of the last answer is to be kept in the object's status.
+    stored: StatusFields,
+}
+
+impl Rendering {
+    /// The requests of a correction, none of which was sent.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object, or the target has no such steps.
+    pub fn new(
+        target: &Arc<Target>,
+        object: &LeanObject,
+        correction: &Correction,
+        secrets: ObjectSecrets,
+    ) -> Result<Self, Unrenderable> {
+        let parts = Parts::of(target, correction.action);
+        if parts.step(0).is_none() {
+            return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
+        }
+        let (desired, differs) = desired_of(target, object, correction, parts.deletion() > 0)?;
+        let sent = parts.iter().flat_map(|step| names_sent(target, |name| step.sends(name))).collect();
+        let rendering = Self {
+            target: target.clone(),
+            object: object.view.open().clone(),
+            uid: object.id.uid.clone(),
+            correction: Correction { sent_versions: secrets.fingerprint(&sent), ..correction.clone() },
+            desired,
+            differs,
+            answers: [Value::Object(Map::new()), Value::Object(Map::new())],
+            raw: Default::default(),
+            kept: 0,
+            values: secrets.values(),
+            kept_secret: secrets.kept_secret(),
+            secrets,
+            stored: StatusFields::NONE,
+        };
+        rendering.try_out()?;
+        Ok(rendering)
+    }
+
+    /// Renders whatever needs no answer.
+    fn try_out(&self) -> Result<(), Unrenderable> {
+        let mut steps = self.parts().iter().enumerate();
+        steps.try_for_each(|(index, step)| {
+            step.try_without_answers(&self.variables(index)).map_err(|error| self.failing(index, error))
+        })
+    }
+
+    /// What the steps are.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let parts = self.parts();
+        let planned = |(index, step): (usize, &HttpStep)| PlannedStep {
+            label: parts.label(index),
+            looks_up: step.looks_up(),
+            sends: self.sent_by(step),
+        };
+        let steps = parts.iter().enumerate().map(planned).collect();
+        Plan { steps, deletion: parts.deletion(), secrets: self.secrets.marks() }
+    }
+
+    /// What is known of each request before any is sent: where it goes to.
+    pub fn probes(&self) -> impl Iterator<Item = HttpRequest> {
+        self.parts().iter().enumerate().filter_map(|(index, step)| step.request.probe(&self.variables(index)))
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts::of(&self.target, self.correction.action)
+    }
+
+    fn failing(&self, index: usize, error: impl Display) -> Unrenderable {
+        let sent = self.parts().step(index).map(|step| self.sent_by(step)).unwrap_or_default();
+        Unrenderable::at(self.parts().label(index), error, self.secrets.missing(&sent))
+    }
+
+    fn sent_by(&self, step: &HttpStep) -> BTreeSet<String> {
+        names_sent(&self.target, |name| step.sends(name))
+    }
+
+    /// The request of this step with its idempotency key, if it is a write; `None` where the step is skipped.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object and these answers.
+    pub fn request(&self, index: usize) -> Result<Option<HttpRequest>, Unrenderable> {
+        let Some(step) = self.parts().step(index) else { return Ok(None) };
+        let variables = self.variables(index);
+        if !step.is_due(&variables).map_err(|error| self.failing(index, error))? {
+            return Ok(None);
+        }
+        let mut request = step.request.render(&variables).map_err(|error| self.failing(index, error))?;
+        let (sent, host) = (self.sent_by(step), request.host());
+        let allowed = self.secrets.check_host(&sent, &host, request.has_chosen_host);
+        allowed.map_err(|error| Unrenderable::at(self.parts().label(index), "", Some(&error)))?;
+        if !step.looks_up() {
+            let answers = step.request.may_vary().then(|| fingerprint(&request));
+            let key = self.correction.idempotency_key(&self.uid, index, answers);
+            let key = HeaderValue::from_str(&key).map_err(|error| self.failing(index, error))?;
+            Arc::make_mut(&mut request.headers).insert(IDEMPOTENCY_KEY, key);
+        }
+        Ok(Some(request))
+    }
+
+    /// What the answer to the request of this step means; later steps see it. `retry_after` is what it asked for.
+    pub fn take_answer(&mut self, index: usize, reply: &HttpReply, retry_after: Option<Duration>) -> StepOutcome {
+        let status = reply.status.as_u16();
+        let (target, part) = (self.target.clone(), self.parts().part(index));
+        let Some(step) = Parts::of(&target, self.correction.action).step(index) else { return StepOutcome::Accepted };
+        let status_alone = json!({"status": status});
+        let (answer, unread) = match Answer::of(reply, Format::Json) {
+            Ok(answer) => (answer.variable, None),
+            // It has no body that a template could see.
+            Err(unread) => (status_alone.clone(), Some(unread)),
+        };
+        let is_kept = self.make_room(step, &answer);
+        let unread = unread.or((!is_kept).then_some(Unreadable::TooLarge)).filter(|_| step.looks_up());
+        let (name, variables) = (step.name.clone(), Variables { response: Some(&answer), ..self.variables(index) });
+        let outcome = match (judge_answer(step, (status, retry_after), &variables, &self.kept_secret), &unread) {
+            (outcome, Some(unread)) if outcome.is_accepted() => not_looked_up(unread, status),
+            (outcome, _) => outcome,
+        };
+        let outcome = match outcome.is_accepted().then(|| step.store.store(&variables)).transpose() {
+            Ok(Some(stored)) if stored.any(|value| self.kept_secret.occur_in(value)) => {
+                StepOutcome::Unstored(REPEATED.to_owned())
+            }
+            Ok(stored) => {
+                self.stored = stored.unwrap_or_default();
+                outcome
+            }
+            Err(error) => StepOutcome::Unstored(error.to_string()),
+        };
+        if let (Some(name), ReplyBody::Whole(bytes), true) = (&name, &reply.body, is_kept) {
+            self.raw[part].keep(name, bytes);
+        }
+        if let (Some(name), Some(answers)) = (name, self.answers[part].as_object_mut()) {
+            answers.insert(name, if is_kept { answer } else { status_alone });
+        }
+        outcome
+    }
+
+    /// Counts an answer that later steps see. Returns false if there is no memory for it. Its bytes are in it as a text, and kept
+    /// once more.
+    fn make_room(&mut self, step: &HttpStep, answer: &Value) -> bool {
+        let bytes = answer["text"].as_str().map_or(0, str::len);
+        let needed = if step.name.is_some() { memory_of(answer) + bytes } else { 0 };
+        let has_room = self.kept + needed <= MAX_BYTES_KEPT;
+        if has_room {
+            self.kept += needed;
+        }
+        has_room
+    }
+
+    /// The target that it is of.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Requests went out with these too: no answer may repeat one to people.
+    pub fn keep_secret(&mut self, sent: &SecretValues) {
+        self.kept_secret = std::mem::take(&mut self.kept_secret).and_former(sent);
+    }
+
+    /// What of the last answer is to be kept in the object's status; nothing once it was taken.
+    pub fn take_stored(&mut self) -> StatusFields {
+        std::mem::take(&mut self.stored)
+    }
+
+    /// What the step of this index sees.
+    fn variables(&self, index: usize) -> Variables<'_> {
+        let part = self.parts().part(index);
+        Variables {
+            desired: self.desired.as_ref(),
+            differs: self.differs.as_ref(),
+            correction: Some(self.correction.asked_as()),
+            steps: Some(&self.answers[part]),
+            raw: Some(&self.raw[part]),
+            secrets: Some(&self.values),
+            ..Variables::of_object(&self.object)
+        }
+    }
+}
+
+/// Which of the target's secrets something sends.
+pub(in crate::engine) fn names_sent(target: &Target, sends: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    target.secrets.iter().map(|secret| &secret.name).filter(|name| sends(name)).cloned().collect()
+}
+
+impl fmt::Debug for Rendering {
+    /// Neither what is sent nor what is answered.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rendering = formatter.debug_struct("Rendering");
+        rendering.field("target", &self.target.name).field("uid", &self.uid).finish_non_exhaustive()
+    }
+}
+
+/// Of what a request says, where a retry may see that change: two that differ are not the same request.
+fn fingerprint(request: &HttpRequest) -> u64 {
+    let mut digest = Sha256::new();
+    let mut take = |part: &[u8]| {
+        digest.update(part.len().to_be_bytes());
+        digest.update(part);
+    };
+    take(request.method.as_str().as_bytes());
+    take(request.url.as_str().as_bytes());
+    for (name, value) in &*request.headers {
+        take(name.as_str().as_bytes());
+        take(value.as_bytes());
+    }
+    take(request.body.as_deref().unwrap_or_default());
+    digest.finalize().iter().take(size_of::<u64>()).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod secrecy_tests;
+#[cfg(test)]
+mod tests;

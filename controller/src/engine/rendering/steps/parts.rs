@@ -1,0 +1,69 @@
+//! The steps of one correction in their order: those that take the resource away, then those that make or change it.
+//!
+//! A replacement without steps of its own is the deletion of its target, then the creation. This file must not know what a
+//! request looks like.
+
+use std::sync::Arc;
+
+use drift_language::{Destination, HttpStep, Target};
+
+use crate::engine::corrections::claim::Action;
+
+/// The steps of one correction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'t> {
+    deletion: &'t [HttpStep],
+    rest: &'t [HttpStep],
+}
+
+impl<'t> Parts<'t> {
+    /// The steps of an action; none where the target has none.
+    pub(super) fn of(target: &'t Target, action: Action) -> Self {
+        let Some(Destination::Http(http)) = &target.correct.destination else {
+            return Self { deletion: &[], rest: &[] };
+        };
+        let (deletion, rest): (&[HttpStep], &[HttpStep]) = match action {
+            Action::Create => (&[], &http.create),
+            Action::Update => (&[], &http.update),
+            Action::Delete => (&http.delete, &[]),
+            Action::Replace if http.replace.is_empty() => (&http.delete, &http.create),
+            Action::Replace => (&[], &http.replace),
+            Action::Nudge => (&[], &[]),
+        };
+        Self { deletion, rest }
+    }
+
+    /// So many of the first take the resource away, and are judged together.
+    pub(super) const fn deletion(self) -> usize {
+        self.deletion.len()
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = &'t HttpStep> {
+        self.deletion.iter().chain(self.rest)
+    }
+
+    pub(super) fn step(self, index: usize) -> Option<&'t HttpStep> {
+        self.iter().nth(index)
+    }
+
+    /// Which of the two the step belongs to. Steps see the answers of their own part alone: the other may use the same names.
+    pub(super) fn part(self, index: usize) -> usize {
+        usize::from(index >= self.deletion())
+    }
+
+    /// What people are told that the step is called; `None` where it is the only one, without a name.
+    pub(super) fn label(self, index: usize) -> Option<Arc<str>> {
+        let (part, steps, index) = match index.checked_sub(self.deletion()) {
+            None => ("delete", self.deletion, index),
+            Some(index) => ("create", self.rest, index),
+        };
+        let name = steps.get(index)?.name.clone();
+        let name = name.or_else(|| (steps.len() > 1).then(|| (index + 1).to_string()));
+        let has_both = !self.deletion.is_empty() && !self.rest.is_empty();
+        match name {
+            Some(name) if has_both => Some(format!("{part} {name}").into()),
+            None if has_both => Some(part.into()),
+            name => name.map(Arc::from),
+        }
+    }
+}

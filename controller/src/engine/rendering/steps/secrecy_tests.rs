@@ -1,0 +1,107 @@
+//! Nothing that is said and kept of an answer shows a secret, whatever a server says back and in whatever form.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_language::Target;
+use drift_language::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
+use drift_systems::{HttpReply, ReplyBody};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Rendering;
+use crate::engine::corrections::claim::Action;
+use crate::engine::fixtures::{bare_object, correction};
+use crate::engine::rendering::secrets::{Known, ObjectSecrets};
+
+/// Ways to hold a secret: by one of the kinds of credential, or as one that the target declares.
+const WAYS: usize = AUTHS.len() + 1;
+
+/// How a correction says who it is, and what its Secret `s` has.
+fn way(number: usize) -> (&'static str, Held) {
+    AUTHS.get(number).copied().unwrap_or(("", &[("declared", "SECRET")]))
+}
+
+/// What of an answer people are told, and what is kept of it.
+const TAKEN: [(&str, &str); 5] = [
+    ("${response.body.?error}", "${response.body.id}"),
+    ("${response.text}", "${response.body}"),
+    ("${response.headers.?etag}", "${response.headers.etag}"),
+    ("${json.text(response.body)}", "${json.text(response.body)}"),
+    ("${response.body[response.text]}", "${int(response.body.id)}"),
+];
+
+fn target(auth: usize, (because, store): (&str, &str), refused_when: &str) -> Arc<Target> {
+    let text = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: x
+  secrets: {{sent: {{secretRef: {{name: s, key: declared}}}}}}
+  read: {{http: {{url: https://h/x}}}}
+  compare: {{desired: {{a: 1}}}}
+  correct:
+    mode: Correct
+    http:
+      {}
+      update:
+      - {{name: one, method: PUT, url: https://h/x, because: "{because}", store: {{kept: "{store}"}}, refusedWhen: "{refused_when}"}}
+      - {{method: PUT, url: "https://h/${{steps.one.body.id}}", text: "${{steps.one.body[steps.one.body.id]}} ${{secrets.sent}}"}}
+"#,
+        way(auth).0
+    );
+    Arc::new(drift_language::fixtures::target(&text))
+}
+
+/// An update that is about to be sent, with that secret.
+fn rendering(target: &Arc<Target>, auth: usize, secret: &str) -> Rendering {
+    let data = data(way(auth).1, secret);
+    let declared = ("declared".to_owned(), b"another-one-entirely".to_vec());
+    let own: LabelledSecrets =
+        [("s".to_owned(), LabelledSecret::new(None, [declared].into_iter().chain(data)))].into_iter().collect();
+    let object = bare_object();
+    let secrets = ObjectSecrets::of(target, &object, Known { own: &own, beside: &LabelledSecrets::default() });
+    Rendering::new(target, &object, &correction(Action::Update), secrets).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn answer(status: u16, body: &Value, header: &str) -> HttpReply {
+    let etag = HeaderValue::from_bytes(header.as_bytes()).ok();
+    let headers: HeaderMap = etag.map(|etag| (HeaderName::from_static("etag"), etag)).into_iter().collect();
+    let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+    HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body: ReplyBody::Whole(body.into_bytes()) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn no_answer_repeats_a_secret_to_people(
+        secret in SECRETS,
+        auth in 0..WAYS,
+        taken in 0..TAKEN.len(),
+        refused_when in prop_oneof![Just("${false}"), Just("${true}"), Just("${response.body[response.text] == 1}")],
+        status in prop_oneof![3 => Just(200_u16), 3 => Just(422), 1 => 200..600_u16],
+        (error, id, header) in (0..6_usize, 0..6_usize, 0..6_usize),
+        shape in 0..4_u8,
+    ) {
+        let forms = forms(&secret);
+        let body = match shape {
+            0 => json!({"error": format!("bad key '{}' of ann", forms[error]), "id": forms[id]}),
+            1 => json!({"error": forms[error], "id": {"a": [forms[id]], &forms[error]: 1}}),
+            2 => json!(format!("no such key: {}", forms[error])),
+            _ => json!([forms[error], {"id": forms[id]}]),
+        };
+        let target = target(auth, TAKEN[taken], refused_when);
+        let mut rendering = rendering(&target, auth, &secret);
+        let outcome = rendering.take_answer(0, &answer(status, &body, &forms[header]), None);
+        let kept = rendering.take_stored().put_on(&json!({}));
+        let next = rendering.request(1).map(|_| ());
+        let text = format!("{outcome:?} {kept} {next:?}");
+        prop_assert_eq!(shown_in(&text, &forms), None, "{}", text);
+    }
+}

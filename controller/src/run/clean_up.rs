@@ -1,0 +1,92 @@
+//! What the controller leaves on objects, and how it is taken off once no target selects them: its finalizer within
+//! seconds, since it holds up whoever deletes the object, and its condition later.
+//!
+//! Nothing is deleted outside, and an Event says so. It must not know when anything is taken off.
+
+use std::sync::Arc;
+
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::Cleaner;
+use drift_kube::client::KindName;
+use drift_kube::client::ResolvedKind;
+use drift_kube::client::WriteError;
+use drift_kube::process::kill_point::{KillPoint, reach};
+
+use crate::engine::corrections::finalizer::release_patch;
+use crate::run::context::Context;
+use crate::run::notices::Announcer;
+
+/// Takes finalizers off.
+pub(crate) struct FinalizerCleaner(pub(crate) Arc<Context>);
+
+/// Takes conditions off, and before them a finalizer that could not be taken off earlier: whoever sees the condition gone
+/// knows that nothing of ours holds the object.
+pub(crate) struct ConditionCleaner(pub(crate) Arc<Context>);
+
+impl Cleaner for FinalizerCleaner {
+    const OUTCOME: &'static str = "released";
+
+    fn is_marked(&self, object: &LeanObject) -> bool {
+        object.has_finalizer()
+    }
+
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, is_first_try: bool) -> Result<(), WriteError> {
+        reach(KillPoint::ControllerAfterLiveRead);
+        match release(&self.0, kind, &object, is_first_try).await {
+            // It was only waiting for us.
+            Err(WriteError::Gone) => Ok(()),
+            released => released.map(drop),
+        }
+    }
+}
+
+impl Cleaner for ConditionCleaner {
+    const OUTCOME: &'static str = "cleaned";
+
+    fn is_marked(&self, object: &LeanObject) -> bool {
+        object.conditions.corrected.is_some() || object.has_finalizer()
+    }
+
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
+        let object = if object.has_finalizer() { release(&self.0, kind, &object, false).await? } else { object };
+        let Some(placed) = &object.conditions.corrected else { return Ok(()) };
+        self.0.ensure_may_act()?;
+        let writer = self.0.writer(kind.clone(), FieldPaths::default());
+        let call = writer.slots.enter().await;
+        writer.remove_condition(&call, &object, placed).await.map(drop)
+    }
+}
+
+async fn release(
+    context: &Context,
+    kind: &ResolvedKind,
+    object: &LeanObject,
+    is_first_try: bool,
+) -> Result<LeanObject, WriteError> {
+    context.ensure_may_act()?;
+    let patch = release_patch(object).ok_or(WriteError::Moved)?;
+    let writer = context.writer(kind.clone(), FieldPaths::default());
+    let call = writer.slots.enter().await;
+    reach(KillPoint::ControllerBeforeRelease);
+    let written = writer.patch(&call, object, patch).await;
+    reach(KillPoint::ControllerAfterRelease);
+    if let Some(announcer) = announcer(context, kind, object) {
+        match &written {
+            Ok(_) | Err(WriteError::Gone) => announcer.left_behind(kind, object),
+            Err(WriteError::Refused(sentence)) if is_first_try => announcer.write_refused(kind, object, sentence),
+            Err(_) => {}
+        }
+    }
+    written
+}
+
+/// Speaks for a noted target that may have had the object.
+fn announcer(context: &Context, kind: &ResolvedKind, object: &LeanObject) -> Option<Announcer> {
+    let name = KindName::new(&kind.resource.api_version, &kind.resource.kind);
+    let namespace = object.id.namespace.as_deref();
+    context.notes.read(|noted| {
+        let (selection, config_map) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
+        Some(Announcer::of_noted(context.events.clone(), (selection, config_map), &context.home))
+    })
+}

@@ -1,0 +1,195 @@
+//! Performs the operations that the engine asks for, those of one execution in a task of its own.
+//!
+//! The live read that opens a correction comes with its place at the host of the first request, so that nothing that
+//! happens while the correction waits for the host goes unseen. A place is held during the object's own read and claim,
+//! never while that waits for a call to the API server. This file decides nothing: neither what is done, nor in which order.
+
+mod places;
+mod readiness;
+mod telling;
+mod told_causes;
+mod writes;
+
+use std::sync::Arc;
+
+use drift_api::condition::StatusFields;
+use drift_api::object::LeanObject;
+use drift_kube::object_writer::{CallSlot, ObjectWriter};
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::Target;
+use tokio::sync::mpsc;
+
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
+use crate::engine::execution::{Event, Rendered};
+use crate::engine::rendering::nudge::NudgeReply;
+use crate::engine::{Done, Operation, StepAnswer, Work};
+use crate::run::metrics::Metrics;
+use crate::run::notices::Announcer;
+use crate::run::requests::held_hosts::HeldHosts;
+use crate::run::requests::{Reply, RequestSender, Requests, Sent};
+use crate::run::secrets::Secrets;
+pub use told_causes::ToldCauses;
+
+/// Carries out decisions for the objects of one target.
+#[derive(Clone, Debug)]
+pub struct Executor {
+    /// The target.
+    pub target: Arc<Target>,
+    /// Reads and writes of objects.
+    pub writer: ObjectWriter,
+    /// Writes outside.
+    pub requests: RequestSender,
+    /// What is sent of Secrets.
+    pub secrets: Secrets,
+    /// Says what happened.
+    pub announcer: Announcer,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Why objects cannot be corrected, as it was told last.
+    pub told_causes: ToldCauses,
+}
+
+/// One execution under way.
+pub struct Run<'a> {
+    executor: &'a Executor,
+    /// The newest known state of the object.
+    object: LeanObject,
+    correction: Option<Box<Correction>>,
+    hosts: HeldHosts,
+    call: Option<CallSlot>,
+    requests: Option<Requests<'a>>,
+    /// That the API server refuses the outcome was said.
+    told_of_refusal: bool,
+    /// It cannot be sent for a cause that was told before.
+    tells_nothing_new: bool,
+}
+
+impl Executor {
+    /// Performs the operations of one execution, in their order, until its end.
+    pub async fn run(&self, mut works: mpsc::UnboundedReceiver<Box<Work>>, done: impl Fn(Done)) {
+        let Some(first) = works.recv().await else { return };
+        let mut run = self.begin(first.object.clone());
+        let mut next = Some(first);
+        while let Some(work) = next {
+            let is_end = matches!(work.operation, Operation::End(_));
+            if let Some(result) = run.perform(*work).await {
+                done(result);
+            }
+            next = if is_end { None } else { works.recv().await };
+        }
+    }
+
+    /// An execution of which nothing is done yet.
+    #[must_use]
+    pub fn begin(&self, object: LeanObject) -> Run<'_> {
+        Run {
+            executor: self,
+            object,
+            correction: None,
+            hosts: HeldHosts::default(),
+            call: None,
+            requests: None,
+            told_of_refusal: false,
+            tells_nothing_new: false,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Performs one operation. A pause and the end have no result.
+    pub async fn perform(&mut self, work: Work) -> Option<Done> {
+        let Work { object, correction, operation, keeps_hosts } = work;
+        (self.object, self.correction) = (object, correction);
+        if !keeps_hosts {
+            self.hosts = HeldHosts::default();
+        }
+        Some(match operation {
+            Operation::Check => Done::Checked { lacks_something: self.lacks_something() },
+            Operation::Read => Done::Event(self.read().await),
+            Operation::ReadAgain => Done::Event(self.read_again().await),
+            Operation::Prepare { is_unread } => Done::Event(Event::Prepared(self.prepare(is_unread))),
+            Operation::Write(write) => Done::Event(self.write(&write).await),
+            Operation::Render(index) => Done::Event(Event::Rendered(self.render(index))),
+            Operation::Send { index, begins } => self.send(index, begins).await,
+            Operation::Pause => {
+                self.give_back();
+                return None;
+            }
+            Operation::End(end) => {
+                self.give_back();
+                self.count(&end);
+                return None;
+            }
+        })
+    }
+
+    fn give_back(&mut self) {
+        (self.hosts, self.call) = (HeldHosts::default(), None);
+    }
+
+    async fn read(&mut self) -> Event {
+        let Some((host, call)) = self.enter().await else { return Event::Dismissed };
+        self.hosts.place = host;
+        self.read_in(call).await
+    }
+
+    async fn read_again(&mut self) -> Event {
+        let call = self.executor.writer.slots.enter().await;
+        self.read_in(call).await
+    }
+
+    async fn read_in(&mut self, call: CallSlot) -> Event {
+        let known = &self.object;
+        let read = self.executor.writer.read(&call, &known.id).await;
+        self.call = Some(call);
+        reach(KillPoint::ControllerAfterLiveRead);
+        Event::Read(
+            read.map(|live| live.map(|live| Box::new(live.read_after(known)))).map_err(|error| error.to_string()),
+        )
+    }
+
+    fn render(&mut self, index: usize) -> Rendered {
+        let Some(requests) = &mut self.requests else { return Rendered::Fails(Doubt::TemplateFails) };
+        requests.render_next(index).unwrap_or_else(|why| {
+            self.tell_unsendable(&why);
+            Rendered::Fails(why.doubt)
+        })
+    }
+
+    async fn send(&mut self, index: usize, begins: bool) -> Done {
+        self.call = None;
+        if index == 0 {
+            self.log("correcting", None);
+        }
+        let Some(requests) = &mut self.requests else { return Done::Event(Event::NotSent) };
+        reach(KillPoint::ControllerBeforeStep);
+        let sent = self.executor.requests.send(requests, begins, &mut self.hosts).await;
+        reach(KillPoint::ControllerAfterStep);
+        match sent {
+            Sent::Answered(reply) => Done::Answered(self.judge(index, reply)),
+            Sent::Unanswered(doubt) => {
+                let outcome = StepOutcome::Indefinite(Uncertainty::unanswered(doubt));
+                Done::Event(Event::Answered(outcome, StatusFields::NONE))
+            }
+            Sent::CutOff => Done::Event(Event::CutOff),
+            Sent::NotSent => Done::Event(Event::NotSent),
+        }
+    }
+
+    fn judge(&mut self, index: usize, reply: Reply) -> StepAnswer {
+        let judged = self.requests.as_mut().map(|requests| (requests.judge(index, &reply), requests.take_stored()));
+        let ((label, outcome), stored) = judged.unwrap_or(((None, StepOutcome::Accepted), StatusFields::NONE));
+        if let Reply::Http(reply) = &reply
+            && !outcome.is_accepted()
+        {
+            let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
+            tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
+        }
+        let object = match reply {
+            Reply::Nudge(NudgeReply::Taken(object)) => Some(object),
+            _ => None,
+        };
+        StepAnswer { index, outcome, stored, label, object }
+    }
+}

@@ -1,0 +1,30 @@
+//! The places with which a correction opens: one at the host of its first request, and a call to the API server.
+
+use drift_kube::object_writer::CallSlot;
+
+use super::Run;
+use crate::run::requests::held_hosts::HostPlace;
+
+impl Run<'_> {
+    /// A place at the host of the correction's first request, if it has one, and a call. Neither is held while the other
+    /// may take long.
+    pub(super) async fn enter(&self) -> Option<(Option<HostPlace>, CallSlot)> {
+        let executor = self.executor;
+        let slots = &executor.writer.slots;
+        let correction = self.correction.as_deref();
+        let host = correction.and_then(|correction| executor.render(&self.object, correction)?.ok()?.first_host());
+        let concurrent = executor.target.correct.limits.concurrent;
+        let Some(host) = host else { return Some((None, slots.enter().await)) };
+        loop {
+            let place = executor.requests.enter_first(host.clone(), concurrent).await?;
+            if let Some(call) = slots.try_enter() {
+                return Some((Some(place), call));
+            }
+            drop(place);
+            let call = slots.enter().await;
+            if let Some(place) = executor.requests.try_enter(&host) {
+                return Some((Some(place), call));
+            }
+        }
+    }
+}

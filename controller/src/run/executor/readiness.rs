@@ -1,0 +1,92 @@
+//! The requests of a correction as far as they can be judged without asking anybody.
+
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+
+use super::{Executor, Run};
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::Doubt;
+use crate::engine::execution::{Outgoing, Readiness};
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::run::requests::{RequestSender, Requests, Ways, render};
+
+impl Executor {
+    /// The requests of a correction; `None` while it is not known yet which Secrets there are.
+    pub(super) fn render(
+        &self,
+        object: &LeanObject,
+        correction: &Correction,
+    ) -> Option<Result<Requests<'_>, Unrenderable>> {
+        let secrets = self.secrets.of(&self.target, object)?;
+        let RequestSender { databases, jobs, resources, .. } = &self.requests;
+        let ways = Ways { databases, jobs, resources, writer: &self.writer, secrets };
+        Some(render(&self.target, object, correction, ways))
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A correction that lacks a Secret costs the API server no read, however many objects lack it.
+    pub(super) fn lacks_something(&self) -> bool {
+        let executor = self.executor;
+        let Some(correction) = &self.correction else { return false };
+        match executor.render(&self.object, correction) {
+            Some(Ok(requests)) => {
+                executor.requests.check_credentials(&requests).is_err() || requests.check_secrets().is_err()
+            }
+            None | Some(Err(_)) => true,
+        }
+    }
+
+    pub(super) fn prepare(&mut self, is_unread: bool) -> Readiness {
+        let Some(correction) = &self.correction else { return Readiness::NotNow };
+        let now = clock::now();
+        let requests = match self.executor.render(&self.object, correction) {
+            None => return Readiness::of(None, is_unread, now),
+            Some(Err(why)) => {
+                self.tell_unsendable(&why);
+                return Readiness::of(Some(Err(why)), is_unread, now);
+            }
+            Some(Ok(requests)) => requests,
+        };
+        let mut prepared = Prepared { run: self, requests };
+        let readiness = Readiness::of(Some(Ok(&mut prepared)), is_unread, now);
+        let requests = prepared.requests;
+        self.requests = Some(requests);
+        readiness
+    }
+}
+
+/// The requests of a run, which holds what they need.
+struct Prepared<'r, 'a> {
+    run: &'r mut Run<'a>,
+    requests: Requests<'a>,
+}
+
+impl Outgoing for Prepared<'_, '_> {
+    fn may_begin(&self) -> bool {
+        self.run.executor.requests.may_begin()
+    }
+
+    fn take_hosts(&mut self, now: Moment) -> Result<(), Moment> {
+        let gate = &self.run.executor.requests.gate;
+        self.run.hosts.take_probes(gate, self.requests.hosts(), now)
+    }
+
+    fn missing(&mut self) -> Option<Doubt> {
+        if let Err(cause) = self.run.executor.requests.check_credentials(&self.requests) {
+            self.run.tell_unsendable(cause);
+            return Some(Doubt::CredentialUnavailable);
+        }
+        if let Err(cause) = self.requests.check_secrets() {
+            self.run.tell_unsendable(cause);
+            return Some(Doubt::SecretUnavailable);
+        }
+        None
+    }
+
+    fn plan(&self) -> Plan {
+        self.requests.plan()
+    }
+}

@@ -1,0 +1,122 @@
+//! The writes of an execution to its object, and what people are told of them.
+//!
+//! This file must not know when which is due.
+
+use drift_api::condition::{CorrectedReason, CorrectionStatus, StatusFields};
+use drift_api::object::LeanObject;
+use drift_kube::client::WriteError;
+use drift_kube::object_writer::CallSlot;
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+
+use super::{Executor, Run};
+use crate::engine::corrections::finalizer::{put_patch, release_patch};
+use crate::engine::execution::{Event, Failure, Purpose, Write};
+use crate::run::metrics::WriteLabels;
+
+impl Run<'_> {
+    pub(super) async fn write(&mut self, write: &Write) -> Event {
+        let call = match self.call.take() {
+            Some(call) => call,
+            None => self.executor.writer.slots.enter().await,
+        };
+        let object = &self.object;
+        let (before, after) = kill_points(write);
+        reach(before);
+        let (kind, written) = self.executor.write(&call, object, write).await;
+        reach(after);
+        self.call = Some(call);
+        let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
+        self.executor.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
+        self.tell(write, &written);
+        Event::Written(written.map(Box::new).map_err(failure))
+    }
+
+    /// Tells people what a write means for them.
+    fn tell(&mut self, write: &Write, written: &Result<LeanObject, WriteError>) {
+        let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
+        let object = &self.object;
+        match (write, written) {
+            (Write::Outcome(status, _), Ok(written)) => announcer.status(kind, written, status),
+            // In sync again without our doing: the poller tells.
+            (Write::Status(status, Purpose::Word), Ok(written))
+                if status.reason != Some(CorrectedReason::CorrectionApplied) =>
+            {
+                announcer.status(kind, written, status);
+            }
+            // An object that was only waiting for us is gone with the write.
+            (Write::ReleaseFinalizer { left_behind: true }, Ok(_) | Err(WriteError::Gone)) => {
+                announcer.left_behind(kind, object);
+            }
+            (Write::Outcome(..), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
+                self.told_of_refusal = true;
+                announcer.write_refused(kind, object, sentence);
+            }
+            (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
+                tracing::warn!(object = %object.id, "a write did not land: {error}");
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Executor {
+    /// Does one write. Gives the word by which it is counted, too.
+    async fn write(
+        &self,
+        call: &CallSlot,
+        object: &LeanObject,
+        write: &Write,
+    ) -> (&'static str, Result<LeanObject, WriteError>) {
+        let writer = &self.writer;
+        match write {
+            Write::PutFinalizer => ("finalizer", writer.patch(call, object, put_patch(object)).await),
+            Write::ReleaseFinalizer { .. } => {
+                let written = match release_patch(object) {
+                    Some(patch) => writer.patch(call, object, patch).await,
+                    None => Err(WriteError::Moved),
+                };
+                ("finalizer_release", written)
+            }
+            Write::Status(status, _) => self.write_status(call, object, status, &StatusFields::NONE).await,
+            Write::Outcome(status, stored) => self.write_status(call, object, status, stored).await,
+        }
+    }
+
+    async fn write_status(
+        &self,
+        call: &CallSlot,
+        object: &LeanObject,
+        status: &CorrectionStatus,
+        stored: &StatusFields,
+    ) -> (&'static str, Result<LeanObject, WriteError>) {
+        let (writer, placed) = (&self.writer, object.conditions.corrected.as_deref());
+        match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
+            // It speaks of the generation acted on, so it does not insist on the present one.
+            (Some(condition), placed) => {
+                ("note", writer.write_condition(call, (object, None), placed, (&condition, stored)).await)
+            }
+            (None, Some(placed)) => ("note_removal", writer.remove_condition(call, object, placed).await),
+            (None, None) => ("note_removal", Err(WriteError::Moved)),
+        }
+    }
+}
+
+const fn kill_points(write: &Write) -> (KillPoint, KillPoint) {
+    match write {
+        Write::PutFinalizer => (KillPoint::ControllerBeforeFinalizer, KillPoint::ControllerAfterFinalizer),
+        Write::ReleaseFinalizer { .. } => (KillPoint::ControllerBeforeRelease, KillPoint::ControllerAfterRelease),
+        Write::Status(_, Purpose::Claim) => (KillPoint::ControllerBeforeClaim, KillPoint::ControllerAfterClaim),
+        Write::Status(..) | Write::Outcome(..) => (KillPoint::ControllerBeforeNote, KillPoint::ControllerAfterNote),
+    }
+}
+
+fn failure(error: WriteError) -> Failure {
+    match error {
+        WriteError::Moved => Failure::Moved,
+        WriteError::Gone => Failure::Gone,
+        WriteError::Refused(sentence) => Failure::Refused(sentence),
+        WriteError::Unavailable(_) => Failure::Unavailable,
+        WriteError::NotLeading => Failure::NotLeading,
+    }
+}

@@ -1,0 +1,106 @@
+//! What the actor of a target's former text leaves to that of the next.
+//!
+//! It must not know what is in it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+use drift_language::{ObjectSelection, Target};
+
+use crate::engine::memory::limits::RETRY_EVERY;
+use crate::engine::objects::object_store::Handover;
+
+/// A handover is kept for this long. Nothing in it delays a correction for longer, so a target that is removed or renamed leaves
+/// nothing for ever.
+const KEPT_FOR: Duration = RETRY_EVERY;
+
+type HandoversByTarget = HashMap<String, Left>;
+
+/// The memories of one actor that ended.
+#[derive(Debug)]
+struct Left {
+    target: Arc<Target>,
+    handover: Handover,
+    at: Moment,
+}
+
+/// What actors left, by target name. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Handovers(Arc<Mutex<HandoversByTarget>>);
+
+impl Handovers {
+    /// What the actor before left, and whether a person edited the target's limits since.
+    #[must_use]
+    pub fn take(&self, target: &Target) -> (Handover, bool) {
+        let mut handovers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop_old(&mut handovers, clock::now());
+        match handovers.remove(&target.name) {
+            Some(Left { target: before, handover, .. }) if is_same_kind(&before.objects, &target.objects) => {
+                (handover, before.correct.limits != target.correct.limits)
+            }
+            _ => (Handover::default(), false),
+        }
+    }
+
+    /// An actor ended; a target that is not in force any more leaves no claims.
+    pub fn leave(&self, target: Arc<Target>, mut handover: Handover, is_in_force: bool) {
+        let at = clock::now();
+        if !is_in_force {
+            handover.forget_claims();
+        }
+        let mut handovers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop_old(&mut handovers, at);
+        handovers.insert(target.name.clone(), Left { target, handover, at });
+    }
+}
+
+fn drop_old(handovers: &mut HandoversByTarget, now: Moment) {
+    handovers.retain(|_, left| !now.is_past(left.at, KEPT_FOR));
+}
+
+/// Whether two selections speak of one kind, in whatever version.
+fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
+    one.is_of(other.group(), &other.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str) -> Arc<Target> {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: {name}}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: Role}}
+  identity: "${{self.metadata.name}}"
+  read: {{http: {{url: "https://h.example/x"}}}}
+  compare: {{desired: {{login: "${{self.spec.login}}"}}}}
+"#
+        );
+        Arc::new(drift_language::fixtures::target(&text))
+    }
+
+    fn kept(handovers: &Handovers) -> usize {
+        handovers.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_target_that_is_gone_leaves_nothing_for_ever() {
+        let handovers = Handovers::default();
+        for number in 0..10 {
+            handovers.leave(target(&format!("t{number}")), Handover::default(), false);
+        }
+        tokio::time::sleep(KEPT_FOR / 2).await;
+        let (_, limits_edited) = handovers.take(&target("t0"));
+        assert_eq!((kept(&handovers), limits_edited), (9, false), "who comes back within an hour finds what was left");
+        tokio::time::sleep(KEPT_FOR).await;
+        handovers.leave(target("new"), Handover::default(), true);
+        assert_eq!(kept(&handovers), 1);
+    }
+}

@@ -1,0 +1,171 @@
+//! Tells people what happened: Events on the object, once for each transition, and on the ConfigMap of a target.
+//!
+//! The texts are closed; what an external system answered is not in them. Whether something is a transition is
+//! decided by whoever calls. It must not know how anything was done.
+
+use drift_api::condition::{CorrectedReason, CorrectionStatus};
+use drift_api::object::LeanObject;
+use drift_kube::access::missing::RightsNews;
+use drift_kube::cleanup::Selection;
+use drift_kube::client::ResolvedKind;
+use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
+use drift_kube::kinds::KindNews;
+use drift_language::Target;
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::breaker::Transition;
+
+/// Says what happens to one target.
+#[derive(Clone, Debug)]
+pub struct Announcer {
+    /// Where Events are written.
+    pub events: EventWriter,
+    /// The target's name.
+    pub target: String,
+    /// Its ConfigMap, in `home`.
+    pub config_map: String,
+    /// Our own namespace.
+    pub home: String,
+}
+
+impl Announcer {
+    /// For a target.
+    #[must_use]
+    pub fn new(events: EventWriter, target: &Target, home: &str) -> Self {
+        let config_map = target.document.config_map.clone();
+        Self { events, target: target.name.clone(), config_map, home: home.to_owned() }
+    }
+
+    /// For a target that may be gone: as it is noted, with its ConfigMap.
+    #[must_use]
+    pub fn of_noted(events: EventWriter, (selection, config_map): (&Selection, &str), home: &str) -> Self {
+        Self { events, target: selection.target.clone(), config_map: config_map.to_owned(), home: home.to_owned() }
+    }
+
+    /// A status was written.
+    pub fn status(&self, kind: &ResolvedKind, object: &LeanObject, status: &CorrectionStatus) {
+        let Some(reason) = status.reason else { return };
+        let (news, reason) = match reason {
+            CorrectedReason::CorrectionStarted => return,
+            CorrectedReason::CorrectionApplied => (NoticeKind::Normal, "DriftCorrected"),
+            CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
+            CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),
+            CorrectedReason::NotOurs => (NoticeKind::Warning, "NotOurs"),
+            CorrectedReason::IdentityChanged => (NoticeKind::Warning, "IdentityChanged"),
+        };
+        self.on_object(kind, object, (news, reason, "Correct"), status.message());
+    }
+
+    /// The finalizer was taken off without deleting.
+    pub fn left_behind(&self, kind: &ResolvedKind, object: &LeanObject) {
+        let note = "the finalizer is taken off; what the object describes is left as it is outside".to_owned();
+        self.on_object(kind, object, (NoticeKind::Warning, "ExternalLeftBehind", "Release"), note);
+    }
+
+    /// A deletion waits for a person.
+    pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, why: Held) {
+        let note = match why {
+            Held::Suspended => "not deleted outside: the target is suspended for this object",
+            Held::Paused => "not deleted outside: the object is paused",
+            Held::NotAllowed => "not deleted outside: a requirement of the target does not hold for this object",
+            _ => "not deleted outside: a template of the target cannot be evaluated for this object",
+        };
+        self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note.to_owned());
+    }
+
+    /// A correction or a deletion waits for other targets of its scope.
+    pub fn scope_incomplete(&self, kind: &ResolvedKind, object: &LeanObject, awaited: &str) {
+        let (reason, action, what) = match object.deleting {
+            true => ("DeletionHeld", "Delete", "not deleted outside"),
+            false => ("CorrectionHeld", "Correct", "not corrected"),
+        };
+        let note = format!(
+            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known; see the alert \
+             DriftTargetMissing and /readyz"
+        );
+        self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
+    }
+
+    /// What a poll had seen last was not there when it was to be deleted.
+    pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
+        let note = "the external system has nothing to delete where the last poll saw the resource: somebody took it away, or the \
+                    requests of read and delete do not name the same"
+            .to_owned();
+        tracing::warn!(target_name = self.target, object = %object.id, "{note}");
+        self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
+    }
+
+    /// Two targets select the object.
+    pub fn claimed_twice(&self, kind: &ResolvedKind, object: &LeanObject) {
+        let note =
+            format!("target {} leaves the object to another target, first by name, that selects it", self.target);
+        self.on_object(kind, object, (NoticeKind::Warning, "ClaimedTwice", "Correct"), note);
+    }
+
+    /// The API server refuses a write to the object.
+    pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
+        tracing::error!(target_name = self.target, object = %object.id, "the object cannot be written: {sentence}");
+        let note = format!("the object cannot be written: {sentence}");
+        self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);
+    }
+
+    /// The breaker opened or closed.
+    pub fn breaker(&self, transition: Transition) {
+        let target = &self.target;
+        let (news, reason, note) = match transition {
+            Transition::Opened { drifted, judged } => (
+                NoticeKind::Warning,
+                "BreakerOpened",
+                format!(
+                    "{drifted} of {judged} objects of target {target} drifted within ten minutes: nothing that was in sync \
+                     is corrected until fewer than half of them still drift or correct.limits is edited"
+                ),
+            ),
+            Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
+        };
+        tracing::warn!(target_name = target, "{reason}: {note}");
+        self.on_config_map((news, reason, "Correct"), note);
+    }
+
+    /// The target's kind cannot be used, or can be used again.
+    pub fn kind(&self, news: KindNews) {
+        let target = &self.target;
+        let (news, reason, note) = match news {
+            KindNews::Unusable(sentence) => {
+                tracing::error!(target_name = target, "{sentence}");
+                (NoticeKind::Warning, "KindUnusable", format!("target {target} is not corrected: {sentence}"))
+            }
+            KindNews::Usable => {
+                tracing::info!(target_name = target, "the kind can be used");
+                (NoticeKind::Normal, "KindUsable", format!("the kind of target {target} can be used now"))
+            }
+        };
+        self.on_config_map((news, reason, "Load"), note);
+    }
+
+    /// Rights that the target's kind needs are missing, or are there.
+    pub fn rights(&self, news: &RightsNews) {
+        let (news, reason, note) = news.words("drift-controller", &self.target);
+        self.on_config_map((news, reason, "Load"), note);
+    }
+
+    fn on_object(
+        &self,
+        kind: &ResolvedKind,
+        object: &LeanObject,
+        news: (NoticeKind, &'static str, &'static str),
+        note: String,
+    ) {
+        self.emit(kind.reference(&object.id), news, note);
+    }
+
+    fn on_config_map(&self, news: (NoticeKind, &'static str, &'static str), note: String) {
+        self.emit(config_map_reference(&self.home, &self.config_map), news, note);
+    }
+
+    fn emit(&self, regarding: ObjectReference, news: (NoticeKind, &'static str, &'static str), note: String) {
+        let (kind, reason, action) = news;
+        self.events.emit(Notice { target: self.target.clone(), regarding, kind, reason, action, note });
+    }
+}

@@ -1,0 +1,206 @@
+//! The Job of a correction, begun or found again, and followed to its end.
+//!
+//! The API server alone is asked. Nobody waits here for other Jobs of the object: it is decided anew after them, as it is then.
+//! When the program ends it stops following, and whoever comes after finds the Job by its name. What a Job is, when its turn
+//! comes and what its end means is the core's to say. This file must not know of conditions or claims.
+
+use std::time::Duration;
+
+use drift_api::requests::job::{Job, JobStage};
+use drift_api::timing::moment::Moment;
+use drift_kube::client::CallError;
+use drift_kube::jobs::JobClient;
+use drift_kube::object_writer::CallSlots;
+use drift_kube::process::clock;
+
+use super::nudge::refusal_of;
+use crate::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
+
+/// How often a Job is looked at in its first minute: most of what a command line changes takes seconds.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// And from then on: what takes minutes may be seen to end some seconds late.
+const LOOK_SELDOM_EVERY: Duration = Duration::from_secs(10);
+/// When a Job counts as a long one.
+const LONG_AFTER: Duration = Duration::from_secs(60);
+
+/// The Job of a correction, and how it is begun and followed.
+#[derive(Debug)]
+pub(super) struct JobRequest<'a> {
+    pub(super) job: CorrectionJob,
+    client: &'a JobClient,
+    slots: &'a CallSlots,
+    /// What is to be done next.
+    next: Option<JobStep>,
+    /// The Job since it was begun, or found.
+    followed: Option<Followed>,
+}
+
+/// A Job that is followed.
+#[derive(Debug)]
+struct Followed {
+    /// As it was seen last.
+    job: Job,
+    /// The furthest stage that was seen of it.
+    came_to: Option<JobStage>,
+    /// When we began it, or found it.
+    began: Moment,
+    /// How it has ended once it is gone, since we deleted it.
+    deleted: Option<JobEnd>,
+}
+
+impl Followed {
+    fn new(job: Job) -> Self {
+        let came_to = job.stage();
+        Self { job, came_to, began: clock::now(), deleted: None }
+    }
+
+    fn see(&mut self, job: Job) {
+        self.came_to = self.came_to.max(job.stage());
+        self.job = job;
+    }
+
+    fn ran_for(&self) -> Duration {
+        clock::now().saturating_since(self.began)
+    }
+
+    async fn pause(&self) {
+        let is_long = clock::now().is_past(self.began, LONG_AFTER);
+        tokio::time::sleep(if is_long { LOOK_SELDOM_EVERY } else { LOOK_EVERY }).await;
+    }
+}
+
+impl<'a> JobRequest<'a> {
+    pub(super) const fn new(job: CorrectionJob, client: &'a JobClient, slots: &'a CallSlots) -> Self {
+        Self { job, client, slots, next: None, followed: None }
+    }
+
+    pub(super) const fn make_ready(&mut self, index: usize) -> bool {
+        self.next = CorrectionJob::step(index);
+        self.next.is_some()
+    }
+
+    /// Whether what is done next begins the Job: from then on it may run, whether it is followed or not.
+    pub(super) fn begins_job(&self) -> bool {
+        self.next == Some(JobStep::Run)
+    }
+
+    /// Does the step that is ready. The one that begins the Job is done again until that has ended: each time takes one look.
+    pub(super) async fn send(&mut self) -> JobReply {
+        let done = match self.followed.take() {
+            Some(followed) => return self.follow(followed).await,
+            None if self.begins_job() => self.begin().await,
+            None => self.look().await,
+        };
+        done.unwrap_or_else(|error| {
+            tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not begun: {error}");
+            JobReply::Refused(refusal_of(&error))
+        })
+    }
+
+    /// Sees whether it is the Job's turn. What only holds the object up is deleted.
+    async fn look(&self) -> Result<JobReply, CallError> {
+        let _slot = self.slots.enter().await;
+        let found = self.client.with_label(&self.job.namespace, &self.job.label()).await?;
+        let Turn::After(held) = self.job.turn(&found) else { return Ok(JobReply::Clear) };
+        for job in &held {
+            tracing::info!(
+                job = job.name,
+                namespace = self.job.namespace,
+                "a Job that is not wanted any more is deleted"
+            );
+            match self.client.delete(&self.job.namespace, job).await {
+                // It is gone, or moved on: it is looked at again.
+                Err(error) if !matches!(error.code(), Some(404 | 409)) => return Err(error),
+                _ => {}
+            }
+        }
+        tracing::debug!(job = self.job.name, namespace = self.job.namespace, "another Job of the object has not ended");
+        Ok(JobReply::Occupied)
+    }
+
+    /// Begins the Job; one of its name is the one that an earlier try began. One that was begun is only looked for: where it is
+    /// gone nobody knows what it did, and a poll comes before anything else.
+    async fn begin(&mut self) -> Result<JobReply, CallError> {
+        let slots = self.slots;
+        let _slot = slots.enter().await;
+        if !self.job.was_begun {
+            match self.client.create(&self.job.namespace, &self.job.manifest).await {
+                Err(error) if error.code() == Some(409) => {}
+                created => return Ok(self.take_up(created?).await),
+            }
+        }
+        Ok(match self.read().await {
+            Ok(Some(job)) => self.take_up(job).await,
+            Ok(None) => JobReply::Ended(JobEnd::Gone),
+            Err(error) => JobReply::Ended(JobEnd::Unseen(refusal_of(&error))),
+        })
+    }
+
+    async fn read(&self) -> Result<Option<Job>, CallError> {
+        match self.client.read(&self.job.namespace, &self.job.name).await {
+            Err(error) if error.code() == Some(404) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    async fn take_up(&mut self, job: Job) -> JobReply {
+        if !job.is_owned_by(&self.job.object) {
+            return JobReply::Ended(JobEnd::Foreign);
+        }
+        self.judge(Followed::new(job)).await
+    }
+
+    /// One more look, after a while.
+    async fn follow(&mut self, mut followed: Followed) -> JobReply {
+        followed.pause().await;
+        let slots = self.slots;
+        let _slot = slots.enter().await;
+        match self.read().await {
+            Ok(Some(job)) if job.uid == followed.job.uid => followed.see(job),
+            Ok(_) => return JobReply::Ended(followed.deleted.unwrap_or(JobEnd::Gone)),
+            // It runs on, whether we see it or not.
+            Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
+                tracing::debug!(job = self.job.name, "not seen: {error}");
+                self.followed = Some(followed);
+                return JobReply::Open(None);
+            }
+            Err(error) => {
+                tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not seen: {error}");
+                return JobReply::Ended(JobEnd::Unseen(refusal_of(&error)));
+            }
+        }
+        self.judge(followed).await
+    }
+
+    /// What follows from a look. The caller holds a slot.
+    async fn judge(&mut self, mut followed: Followed) -> JobReply {
+        let stage = match self.job.course(&followed.job, followed.came_to, followed.ran_for()) {
+            Course::Ended(end) => return JobReply::Ended(end),
+            Course::Open(stage) => stage,
+            Course::Overdue => {
+                followed.deleted = self.delete_overdue(&followed.job).await.or(followed.deleted);
+                followed.came_to
+            }
+        };
+        self.followed = Some(followed);
+        JobReply::Open(stage)
+    }
+
+    /// Gives how it will have ended once it is gone. Where it cannot be deleted it is tried again.
+    async fn delete_overdue(&self, job: &Job) -> Option<JobEnd> {
+        if let Err(error) = self.client.delete(&self.job.namespace, job).await {
+            tracing::debug!(job = self.job.name, "not deleted: {error}");
+            return None;
+        }
+        let was_taken_up = job.stage() != Some(JobStage::NotTakenUp);
+        Some(if was_taken_up {
+            JobEnd::Gone
+        } else {
+            JobEnd::NeverStarted { ran_nothing: job.surely_never_had_a_pod() }
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The manifests of a correction, sent to the API server over connections of their own, as to any host.
+//!
+//! What they are and what the answers mean is the core's to say. This file must not know of conditions or claims.
+
+use std::time::Duration;
+
+use drift_api::object::cluster_resource::ResourceError;
+use drift_kube::resources::ResourceClient;
+use drift_systems::Heard;
+use serde_json::Value;
+
+use super::{Reply, STEP_DEADLINE, Sent};
+use crate::engine::corrections::outcome::Doubt;
+use crate::engine::rendering::manifests::{Judged, ManifestReply, ManifestStep, Manifests, pinned, reply_of};
+
+/// How often an object is read again that moved between its read and its write: its own controller writes its status in bursts of
+/// a few.
+const MOST_RACES: u32 = 5;
+
+/// How long the API server is left alone where it asks for that without saying for how long.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The manifests of one correction, and how they are sent.
+#[derive(Debug)]
+pub(super) struct ManifestRequests<'a> {
+    pub(super) manifests: Manifests,
+    client: &'a ResourceClient,
+    /// The step that is to be sent next.
+    next: usize,
+}
+
+impl<'a> ManifestRequests<'a> {
+    pub(super) const fn new(manifests: Manifests, client: &'a ResourceClient) -> Self {
+        Self { manifests, client, next: 0 }
+    }
+
+    pub(super) fn host(&self) -> String {
+        self.client.host().to_owned()
+    }
+
+    pub(super) fn make_ready(&mut self, step: usize) -> bool {
+        self.next = step;
+        self.manifests.step(step).is_some()
+    }
+
+    /// Sends the step that is ready; says besides what became of it what that says of the API server.
+    pub(super) async fn send(&self) -> (Sent, Option<Heard>) {
+        let Some(step) = self.manifests.step(self.next) else { return (Sent::NotSent, None) };
+        match tokio::time::timeout(STEP_DEADLINE, self.carry_out(step)).await {
+            Err(_) | Ok(Err(ResourceError::TimedOut)) => (Sent::Unanswered(Doubt::TimedOut), Some(Heard::TimedOut)),
+            Ok(Ok(reply)) => (Sent::Answered(Reply::Manifest(reply)), Some(Heard::Answer)),
+            Ok(Err(error)) => {
+                tracing::warn!(resource = %self.manifests.resource, "a correction is not accepted: {error}");
+                (Sent::Answered(Reply::Manifest(reply_of(&error))), heard(&error))
+            }
+        }
+    }
+
+    async fn carry_out(&self, step: &ManifestStep) -> Result<ManifestReply, ResourceError> {
+        let resource = &self.manifests.resource;
+        if let ManifestStep::Create(manifest) = step {
+            return self.client.create(resource, manifest).await.map(|_| ManifestReply::Done);
+        }
+        let mut races = 0;
+        loop {
+            let found = self.client.get(resource, STEP_DEADLINE).await?;
+            let (uid, version) = match self.manifests.judge_found(step, found.as_ref()) {
+                Judged::Ours { uid, resource_version } => (uid, resource_version),
+                Judged::Reply(reply) => return Ok(reply),
+            };
+            races += 1;
+            let answer = match step {
+                ManifestStep::Apply(manifest) => {
+                    self.client.apply(resource, &pinned(manifest, &uid, &version)).await.map(|_| ManifestReply::Done)
+                }
+                _ => self.client.delete(resource, &uid).await.map(|left| of_deletion(&left)),
+            };
+            match answer {
+                Err(ResourceError::Refused { status: 409, .. }) if races < MOST_RACES => {}
+                Err(ResourceError::Refused { status: 404, .. }) => return Ok(ManifestReply::Gone),
+                answer => return answer,
+            }
+        }
+    }
+}
+
+/// The API server answers a deletion with a Status once nothing is left, and with the object where its finalizers, or its
+/// grace, have work to do.
+fn of_deletion(left: &Value) -> ManifestReply {
+    if left["kind"] == "Status" { ManifestReply::Done } else { ManifestReply::Underway }
+}
+
+/// What a failure says of the API server, if anything.
+fn heard(error: &ResourceError) -> Option<Heard> {
+    Some(match error {
+        ResourceError::NoNamespace(_) => return None,
+        ResourceError::TimedOut => Heard::TimedOut,
+        ResourceError::Unreachable(_) => Heard::Unreachable,
+        ResourceError::Refused { status: 429, retry_after, .. } => {
+            Heard::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
+        }
+        _ => Heard::Answer,
+    })
+}

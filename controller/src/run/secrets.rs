@@ -1,0 +1,95 @@
+//! Where the controller finds the secrets that it sends: its own, and those beside objects.
+//!
+//! What they are worth is the core's to say. This file must not know what is sent, and nothing here shows a value.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use drift_api::condition::SecretMarks;
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_kube::watch::ReadableSecrets;
+use drift_language::{DeclaredSecret, Target};
+
+use crate::engine::rendering::secrets::{Known, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks};
+
+/// Where secrets are found.
+#[derive(Clone)]
+pub struct Secrets {
+    own: Arc<ArcSwap<LabelledSecrets>>,
+    beside: ReadableSecrets,
+}
+
+/// The Secrets that a target uses as they were at one moment: another look tells which changed since.
+#[derive(Default)]
+pub struct Look {
+    own: OwnVersions,
+    beside: BTreeMap<String, Arc<LabelledSecrets>>,
+}
+
+impl Secrets {
+    /// Those of our own namespace, and those beside objects.
+    #[must_use]
+    pub const fn new(own: Arc<ArcSwap<LabelledSecrets>>, beside: ReadableSecrets) -> Self {
+        Self { own, beside }
+    }
+
+    /// What the corrections of an object send; `None` while it is not known yet what there is.
+    #[must_use]
+    pub fn of(&self, target: &Target, object: &LeanObject) -> Option<ObjectSecrets> {
+        if target.secrets.is_empty() {
+            // What the requests come with is asked for by itself.
+            let (own, none) = (self.own.load(), LabelledSecrets::default());
+            return Some(ObjectSecrets::of(target, object, Known { own: &own, beside: &none }));
+        }
+        self.known(target, object, |known| ObjectSecrets::of(target, object, known))
+    }
+
+    /// In which versions those are that cannot be read back; `None` while it is not known yet what there is, or where there is
+    /// nothing of the kind.
+    #[must_use]
+    pub fn watched(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
+        if target.compare.write_only.is_empty() {
+            return None;
+        }
+        self.known(target, object, |known| watched_marks(target, object, known)).flatten()
+    }
+
+    /// For whom a Secret that the target uses changed since the last look.
+    pub fn changed(&self, target: &Target, last: &mut Look) -> SecretChange {
+        let beside = if looks_beside(target) { self.beside.all() } else { BTreeMap::new() };
+        let now = Look { own: own_versions(target, &self.own.load()), beside };
+        let is_same = |(namespace, secrets): &(&String, &Arc<LabelledSecrets>)| {
+            last.beside.get(*namespace).is_some_and(|before| Arc::ptr_eq(before, secrets))
+        };
+        let moved = now.beside.iter().filter(|entry| !is_same(entry)).map(|(namespace, _)| namespace.clone());
+        let change = if now.own == last.own { SecretChange::Beside(moved.collect()) } else { SecretChange::All };
+        *last = now;
+        change
+    }
+
+    fn known<T>(&self, target: &Target, object: &LeanObject, found: impl FnOnce(Known<'_>) -> T) -> Option<T> {
+        let beside = match object.id.namespace.as_deref().filter(|_| looks_beside(target)) {
+            Some(namespace) => {
+                self.beside.of(namespace, target.secrets.iter().filter_map(DeclaredSecret::key_of_object))
+            }
+            None => Arc::new(LabelledSecrets::from_iter([])),
+        };
+        let own = self.own.load();
+        let is_known = own.are_listed() && beside.are_listed();
+        is_known.then(|| found(Known { own: &own, beside: &beside }))
+    }
+}
+
+/// Whether its corrections send Secrets that stand beside its objects.
+fn looks_beside(target: &Target) -> bool {
+    target.secrets.iter().any(DeclaredSecret::is_of_object)
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secrets")
+    }
+}

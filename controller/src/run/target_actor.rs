@@ -1,0 +1,192 @@
+//! One target at work: a task that feeds the target's engine and performs the effects that the engine asks for.
+//!
+//! Each target has a task of its own, so that none can slow or stop another. The task decides nothing.
+
+mod reporting;
+mod shared;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+use drift_kube::identities::Wake;
+use drift_kube::process::{clock, tasks};
+use drift_kube::subscriptions::ObjectEvent;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::objects::object_store::Handover;
+use crate::engine::{Effect, Input, Now, Operation, Target, Work};
+use crate::run::context::Context;
+use crate::run::executor::Executor;
+use crate::run::held_objects::Asked;
+use shared::Shared;
+
+/// An actor that has not turned for this long hangs, and the kubelet starts the program anew: far above what the largest
+/// batch of events takes.
+const STANDSTILL: Duration = Duration::from_secs(60);
+/// Watch events taken in before others get their turn again.
+const EVENTS_AT_ONCE: usize = 256;
+
+/// One target at work.
+pub struct TargetActor {
+    engine: Target<Shared>,
+    executor: Arc<Executor>,
+    context: Arc<Context>,
+    inputs: mpsc::UnboundedSender<Input>,
+    inbox: mpsc::UnboundedReceiver<Input>,
+    /// From people who ask what is held.
+    holdings: mpsc::Receiver<Asked>,
+    /// The executions under way, each with what is to be done next.
+    running: HashMap<Uid, mpsc::UnboundedSender<Box<Work>>>,
+    wake: Moment,
+}
+
+impl TargetActor {
+    /// An actor that has seen nothing yet; `handover` is what the one before the target's last edit left.
+    #[must_use]
+    pub fn new(executor: Executor, context: Arc<Context>, handover: Handover) -> Self {
+        let (inputs, inbox) = mpsc::unbounded_channel();
+        let executor = Arc::new(executor);
+        let shared = Shared::new(context.clone(), executor.clone());
+        Self {
+            engine: Target::new(executor.target.clone(), shared, handover),
+            holdings: context.board.join(&executor.target.name),
+            executor,
+            context,
+            inputs,
+            inbox,
+            running: HashMap::new(),
+            wake: Moment::START,
+        }
+    }
+
+    /// A person edited the limits: what drifts now may pass the breaker.
+    pub fn let_pass(&mut self) {
+        self.step(Input::LimitsEdited);
+    }
+
+    /// Works until it is stopped or the watch ends. What is under way then goes on to its end.
+    pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
+        let mut vouching = self.context.vouching.clone();
+        let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
+        let name = format!("target {}", self.executor.target.name);
+        let heartbeat = self.context.health.heartbeat(name, STANDSTILL, clock::now());
+        let term = self.context.term.clone();
+        loop {
+            heartbeat.tick(clock::now());
+            self.step(Input::Tick);
+            let wake = clock::instant_of(self.wake);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = term.cancelled(), if !self.engine.has_term_ended() => self.step(Input::TermEnded),
+                Some(input) = self.inbox.recv() => self.step(input),
+                Some(asked) = self.holdings.recv() => asked.answer_with(|question| self.engine.holdings(question)),
+                count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
+                    0 => break,
+                    _ => batch.drain(..).filter_map(input_of).for_each(|input| self.step(input)),
+                },
+                Ok(()) = vouching.changed() => self.step(Input::AttestationChanged),
+                wake = self.engine.program.next_wake() => self.step(match wake {
+                    Wake::Object(uid) => Input::Concerned(uid),
+                    Wake::Scopes => Input::ScopesChanged,
+                }),
+                () = tokio::time::sleep_until(wake) => {}
+            }
+        }
+        self.end()
+    }
+
+    /// Leaves what is remembered to the actor of the next text. A task of its own leads what is under way to its end.
+    fn end(mut self) -> Handover {
+        if self.context.term.is_cancelled() && !self.engine.has_term_ended() {
+            self.step(Input::TermEnded);
+        }
+        self.holdings.close();
+        let (handover, effects) = self.engine.supersede(now());
+        effects.into_iter().for_each(|effect| self.perform(effect));
+        if self.engine.is_at_work() {
+            let (failed, jobs) = (self.context.failed.clone(), self.context.jobs.clone());
+            tasks::spawn("superseded target", failed, jobs.track_future(self.finish()));
+        }
+        handover
+    }
+
+    async fn finish(mut self) {
+        let term = self.context.term.clone();
+        while self.engine.is_at_work() {
+            self.step(Input::Tick);
+            let wake = clock::instant_of(self.wake);
+            tokio::select! {
+                biased;
+                () = term.cancelled(), if !self.engine.has_term_ended() => self.step(Input::TermEnded),
+                Some(input) = self.inbox.recv() => self.step(input),
+                () = tokio::time::sleep_until(wake) => {}
+            }
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        for effect in self.engine.step(now(), input) {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Do(uid, work) => self.pass_on(uid, work),
+            Effect::ReadAnew(known) => {
+                let (writer, inputs) = (self.executor.writer.clone(), self.inputs.clone());
+                self.spawn(async move {
+                    // Without an actor nobody needs the answer.
+                    let _ = inputs.send(Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)));
+                });
+            }
+            Effect::Report(report) => reporting::tell(&self.executor, report),
+            Effect::WakeAt(at) => self.wake = at,
+        }
+    }
+
+    /// Passes on what is to be done to the execution of the object, which begins with it and ends with it.
+    fn pass_on(&mut self, uid: Uid, work: Box<Work>) {
+        let is_end = matches!(work.operation, Operation::End(_));
+        let execution = self.running.remove(&uid).unwrap_or_else(|| self.begin(uid.clone()));
+        // An execution that has ended panicked, which ends the program.
+        let _ = execution.send(work);
+        if !is_end {
+            self.running.insert(uid, execution);
+        }
+    }
+
+    fn begin(&self, uid: Uid) -> mpsc::UnboundedSender<Box<Work>> {
+        let (sender, works) = mpsc::unbounded_channel();
+        let (executor, inputs) = (self.executor.clone(), self.inputs.clone());
+        self.spawn(async move {
+            // Without an actor nobody needs the result.
+            executor.run(works, |done| _ = inputs.send(Input::Done(uid.clone(), done))).await;
+        });
+        sender
+    }
+
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        tasks::spawn("job", self.context.failed.clone(), self.context.jobs.track_future(work));
+    }
+}
+
+fn now() -> Now {
+    Now { moment: clock::now(), wall: clock::wall_since_epoch() }
+}
+
+/// What the watch says, as an input; a sign of life is none.
+fn input_of(event: ObjectEvent) -> Option<Input> {
+    match event {
+        ObjectEvent::Seen(object) => Some(Input::Seen(object)),
+        ObjectEvent::Left(uid) => Some(Input::Left(uid)),
+        ObjectEvent::Skipped(object) => Some(Input::Skipped(object)),
+        ObjectEvent::Listed => Some(Input::Listed),
+        ObjectEvent::Alive { .. } => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! The reports of a target's engine as Events, lines of the log and metrics.
+
+use std::time::Duration;
+
+use drift_api::voucher::Voucher;
+
+use crate::engine::Report;
+use crate::run::executor::Executor;
+use crate::run::metrics::{HeldLabels, of_target};
+
+/// Tells people.
+pub(super) fn tell(executor: &Executor, report: Report) {
+    let Executor { announcer, writer, metrics, target, .. } = executor;
+    let (kind, labels, target_name) = (&writer.kind, of_target(&target.name), &target.name);
+    match report {
+        Report::Breaker(transition) => announcer.breaker(transition),
+        Report::BreakerOpen(open) => _ = metrics.breaker_open.get_or_create(&labels).set(i64::from(open)),
+        Report::DeletionHeld(object, why) => announcer.deletion_held(kind, &object, why),
+        Report::DeletionFoundNothing(object) => announcer.deletion_found_nothing(kind, &object),
+        Report::ClaimedTwice(object) => announcer.claimed_twice(kind, &object),
+        Report::ScopeIncomplete(object, awaited) => announcer.scope_incomplete(kind, &object, &awaited),
+        Report::WriteRefused(object, sentence) => announcer.write_refused(kind, &object, &sentence),
+        Report::Unreadable(object, sentence) => {
+            tracing::warn!(target_name, %object, "objects cannot be read: {sentence}");
+        }
+        Report::ReadableAgain => tracing::info!(target_name, "objects can be read again"),
+        Report::Forgotten(uid) => executor.told_causes.forget(&uid),
+        Report::Attestation(attestation) => tell_attestation(executor, attestation.as_ref()),
+        Report::HeldBy(why, by) => {
+            let labels = HeldLabels { target: target_name.clone(), why: why.as_str() };
+            metrics.held.get_or_create(&labels).inc_by(by);
+        }
+        Report::Deletions { count, oldest } => show_deletions(executor, count, oldest),
+        Report::Ended => {
+            metrics.vouched.get_or_create(&labels).set(0);
+            metrics.breaker_open.get_or_create(&labels).set(0);
+            show_deletions(executor, 0, Duration::ZERO);
+        }
+    }
+}
+
+fn tell_attestation(executor: &Executor, attestation: Option<&Voucher>) {
+    let target_name = &executor.target.name;
+    let vouched = attestation.is_some();
+    let except = attestation.map(|attestation| &attestation.except);
+    let excepted = except.map_or(0, |except| except.objects.len());
+    let namespaces = except.map(|except| except.namespaces.iter().cloned().collect::<Vec<_>>().join(" "));
+    let namespaces = namespaces.unwrap_or_default();
+    tracing::info!(target_name, vouched, excepted, namespaces, "the poller's word for this target changed");
+    executor.metrics.vouched.get_or_create(&of_target(target_name)).set(i64::from(vouched));
+}
+
+fn show_deletions(executor: &Executor, count: usize, oldest: Duration) {
+    let (metrics, labels) = (&executor.metrics, of_target(&executor.target.name));
+    metrics.objects_deleting.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+    metrics.deletion_age.get_or_create(&labels).set(i64::try_from(oldest.as_secs()).unwrap_or(i64::MAX));
+}

@@ -1,0 +1,97 @@
+//! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
+//!
+//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD
+//! may come or be mended. What the actor of a former text remembered is handed to the next. It must not know how
+//! objects are decided.
+
+use std::sync::Arc;
+
+use drift_kube::access::Right;
+use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
+use drift_language::{Destination, Mode, Source, Target};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::run::context::Context;
+use crate::run::executor::{Executor, ToldCauses};
+use crate::run::metrics::of_target;
+use crate::run::notices::Announcer;
+use crate::run::target_actor::TargetActor;
+
+/// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
+const EVENT_BUFFER: usize = 1024;
+
+/// Works on one target until it is stopped.
+pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
+    let metrics = context.metrics.clone();
+    let labels = of_target(&target.name);
+    // Until there is a kind nothing is vouched for, which is to be seen too.
+    metrics.vouched.get_or_create(&labels).set(0);
+    work_until_stopped(context, target, stop).await;
+    // An alert on a target that nobody vouches for must not outlive the target.
+    metrics.vouched.remove(&labels);
+    metrics.breaker_open.remove(&labels);
+}
+
+async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
+    let announcer = Announcer::new(context.events.clone(), &target, &context.home);
+    let found = tokio::select! {
+        () = stop.cancelled() => return,
+        () = context.identities.follow_missing_kind(&context.client, &target) => return,
+        kind = context.kinds.find(&target, |news| announcer.kind(news)) => kind,
+    };
+    let _note = tokio::select! {
+        () = stop.cancelled() => return,
+        note = context.notes.hold(&target) => note,
+    };
+    let mut needed = rights_of_controller(&target, &found);
+    needed.extend(rights_outside(&context, &target).await);
+    let mut missing = context.rights.follow_missing(needed.clone());
+    let _rights = context.rights.need(needed);
+    let teller = announcer.clone();
+    let telling = async {
+        loop {
+            teller.rights(&missing.next().await);
+        }
+    };
+    let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
+    let subscription = context.watches.subscribe(&target, &found, &target.all_fields);
+    let executor = Executor {
+        writer: context.writer(found, target.all_fields.clone()),
+        requests: context.request_sender(),
+        secrets: context.secrets.clone(),
+        announcer,
+        target: target.clone(),
+        metrics: context.metrics.clone(),
+        told_causes: ToldCauses::default(),
+    };
+    let (handover, limits_edited) = context.handovers.take(&target);
+    let mut actor = TargetActor::new(executor, context.clone(), handover);
+    if limits_edited {
+        actor.let_pass();
+    }
+    let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
+    let ((), handover) = tokio::select! {
+        done = working => done,
+        never = telling => never,
+    };
+    let is_in_force = context.configuration.borrow().targets.contains_key(&target.name);
+    context.handovers.leave(target, handover, is_in_force);
+}
+
+/// What it must be allowed to do with the objects of the cluster that are the external resources. Where their kind is not served
+/// nothing can be said of rights on it; its corrections say it then.
+async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
+    let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), Mode::Correct) =
+        (&target.read.source, &target.correct.destination, target.correct.mode)
+    else {
+        return Vec::new();
+    };
+    match context.resources.resolve(&read.api_version, &read.kind).await {
+        Ok(kind) => rights_on_resource(target, read.namespace.as_deref(), &kind),
+        Err(error) => {
+            tracing::warn!(target_name = target.name, kind = %read.kind, "rights on the kind are not known: {error}");
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! One traversal of a collection: page after page, and what they say together of each object.
+//!
+//! Only a complete one may say that something is missing; whatever goes wrong on the way leaves every object of the
+//! traversal unknown. It sends nothing itself and must not know how an answer came.
+
+use std::collections::HashSet;
+
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::cel::{MAX_URL_BYTES, Variables};
+use drift_language::{Collection, HttpRead, NextPage};
+use drift_systems::HttpReply;
+use serde_json::Value;
+use url::Url;
+
+use crate::engine::judgement::finding::Failure;
+use crate::engine::poll::entries::{Entries, Gathering};
+use crate::engine::poll::read_rules::ReadRules;
+use crate::engine::poll::reading::Progress;
+use crate::engine::poll::reply::{Observation, invalid, judge_page};
+
+/// Pages of one traversal: a server that always names another would be asked for ever.
+const MAX_PAGES: usize = 1_000;
+
+/// A traversal under way.
+#[derive(Debug)]
+pub struct Traversal<'r> {
+    read: &'r HttpRead,
+    collection: &'r Collection,
+    request: HttpRequest,
+    /// The pages that were asked for.
+    asked: HashSet<String>,
+    gathering: Gathering,
+}
+
+impl<'r> Traversal<'r> {
+    /// A traversal whose first request is under way, for the entries of these names.
+    #[must_use]
+    pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
+        let asked = HashSet::from([request.url.to_string()]);
+        Self { read, collection, request, asked, gathering: Gathering::new(wanted) }
+    }
+
+    /// Takes in the answer to the request under way.
+    #[must_use]
+    pub fn take(&mut self, reply: &HttpReply) -> Progress<Entries> {
+        self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure)))
+    }
+
+    fn advance(&mut self, reply: &HttpReply) -> Result<Progress<Entries>, Failure> {
+        let nobody = Value::Null;
+        let response = judge_page(&self.read.first, reply)?;
+        let variables = Variables { response: Some(&response), ..Variables::of_object(&nobody) };
+        if let Some(valid) = &self.read.valid_when
+            && !valid.evaluate_bool(&variables).map_err(|error| invalid(&error))?
+        {
+            return Err(invalid(&"validWhen is false"));
+        }
+        for entry in self.collection.entries(&response).map_err(|error| invalid(&error))? {
+            let name = self.collection.keys.of_entry(&entry).map_err(|error| invalid(&error))?;
+            self.gathering.take(name, entry)?;
+        }
+        match self.next_url(reply, &variables)? {
+            None => Ok(Progress::Done(Ok(self.gathering.finish()))),
+            Some(url) => {
+                self.request.url = url;
+                Ok(Progress::Ask(Box::new(self.request.clone())))
+            }
+        }
+    }
+
+    /// Where the next page is: never at another origin, no longer than a URL of a template, and never a page that was there already.
+    fn next_url(&mut self, reply: &HttpReply, variables: &Variables<'_>) -> Result<Option<Url>, Failure> {
+        let written = match &self.collection.next {
+            // What the target takes for all is a first part: what stands on the others would seem to be missing.
+            NextPage::None if next_of_link(reply)?.is_some() => {
+                return Err(invalid(&"there is a next page, and the target has no next"));
+            }
+            NextPage::None => None,
+            NextPage::Link => next_of_link(reply)?,
+            NextPage::At(rule) => match rule.evaluate(variables).map_err(|error| invalid(&error))? {
+                None | Some(Value::Null) => None,
+                Some(Value::String(text)) if text.is_empty() => None,
+                Some(Value::String(text)) => Some(text),
+                Some(_) => return Err(invalid(&"next is no text")),
+            },
+        };
+        let Some(written) = written else { return Ok(None) };
+        let mut url = self.request.url.join(&written).map_err(|_| invalid(&"next is no URL"))?;
+        url.set_fragment(None);
+        let has_userinfo = !url.username().is_empty() || url.password().is_some();
+        if url.origin() != self.request.url.origin() || has_userinfo {
+            return Err(invalid(&"next leads to another origin"));
+        }
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(invalid(&format_args!("next is longer than {MAX_URL_BYTES} bytes")));
+        }
+        if !self.asked.insert(url.to_string()) {
+            return Err(invalid(&"next repeats a page"));
+        }
+        if self.asked.len() > MAX_PAGES {
+            return Err(invalid(&"too many pages"));
+        }
+        Ok(Some(url))
+    }
+}
+
+/// What the entry of one object says.
+///
+/// # Errors
+/// Why nothing can be said.
+pub fn observe_item(read: &HttpRead, object: &Value, item: &Value) -> Result<Observation, Failure> {
+    let variables = Variables { item: Some(item), ..Variables::of_object(object) };
+    let rules = ReadRules {
+        absent_when: read.collection.as_ref().and_then(|collection| collection.absent_when.as_ref()),
+        // It was asked of the entry's page.
+        valid_when: None,
+        settling_when: read.settling_when.as_ref(),
+        observed: &read.observed,
+    };
+    rules.observe(&variables)
+}
+
+/// The target of `rel="next"` in the headers `Link`. One that cannot be read might be it, so nothing is known then.
+fn next_of_link(reply: &HttpReply) -> Result<Option<String>, Failure> {
+    let unreadable = || invalid(&"the header Link cannot be read");
+    for value in reply.headers.get_all(http::header::LINK) {
+        let line = value.to_str().map_err(|_| unreadable())?;
+        for link in line.split('<').skip(1) {
+            let (target, parameters) = link.split_once('>').ok_or_else(unreadable)?;
+            if parameters.split([';', ',']).any(is_next) {
+                return Ok(Some(target.to_owned()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a parameter of a link says that it leads to the next page.
+fn is_next(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else { return false };
+    name.trim().eq_ignore_ascii_case("rel")
+        && value.trim().trim_matches('"').split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("next"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,277 @@
+//! The traversals of one target's collection: which may begin, and what they found that belongs to no object.
+//!
+//! It must not know what an entry means.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use drift_api::identity::Uid;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
+use drift_language::cel::SecretValues;
+use serde_json::Value;
+
+use crate::engine::judgement::description::REDACTED;
+use crate::engine::poll::request::Request;
+use crate::engine::schedule::PROMPT_SPACING;
+
+/// Names that are kept for people: a screen of them tells what is wrong, and the count tells how many there are.
+pub const SHOWN_NAMES: usize = 1_000;
+
+/// A request for a first page, as it goes out: objects with the same one share a traversal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestKey(Arc<[u8]>);
+
+impl RequestKey {
+    /// All of a request that the external system sees.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        Self(request.fingerprint().into())
+    }
+}
+
+/// Entries that belong to no object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unnamed {
+    /// How many.
+    pub count: usize,
+    /// The first [`SHOWN_NAMES`] of them by name.
+    pub names: BTreeSet<String>,
+}
+
+/// What an object asks of its collection; it stays so while its view does.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The view that it was found from.
+    pub view: ObjectView,
+    /// What tells its request from others.
+    pub request: RequestKey,
+    /// What its entry is called.
+    pub name: String,
+}
+
+/// What is known of an object's entry among those of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnEntry<'t> {
+    /// It is called so.
+    Named(&'t str),
+    /// It is among those of another request.
+    Elsewhere,
+    /// It was never found out what the object asks for.
+    Unknown,
+}
+
+/// The traversals of one target.
+#[derive(Debug, Default)]
+pub struct Traversals {
+    asked: HashMap<Uid, Asked>,
+    known: HashMap<RequestKey, Traversed>,
+}
+
+/// What is known of traversals with one request.
+#[derive(Debug)]
+struct Traversed {
+    request: Request,
+    /// The last one.
+    began: Option<Moment>,
+    under_way: bool,
+    /// When the next one may begin, where somebody came while one was under way.
+    next: Option<Moment>,
+    unnamed: Unnamed,
+}
+
+impl Traversals {
+    /// What the object asks for, as far as it was found out for this very view.
+    #[must_use]
+    pub fn asked_by(&self, uid: &Uid, view: &ObjectView) -> Option<&Asked> {
+        self.asked.get(uid).filter(|asked| asked.view.is(view))
+    }
+
+    /// What the object with that view asks for from now on: that request, and its entry's name.
+    pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> Asked {
+        let known = self.known.entry(RequestKey::of(&request));
+        // Objects with one request share its key.
+        let asked = Asked { view, request: known.key().clone(), name };
+        known.or_insert(Traversed { request, began: None, under_way: false, next: None, unnamed: Unnamed::default() });
+        self.asked.insert(uid.clone(), asked.clone());
+        if self.known.len() > self.asked.len().saturating_mul(2) {
+            self.forget_what_nobody_asks();
+        }
+        asked
+    }
+
+    /// The request that some object asks for.
+    #[must_use]
+    pub fn request(&self, key: &RequestKey) -> Option<&Request> {
+        self.known.get(key).map(|known| &known.request)
+    }
+
+    /// The object is not polled here any more.
+    pub fn forget(&mut self, uid: &Uid) {
+        self.asked.remove(uid);
+    }
+
+    /// The object's entry among those of that request.
+    #[must_use]
+    pub fn own_entry(&self, uid: &Uid, request: &RequestKey) -> OwnEntry<'_> {
+        match self.asked.get(uid) {
+            Some(asked) if asked.request == *request => OwnEntry::Named(&asked.name),
+            Some(_) => OwnEntry::Elsewhere,
+            None => OwnEntry::Unknown,
+        }
+    }
+
+    /// When one with that request may begin; `None` for now. They begin at least [`PROMPT_SPACING`] apart, and never two at
+    /// once. Who comes while one is under way waits for the next, and whoever comes before that waits with him: else objects that
+    /// come a moment earlier each time would begin without him for ever.
+    #[must_use]
+    pub fn not_before(&mut self, key: &RequestKey, now: Moment) -> Option<Moment> {
+        let known = self.known.get_mut(key)?;
+        let spaced = known.began? + PROMPT_SPACING;
+        if known.under_way {
+            let sooner = if spaced > now { spaced } else { now + PROMPT_SPACING };
+            known.next = Some(known.next.filter(|next| *next > now).unwrap_or(sooner));
+            return known.next;
+        }
+        let until = known.next.map_or(spaced, |next| next.max(spaced));
+        (until > now).then_some(until)
+    }
+
+    /// One begins.
+    pub fn begin(&mut self, key: &RequestKey, now: Moment) {
+        if let Some(known) = self.known.get_mut(key) {
+            (known.began, known.under_way, known.next) = (Some(now), true, None);
+        }
+    }
+
+    /// It ended, however. What no object asks for any more is forgotten.
+    pub fn end(&mut self, key: &RequestKey) {
+        self.forget_what_nobody_asks();
+        if let Some(known) = self.known.get_mut(key) {
+            known.under_way = false;
+        }
+    }
+
+    fn forget_what_nobody_asks(&mut self) {
+        let asked: HashSet<&RequestKey> = self.asked.values().map(|asked| &asked.request).collect();
+        self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
+    }
+
+    /// What a complete one found that belongs to no object. No name is kept that has one of the `credentials` which it was asked
+    /// with.
+    pub fn note_unnamed(&mut self, key: &RequestKey, names: HashSet<String>, credentials: &SecretValues) {
+        if let Some(known) = self.known.get_mut(key) {
+            let count = names.len();
+            let names: BTreeSet<String> = names.into_iter().collect();
+            let shown = |name: String| {
+                let is_secret = credentials.occur_in(&Value::from(name.as_str()));
+                if is_secret { REDACTED.to_owned() } else { name }
+            };
+            known.unnamed = Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).map(shown).collect() };
+        }
+    }
+
+    /// What all of them found.
+    #[must_use]
+    pub fn unnamed(&self) -> Unnamed {
+        let all = self.known.values().map(|known| &known.unnamed);
+        let count = all.clone().map(|unnamed| unnamed.count).sum();
+        let names: BTreeSet<String> = all.flat_map(|unnamed| unnamed.names.iter().cloned()).collect();
+        Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).collect() }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::at;
+    use drift_api::requests::http_request::HttpRequest;
+
+    fn request(url: &str) -> Request {
+        let (method, headers) = (http::Method::GET, Arc::default());
+        let url = url.parse().unwrap();
+        Request::Http(HttpRequest { method, url, headers, body: None, has_chosen_host: false, socket: None })
+    }
+
+    /// Lets an object ask for an entry `x` of that request.
+    fn ask(traversals: &mut Traversals, uid: &str, url: &str) -> RequestKey {
+        traversals.set_asked(&uid.into(), ObjectView::default(), request(url), "x".to_owned()).request
+    }
+
+    #[test]
+    fn traversals_of_one_request_keep_their_distance() {
+        let mut traversals = Traversals::default();
+        let (one, other) = (ask(&mut traversals, "u", "http://h/a"), ask(&mut traversals, "v", "http://h/b"));
+        assert_eq!(traversals.not_before(&one, at(0).moment), None);
+        traversals.begin(&one, at(0).moment);
+        assert_eq!(traversals.not_before(&other, at(0).moment), None);
+        traversals.end(&one);
+        assert_eq!(traversals.not_before(&one, at(0).moment), Some(at(1).moment));
+        assert_eq!(traversals.not_before(&one, at(1).moment), None);
+    }
+
+    #[test]
+    fn who_comes_during_a_traversal_joins_the_next() {
+        let mut traversals = Traversals::default();
+        let key = ask(&mut traversals, "u", "http://h/a");
+        let milliseconds = |count| at(0).moment + std::time::Duration::from_millis(count);
+        let mut begins = milliseconds(0);
+        for _ in 0..10 {
+            traversals.begin(&key, begins);
+            let waits = traversals.not_before(&key, begins + std::time::Duration::from_millis(2));
+            traversals.end(&key);
+            // Another comes as soon as the distance is kept, or a moment later.
+            assert_eq!(waits, Some(begins + PROMPT_SPACING));
+            assert_eq!(traversals.not_before(&key, begins + PROMPT_SPACING), None);
+            begins += PROMPT_SPACING;
+        }
+        traversals.begin(&key, begins);
+        let late = begins + PROMPT_SPACING * 5;
+        assert_eq!(traversals.not_before(&key, late), Some(late + PROMPT_SPACING), "it is still under way");
+        traversals.end(&key);
+        let between = late + PROMPT_SPACING / 2;
+        assert_eq!(traversals.not_before(&key, between), Some(late + PROMPT_SPACING), "they begin together");
+        assert_eq!(traversals.not_before(&key, late + PROMPT_SPACING), None);
+    }
+
+    #[test]
+    fn a_request_that_no_object_makes_any_more_is_forgotten() {
+        let (mut traversals, uid) = (Traversals::default(), Uid::from("u"));
+        let one = ask(&mut traversals, "u", "http://h/a");
+        traversals.begin(&one, at(0).moment);
+        traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]), &SecretValues::default());
+        assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Named("x"));
+        traversals.end(&one);
+        let other = ask(&mut traversals, "u", "http://h/b");
+        assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Elsewhere, "an entry of that name is none of its own");
+        assert_eq!(traversals.own_entry(&Uid::from("v"), &one), OwnEntry::Unknown);
+        traversals.begin(&other, at(1).moment);
+        traversals.end(&other);
+        assert_eq!(traversals.unnamed().count, 0);
+        assert!(traversals.request(&one).is_none() && traversals.request(&other).is_some());
+        assert!(traversals.asked_by(&uid, &ObjectView::default()).is_none(), "another view may ask for something else");
+    }
+
+    #[test]
+    fn requests_of_many_edits_do_not_gather() {
+        let mut traversals = Traversals::default();
+        for edit in 0..100 {
+            ask(&mut traversals, "u", &format!("http://h/{edit}"));
+        }
+        assert!(traversals.known.len() <= 2);
+    }
+
+    #[test]
+    fn what_belongs_to_no_object_is_counted_over_all_requests() {
+        let mut traversals = Traversals::default();
+        for (uid, url, names) in [("u", "http://h/a", vec!["x", "y"]), ("v", "http://h/b", vec!["z"])] {
+            let key = ask(&mut traversals, uid, url);
+            traversals.note_unnamed(&key, names.into_iter().map(str::to_owned).collect(), &SecretValues::default());
+        }
+        let unnamed = traversals.unnamed();
+        assert_eq!((unnamed.count, unnamed.names.len()), (3, 3));
+        traversals.note_unnamed(&RequestKey::of(&request("http://h/a")), HashSet::new(), &SecretValues::default());
+        assert_eq!(traversals.unnamed().count, 1);
+    }
+}

@@ -1,0 +1,277 @@
+//! What a hint does: the object that has the resource which it names is polled soon, and nothing else.
+//!
+//! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the
+//! target's read limits, and finds what is. It must not know how a hint comes.
+
+pub mod authenticity;
+pub mod watched_resources;
+
+use std::collections::BTreeSet;
+
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::ObjectName;
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
+
+use crate::engine::hints::watched_resources::WatchedResources;
+use crate::engine::object::object_store::Roster;
+use crate::engine::object::prepared::Prepared;
+use crate::engine::poll::request::Request;
+
+/// What somebody says of the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The resource of this identity may have changed.
+    Resource(String),
+    /// This object of the cluster changed, which may be somebody's external resource.
+    ClusterObject(ObjectName),
+    /// Hints may have been missed, of any of them.
+    Everything,
+}
+
+/// What became of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintOutcome {
+    /// The object is polled soon.
+    Polled,
+    /// No object of the target has such a resource.
+    Unknown,
+    /// The target's template makes no identity of it.
+    Unreadable,
+    /// More came than are taken in.
+    Dropped,
+}
+
+impl HintOutcome {
+    /// As metrics have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Polled => "polled",
+            Self::Unknown => "unknown",
+            Self::Unreadable => "unreadable",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// The hints of one target.
+#[derive(Debug, Default)]
+pub struct Hints {
+    /// Hints may have been missed of objects that are not known yet.
+    waits_for_list: bool,
+    listed: bool,
+    /// Where changes of what is read are hints.
+    watched: Option<WatchedResources>,
+    /// What changed before the objects were listed: who reads it is not known yet.
+    early: BTreeSet<ObjectName>,
+}
+
+/// Changes that are kept until the objects are listed, which takes seconds; with more it is as if any of them had changed.
+const EARLY_CHANGES: usize = 1_000;
+
+impl Hints {
+    /// Of a target of which nothing was seen yet.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        Self { watched: target.watched_read().map(|_| WatchedResources::default()), ..Self::default() }
+    }
+
+    /// An object came, or may read something else now.
+    pub fn note_object(&mut self, roster: &mut Roster, uid: &Uid, now: Moment) {
+        let Some(watched) = &mut self.watched else { return };
+        let prepared = roster.prepare(uid);
+        let resource = match prepared.as_deref().map(Prepared::first) {
+            Some(Ok(Request::Kubernetes(resource))) => Some(resource),
+            _ => None,
+        };
+        watched.set(uid, resource, now);
+    }
+
+    /// An object is gone or no longer selected.
+    pub fn forget(&mut self, uid: &Uid) {
+        if let Some(watched) = &mut self.watched {
+            watched.remove(uid);
+        }
+    }
+
+    /// An object of the cluster changed: whoever reads it is polled when his turn comes. A poll that is wanted already will see
+    /// this change too.
+    pub fn take_change(&mut self, roster: &mut Roster, changed: &ObjectName, now: Moment) -> HintOutcome {
+        let Some(watched) = &mut self.watched else { return HintOutcome::Unknown };
+        let readers = watched.readers_of(changed);
+        for uid in &readers {
+            if roster.track(uid).is_some_and(|track| !track.is_polled_soon(now)) {
+                let wait = watched.take_turn(uid, now);
+                roster.update(uid, now, |track| track.take_hint_after(wait, now));
+            }
+        }
+        if readers.is_empty() && !self.listed {
+            self.keep_early(changed);
+        }
+        if readers.is_empty() { HintOutcome::Unknown } else { HintOutcome::Polled }
+    }
+
+    fn keep_early(&mut self, changed: &ObjectName) {
+        if self.early.len() < EARLY_CHANGES {
+            self.early.insert(changed.clone());
+        } else {
+            self.waits_for_list = true;
+        }
+    }
+
+    /// The resource of an identity may have changed; `holder` has it, over all targets.
+    pub fn take(&self, roster: &mut Roster, identity: &str, holder: Option<Uid>, now: Moment) -> HintOutcome {
+        let is_named = |uid: &Uid| {
+            // Who claimed it may name another one by now.
+            roster.track(uid).is_some_and(|track| track.rendered().identity.as_deref() == Some(identity))
+        };
+        let Some(uid) = holder.filter(is_named) else { return HintOutcome::Unknown };
+        roster.update(&uid, now, |track| track.take_hint(now));
+        HintOutcome::Polled
+    }
+
+    /// Hints may have been missed: the regular polls of all objects come now, those of the first list too. There may be very many
+    /// of them, and an edit or another hint must not wait for that.
+    pub fn take_everything(&mut self, roster: &mut Roster, now: Moment) {
+        self.waits_for_list = !self.listed;
+        let uids: Vec<Uid> = roster.tracks().map(|track| track.object().id.uid.clone()).collect();
+        for uid in uids {
+            roster.update(&uid, now, |track| track.miss_hints(now));
+        }
+    }
+
+    /// The target's first list is complete.
+    pub fn note_listed(&mut self, roster: &mut Roster, now: Moment) {
+        self.listed = true;
+        for changed in std::mem::take(&mut self.early) {
+            self.take_change(roster, &changed, now);
+        }
+        if self.waits_for_list {
+            self.take_everything(roster, now);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::fixtures::{TEXT, at, object, target};
+    use crate::engine::schedule::{Now, PROMPT_SPACING};
+
+    /// Objects `u` and `v`, in sync and not due for long, with identities `one` and `two`.
+    fn roster() -> Roster {
+        let target = target(&TEXT.replace("interval: 30s", "interval: 24h"));
+        let mut roster = Roster::new(target.clone());
+        for (uid, identity) in [("u", "one"), ("v", "two")] {
+            roster.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+        }
+        poll_all(&mut roster, at(0));
+        roster
+    }
+
+    /// Who is polled now.
+    fn poll_all(roster: &mut Roster, now: Now) -> Vec<Uid> {
+        while let Some(uid) = roster.pop_awake(now.moment) {
+            roster.queue_poll(&uid);
+        }
+        let mut polled = Vec::new();
+        while let Some(turn) = roster.next_poll(now.moment) {
+            let begun = roster.begin_poll(&turn, now).unwrap();
+            let finding = crate::engine::judgement::finding::Finding::InSync;
+            roster.update(&turn.uid, now.moment, |track| track.finish_poll(begun, finding, now.moment));
+            polled.push(turn.uid);
+        }
+        polled.sort();
+        polled
+    }
+
+    fn hint(roster: &mut Roster, identity: &str, holder: Option<&str>, now: Now) -> HintOutcome {
+        Hints::default().take(roster, identity, holder.map(Uid::from), now.moment)
+    }
+
+    #[test]
+    fn the_object_that_has_the_resource_is_polled_at_once() {
+        let mut roster = roster();
+        assert_eq!(hint(&mut roster, "two", Some("v"), at(5)), HintOutcome::Polled);
+        assert_eq!(poll_all(&mut roster, at(5)), [Uid::from("v")]);
+    }
+
+    #[test]
+    fn what_no_object_of_the_target_has_is_unknown() {
+        let mut roster = roster();
+        let table = [("three", None), ("three", Some("w")), ("one", Some("v"))];
+        for (identity, holder) in table {
+            assert_eq!(hint(&mut roster, identity, holder, at(5)), HintOutcome::Unknown, "{identity} {holder:?}");
+        }
+        assert!(poll_all(&mut roster, at(5)).is_empty());
+    }
+
+    #[test]
+    fn a_storm_of_hints_is_one_poll_a_second() {
+        let mut roster = roster();
+        let mut polls = 0;
+        for millisecond in 0..5_000 {
+            let now = at(5).after(Duration::from_millis(millisecond));
+            hint(&mut roster, "one", Some("u"), now);
+            polls += poll_all(&mut roster, now).len();
+        }
+        assert_eq!(polls, 5);
+        let after = at(10).after(PROMPT_SPACING);
+        assert_eq!(poll_all(&mut roster, after).len(), 1, "the last of them is not lost");
+    }
+
+    #[test]
+    fn a_change_before_the_list_is_kept_for_its_reader() {
+        let read = "read: {kubernetes: {apiVersion: apps/v1, kind: StatefulSet, name: \"${self.spec.id}\"}}";
+        let text = TEXT
+            .replace("interval: 30s", "interval: 24h")
+            .replace("read: {http: {url: \"http://h/${self.spec.id}\"}}", &format!("{read}\n  hints: {{watch: true}}"));
+        let target = target(&text);
+        let (mut roster, mut hints) = (Roster::new(target.clone()), Hints::of(&target));
+        let changed = |name: &str| ObjectName { namespace: None, name: name.to_owned() };
+        assert_eq!(hints.take_change(&mut roster, &changed("one"), at(0).moment), HintOutcome::Unknown);
+        for (uid, identity) in [("u", "one"), ("v", "two")] {
+            roster.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+            hints.note_object(&mut roster, &uid.into(), at(0).moment);
+        }
+        poll_all(&mut roster, at(0));
+        hints.note_listed(&mut roster, at(5).moment);
+        assert_eq!(poll_all(&mut roster, at(5)), [Uid::from("u")], "the other one does not read it");
+        assert_eq!(hints.take_change(&mut roster, &changed("three"), at(6).moment), HintOutcome::Unknown);
+        hints.note_listed(&mut roster, at(7).moment);
+        assert!(poll_all(&mut roster, at(9)).is_empty());
+    }
+
+    #[test]
+    fn what_was_missed_waits_behind_what_is_told() {
+        let mut roster = roster();
+        Hints::default().take_everything(&mut roster, at(5).moment);
+        hint(&mut roster, "two", Some("v"), at(5));
+        while let Some(uid) = roster.pop_awake(at(5).moment) {
+            roster.queue_poll(&uid);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| roster.next_poll(at(5).moment)).map(|turn| turn.uid).collect();
+        assert_eq!(order, [Uid::from("v"), Uid::from("u")]);
+    }
+
+    #[test]
+    fn what_was_missed_before_the_list_is_polled_after_it() {
+        let mut roster = roster();
+        let mut hints = Hints::default();
+        hints.take_everything(&mut roster, at(5).moment);
+        assert_eq!(poll_all(&mut roster, at(5)).len(), 2);
+        hints.note_listed(&mut roster, at(7).moment);
+        assert_eq!(poll_all(&mut roster, at(7)).len(), 2);
+        hints.note_listed(&mut roster, at(9).moment);
+        assert!(poll_all(&mut roster, at(9)).is_empty(), "they were polled already");
+        let mut early = Hints::default();
+        early.note_listed(&mut roster, at(11).moment);
+        assert!(poll_all(&mut roster, at(11)).is_empty(), "nothing was missed");
+    }
+}

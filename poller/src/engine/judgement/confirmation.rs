@@ -1,0 +1,203 @@
+//! How often a finding must repeat before it is believed.
+//!
+//! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter
+//! belongs to one desired state and one correction, and starts anew when either moves. It must not know of verdicts' texts.
+//! Where an absence leads to a creation that cannot be told from the first, time has to pass as well.
+
+use std::time::Duration;
+
+use drift_api::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_api::timing::moment::Moment;
+use drift_language::Confirm;
+
+use crate::engine::judgement::finding::{Finding, FindingClass};
+use crate::engine::judgement::verdict::Basis;
+
+/// The first confirming poll comes after this long, each next one after twice as long, up to the interval:
+/// long enough for a hiccup to pass, short enough that a lone drift is known within seconds.
+pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
+
+/// Findings of drift in a row that are needed while an object in sync flaps: two backends of which one is stale take turns.
+/// In sync needs no more than one, since a correction acts on drift that stands.
+const NEEDED_TO_FLIP: u32 = 3;
+
+/// Findings of one class in a row.
+#[derive(Debug, Default)]
+pub struct Confirmation {
+    /// None of what is in sync, which needs no confirmation; that is nearly always so of nearly all objects.
+    run: Option<Box<Run>>,
+}
+
+#[derive(Debug)]
+struct Run {
+    class: FindingClass,
+    basis: Basis,
+    count: u32,
+    since: Moment,
+}
+
+/// What one poll found, and what was known before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'l> {
+    /// What it found.
+    pub finding: &'l Finding,
+    /// The state that it began from.
+    pub basis: &'l Basis,
+    /// The verdict that stands.
+    pub standing: Option<&'l Standing>,
+    /// Whether the resource was seen or corrected before.
+    pub was_there: bool,
+    /// Whether the object's verdict goes back and forth.
+    pub flaps: bool,
+    /// When it was found.
+    pub at: Moment,
+}
+
+/// Whether a finding is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belief {
+    /// It is.
+    Confirmed,
+    /// Not yet: poll again after this long.
+    PollAgainAfter(Duration),
+}
+
+impl Confirmation {
+    /// Counts a finding and says whether it is believed now.
+    pub fn count(&mut self, look: &Look<'_>, confirm: &Confirm) -> Belief {
+        let (class, basis) = (look.finding.class(), *look.basis);
+        let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
+        let (before, since) = run.map_or((0, look.at), |run| (run.count, run.since));
+        let count = before.saturating_add(1);
+        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since }));
+        let missing_time = needed_time(look, confirm).saturating_sub(look.at.saturating_since(since));
+        let backoff = FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX));
+        let needed = if flips(look) { needed(look, confirm).max(NEEDED_TO_FLIP) } else { needed(look, confirm) };
+        match count >= needed {
+            true if missing_time.is_zero() => Belief::Confirmed,
+            true => Belief::PollAgainAfter(backoff.min(missing_time)),
+            false => Belief::PollAgainAfter(backoff),
+        }
+    }
+}
+
+/// How long findings of this class have to be made.
+fn needed_time(look: &Look<'_>, confirm: &Confirm) -> Duration {
+    let is_known = stands(look, ObservedReason::is_absence);
+    let is_asked = *look.finding == Finding::Absent && look.was_there && !is_known;
+    if is_asked { confirm.absent_for } else { Duration::ZERO }
+}
+
+/// Whether the finding turns the verdict of an object that flaps from in sync to drifted.
+fn flips(look: &Look<'_>) -> bool {
+    let is_in_sync = |standing: &Standing| {
+        standing.reason.status() == ConditionStatus::False && look.basis.is_spoken_of_by(standing)
+    };
+    let is_drift = matches!(look.finding.class(), FindingClass::Differs | FindingClass::Absent);
+    look.flaps && is_drift && look.standing.is_some_and(is_in_sync)
+}
+
+/// How many findings of this class in a row are needed.
+fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
+    match look.finding {
+        Finding::InSync => 1,
+        Finding::Differs(_) if stands(look, |reason| !reason.is_absence()) => 1,
+        Finding::Differs(_) => confirm.drift,
+        Finding::Absent if stands(look, ObservedReason::is_absence) => 1,
+        Finding::Absent => confirm.absent,
+        Finding::Failed(failure) if failure.reason.needs_no_read() => 1,
+        Finding::Failed(_) => match look.standing.map(|standing| standing.reason.status()) {
+            Some(ConditionStatus::False) => confirm.unknown,
+            // Drift that cannot be seen any more must not be acted on; without a verdict there is nothing to keep.
+            Some(ConditionStatus::True | ConditionStatus::Unknown) | None => 1,
+        },
+    }
+}
+
+/// Whether drift of that kind was confirmed before for the same desired state and correction.
+fn stands(look: &Look<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
+    look.standing.is_some_and(|standing| {
+        let is_true = standing.reason.status() == ConditionStatus::True;
+        is_true && is_kind(standing.reason) && look.basis.is_verified_by(standing)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::judgement::drift::Drift;
+    use ObservedReason::*;
+    use drift_api::condition::Tag;
+
+    const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3, absent_for: Duration::ZERO };
+
+    fn basis(correction: u64) -> Basis {
+        Basis { generation: Some(1), desired_hash: None, correction, moved: 0 }
+    }
+
+    fn standing(reason: ObservedReason, correction: u64) -> Standing {
+        Standing { reason, tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
+    }
+
+    /// What a poll says that found this of an object that was never there and does not flap.
+    fn look<'l>(finding: &'l Finding, basis: &'l Basis, standing: Option<&'l Standing>) -> Look<'l> {
+        Look { finding, basis, standing, was_there: false, flaps: false, at: Moment::START }
+    }
+
+    /// How many polls in a row it takes.
+    fn polls(finding: &Finding, standing: Option<&Standing>) -> usize {
+        let mut confirmation = Confirmation::default();
+        let basis = basis(5);
+        let look = look(finding, &basis, standing);
+        let believed = |_: &usize| confirmation.count(&look, &CONFIRM) == Belief::Confirmed;
+        (1..10).find(believed).unwrap_or(usize::MAX)
+    }
+
+    #[test]
+    fn each_finding_needs_its_number_of_polls() {
+        let (differs, absent, failed) =
+            (Finding::Differs(Drift::default()), Finding::Absent, Finding::from(PollTimedOut));
+        for (finding, stands, expected) in [
+            (&Finding::InSync, Some(standing(FieldsDiffer, 5)), 1),
+            (&differs, None, 2),
+            (&differs, Some(standing(InSync, 5)), 2),
+            (&differs, Some(standing(FieldsDiffer, 5)), 1),
+            (&differs, Some(standing(FieldsDiffer, 4)), 2),
+            (&differs, Some(standing(ExternalMissing, 5)), 2),
+            (&absent, None, 3),
+            (&absent, Some(standing(NotCreated, 5)), 1),
+            (&absent, Some(standing(NotCreated, 4)), 3),
+            (&absent, Some(standing(NotUpdated, 5)), 3),
+            (&failed, None, 1),
+            (&failed, Some(standing(InSync, 5)), 3),
+            (&failed, Some(standing(FieldsDiffer, 5)), 1),
+            (&failed, Some(standing(Unauthorized, 5)), 1),
+            (&Finding::from(Suspended), Some(standing(InSync, 5)), 1),
+        ] {
+            assert_eq!(polls(finding, stands.as_ref()), expected, "{finding:?} over {stands:?}");
+        }
+    }
+
+    #[test]
+    fn confirming_polls_come_after_one_two_four_seconds() {
+        let mut confirmation = Confirmation::default();
+        let confirm = Confirm { absent: 5, ..CONFIRM };
+        let basis = basis(0);
+        let look = look(&Finding::Absent, &basis, None);
+        let waits: Vec<_> = (0..5).map(|_| confirmation.count(&look, &confirm)).collect();
+        let after = |seconds| Belief::PollAgainAfter(Duration::from_secs(seconds));
+        assert_eq!(waits, [after(1), after(2), after(4), after(8), Belief::Confirmed]);
+    }
+
+    #[test]
+    fn another_finding_or_another_correction_starts_the_count_anew() {
+        let mut confirmation = Confirmation::default();
+        let mut count =
+            |finding: &Finding, correction| confirmation.count(&look(finding, &basis(correction), None), &CONFIRM);
+        let again = Belief::PollAgainAfter(FIRST_CONFIRMATION);
+        assert_eq!(count(&Finding::Absent, 0), again);
+        assert_eq!(count(&Finding::InSync, 0), Belief::Confirmed);
+        assert_eq!(count(&Finding::Absent, 0), again);
+        assert_eq!(count(&Finding::Absent, 1), again);
+    }
+}

@@ -1,0 +1,214 @@
+//! A list of differences as one sentence for people, which shows no secret and does not grow.
+//!
+//! It ends in a condition that everybody with read access sees, in events and in logs. It must not know which
+//! object it speaks of.
+
+mod secrecy;
+mod values;
+
+use drift_api::printable::printable;
+use drift_language::Place;
+use serde_json::Value;
+
+pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
+use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
+use self::values::{cut, show_item, show_text, show_value};
+use crate::engine::judgement::credentials::Credentials;
+use crate::engine::judgement::difference::{Change, Difference, Key, Segment};
+
+/// Fields named before "and N more": a person fixes the first ones and looks again.
+const MAX_FIELDS: usize = 8;
+/// Characters of a shown path; a hostile key must not push the other fields out.
+const MAX_PATH_CHARACTERS: usize = 128;
+
+/// Bytes of a key that is shown as it is; of a longer one the middle is left out.
+const MAX_KEY_BYTES: usize = 64;
+
+/// Stands in the place of what is not shown.
+pub const REDACTED: &str = "(redacted)";
+
+/// The description of a drift, made of one difference after the other: it keeps the first ones and counts the others.
+#[derive(Debug)]
+pub struct Description<'c> {
+    credentials: Option<&'c Credentials<'c>>,
+    lines: Vec<String>,
+    room: usize,
+    count: usize,
+}
+
+impl<'c> Description<'c> {
+    /// The description for a condition. None of the credentials is in it.
+    #[must_use]
+    pub const fn without(credentials: Option<&'c Credentials<'c>>) -> Self {
+        Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0 }
+    }
+
+    /// The same with room for so many differences.
+    #[must_use]
+    pub fn with_room(self, room: usize) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Adds a difference.
+    pub fn add(&mut self, difference: &Difference<'_, '_>) {
+        self.count += 1 + difference.more;
+        if self.lines.len() < self.room {
+            self.lines.push(describe(difference, self.credentials));
+        }
+    }
+
+    /// The sentence, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`; `None` where
+    /// nothing differs.
+    #[must_use]
+    pub fn sentence(self) -> Option<String> {
+        let count = self.count;
+        let head = if count == 1 { "1 field differs".to_owned() } else { format!("{count} fields differ") };
+        (count > 0).then(|| format!("{head}: {}", self.lines().join("; ")))
+    }
+
+    /// A line for each difference, and one that counts those without.
+    #[must_use]
+    pub fn lines(mut self) -> Vec<String> {
+        let more = self.count - self.lines.len();
+        if more > 0 {
+            self.lines.push(format!("and {more} more"));
+        }
+        self.lines
+    }
+}
+
+/// The paths that the sentence of a [`Description`] names.
+#[must_use]
+pub fn named_fields(sentence: &str) -> Vec<&str> {
+    /// What may follow a path.
+    const AFTER: [&str; 9] = [
+        " desired ",
+        " missing",
+        " unexpected ",
+        " unexpected",
+        " observed ",
+        " changed",
+        " in another order",
+        " (redacted)",
+        ";",
+    ];
+    let Some((_, fields)) = sentence.split_once(" differ: ").or_else(|| sentence.split_once(" differs: ")) else {
+        return Vec::new();
+    };
+    let paths = fields.split("; ").filter(|field| field.starts_with('/'));
+    let end = |field: &str| AFTER.iter().filter_map(|word| field.find(word)).min();
+    paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
+}
+
+/// What a difference says alone, without credentials.
+fn describe(difference: &Difference<'_, '_>, credentials: Option<&Credentials<'_>>) -> String {
+    let line = describe_difference(difference);
+    match credentials.filter(|credentials| credentials.occur_in(difference, &describe_observed(difference))) {
+        Some(credentials) => without_values(difference.path, credentials),
+        None => line,
+    }
+}
+
+/// Where it differs, and how not: the answer repeats a credential.
+fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String {
+    match show_path(path) {
+        path if credentials.values().occur_in_line(&path) => REDACTED.to_owned(),
+        path => format!("{path} {REDACTED}"),
+    }
+}
+
+/// What of a difference's line was observed. What only the object has is not in it: the last name on the path to what is absent.
+fn describe_observed(difference: &Difference<'_, '_>) -> String {
+    let path = difference.path;
+    match &difference.change {
+        Change::Unexpected(_) => describe_difference(difference),
+        Change::Value { observed: Some(value), .. } => format!("{} {}", show_path(path), show_value(value)),
+        Change::Value { observed: None, .. } | Change::Missing(_) => show_path(&path[..path.len().saturating_sub(1)]),
+        Change::Repeated(_) | Change::Moved | Change::Order | Change::Length { .. } => show_path(path),
+    }
+}
+
+fn describe_difference(difference: &Difference<'_, '_>) -> String {
+    let Difference { path, place, change, .. } = difference;
+    let is_secret = names_secret(path);
+    let text = match change {
+        Change::Value { desired, observed } => describe_change(place, is_secret, desired, *observed),
+        Change::Missing(item) => describe_element("missing", place, is_secret, path, item),
+        Change::Unexpected(item) => describe_element("unexpected", place, is_secret, path, item),
+        Change::Repeated(2) => "observed twice".to_owned(),
+        Change::Repeated(times) => format!("observed {times} times"),
+        Change::Moved => "changed".to_owned(),
+        Change::Order if place.is_redacted() || place.redacts_below() => REDACTED.to_owned(),
+        Change::Order => "in another order".to_owned(),
+        Change::Length { desired, observed } => format!("desired {desired} items, observed {observed}"),
+    };
+    format!("{} {text}", show_path(path))
+}
+
+fn describe_change(place: &Place<'_>, is_secret: bool, desired: &Value, observed: Option<&Value>) -> String {
+    let is_text_hidden = |value: &Value| value.as_str().is_some_and(|text| is_hidden_text(place, text, is_secret));
+    // A text in place of a map or a list may hold what is secret inside of that.
+    let is_container = |value: &Value| value.is_object() || value.is_array();
+    let is_unlike = observed.is_some_and(|real| is_container(desired) != is_container(real));
+    let is_hidden =
+        place.is_redacted() || place.redacts_below() || is_text_hidden(desired) || observed.is_some_and(is_text_hidden);
+    if is_hidden {
+        return REDACTED.to_owned();
+    }
+    let show = |value: &Value| if is_unlike && value.is_string() { "a text".to_owned() } else { show_value(value) };
+    format!("desired {}, observed {}", show(desired), observed.map_or_else(|| "absent".to_owned(), show))
+}
+
+/// `missing "bob"`; an item that its keys name already is not repeated.
+fn describe_element(word: &str, place: &Place<'_>, is_secret: bool, path: &[Segment<'_>], item: &Value) -> String {
+    match path.last() {
+        Some(Segment::Keyed { .. }) => word.to_owned(),
+        _ => format!("{word} {}", show_item(item, place, is_secret || is_named_like_a_secret(item))),
+    }
+}
+
+/// A JSON Pointer in which an item of a keyed list stands as `[name=www]` behind its list. Names that could be taken for such
+/// a part, and texts of keys that are no plain words, are quoted as in JSON.
+fn show_path(path: &[Segment<'_>]) -> String {
+    let mut shown = String::new();
+    for segment in path {
+        match segment {
+            Segment::Field(name) => {
+                shown.push('/');
+                shown.push_str(&show_name(name));
+            }
+            Segment::Item { position, .. } => shown.push_str(&format!("/{position}")),
+            Segment::Keyed { keys, .. } => {
+                let parts: Vec<_> = keys.iter().map(show_key).collect();
+                shown.push_str(&format!("[{}]", parts.join(",")));
+            }
+        }
+    }
+    if shown.is_empty() { "/".to_owned() } else { cut(&printable(&shown), MAX_PATH_CHARACTERS) }
+}
+
+fn show_name(name: &str) -> String {
+    let escaped = name.replace('~', "~0").replace('/', "~1");
+    if escaped.contains(['[', ']', '"']) { Value::from(escaped).to_string() } else { escaped }
+}
+
+fn show_key(key: &Key<'_>) -> String {
+    let value = match key.value {
+        _ if is_hidden_key(key) => REDACTED.to_owned(),
+        Value::String(text) if is_plain_word(text) => text.clone(),
+        Value::String(text) => Value::from(show_text(text)).to_string(),
+        value => show_value(value),
+    };
+    format!("{}={value}", show_name(key.name))
+}
+
+/// Whether a text can stand without quotes and be taken for nothing else.
+fn is_plain_word(text: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+    begins && text.len() <= MAX_KEY_BYTES && text.chars().all(is_letter) && !matches!(text, "true" | "false" | "null")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

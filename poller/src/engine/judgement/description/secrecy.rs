@@ -1,0 +1,100 @@
+//! What of a difference nobody may read: what a rule redacts, and texts whose name or content looks like a secret's.
+//!
+//! It must not know how anything is shown.
+
+use drift_api::secrets::secret_names::looks_secret;
+use drift_language::Place;
+use serde_json::Value;
+
+use crate::engine::judgement::difference::{Key, Segment};
+
+/// Fields by which items of lists are named: what an item called `API_TOKEN` holds is a secret.
+const NAMING_FIELDS: [&str; 5] = ["name", "key", "id", "field", "header"];
+
+/// Whether a text here is hidden. Numbers and booleans are not: nobody keeps a secret in one.
+pub(super) fn is_hidden_text(place: &Place<'_>, text: &str, is_secret: bool) -> bool {
+    place.is_redacted() || holds_secret(text) || (is_secret && !place.is_shown())
+}
+
+/// Whether the value of a key is hidden.
+pub(super) fn is_hidden_key(key: &Key<'_>) -> bool {
+    let is_secret_text = |text: &str| holds_secret(text) || (looks_secret(key.name) && !key.is_shown);
+    key.is_redacted || key.value.as_str().is_some_and(is_secret_text)
+}
+
+/// Whether a path names a secret.
+pub(super) fn names_secret(path: &[Segment<'_>]) -> bool {
+    path.iter().any(|segment| match segment {
+        Segment::Field(name) => looks_secret(name),
+        Segment::Item { items, .. } => items.iter().flatten().any(|item| is_named_like_a_secret(item)),
+        Segment::Keyed { keys, item } => {
+            is_named_like_a_secret(item) || keys.iter().any(|key| key.value.as_str().is_some_and(looks_secret))
+        }
+    })
+}
+
+/// Whether an item of a list is called like a secret: `{name: DB_PASSWORD, value: …}`.
+#[must_use]
+pub fn is_named_like_a_secret(item: &Value) -> bool {
+    NAMING_FIELDS.iter().any(|field| item.get(field).and_then(Value::as_str).is_some_and(looks_secret))
+}
+
+/// Whether a text is itself a private key, or sets a password as connection strings do, whatever its field is called.
+#[must_use]
+pub fn holds_secret(text: &str) -> bool {
+    let sets_secret = text
+        .split(|letter: char| letter.is_whitespace() || ";&?,".contains(letter))
+        .filter_map(|part| part.split_once('='))
+        .any(|(name, secret)| !secret.is_empty() && looks_secret(name));
+    sets_secret || text.contains("PRIVATE KEY-----")
+}
+
+/// A text in which every `scheme://user:password@host` has lost the part before the `@`.
+#[must_use]
+pub fn without_userinfo(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        let end = after.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(after.len());
+        let authority = after.get(..end).unwrap_or_default();
+        // A password may hold what ends an authority. What follows the colon of an honest one is a port.
+        let is_cut_short = authority
+            .split_once(':')
+            .is_some_and(|(_, port)| port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()));
+        let end = if is_cut_short && !authority.contains('@') {
+            after.find(char::is_whitespace).unwrap_or(after.len())
+        } else {
+            end
+        };
+        let (authority, tail) = after.split_at(end);
+        shown.push_str(before);
+        shown.push_str("://");
+        shown.push_str(authority.rsplit_once('@').map_or(authority, |(_, host)| host));
+        rest = tail;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_text_that_sets_a_password_holds_a_secret() {
+        for secret in ["host=db password=hunter2", "Server=db;Pwd=hunter2;", "https://host/x?api_key=hunter2"] {
+            assert!(holds_secret(secret), "{secret}");
+        }
+        assert!(!holds_secret("a=1&sort=token"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_userinfo_survives(user in "[a-z]{1,8}", password in "[A-Z][A-Z0-9/#?]{7}", token in "[A-Z0-9]{8}") {
+            let text = without_userinfo(&format!("see db://{user}:{password}@host/x and http://{token}@host:80/@path"));
+            prop_assert!(!text.contains(&password) && !text.contains(&token), "{text}");
+            prop_assert!(text.ends_with("http://host:80/@path"), "{text}");
+        }
+    }
+}

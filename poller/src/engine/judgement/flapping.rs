@@ -1,0 +1,150 @@
+//! Whether one object's verdict goes back and forth faster than any honest drift: another writer undoes corrections,
+//! or the external system comes and goes.
+//!
+//! It notices that there are many changes, so that people are told once, and that the next ones are confirmed before they are
+//! written. It must not know what is written, nor who is told.
+
+use std::time::Duration;
+
+use drift_api::condition::ConditionStatus;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
+
+use crate::engine::judgement::finding::FindingClass;
+
+/// Changes of the status at once that are nothing to talk about: three drifts, each healed.
+pub const HONEST_CHANGES: u32 = 6;
+/// From then on one change in this time is still no flapping, which makes six minutes of rest its end.
+pub const HONEST_PACE: Duration = Duration::from_secs(60);
+
+/// The changes of one object's status.
+#[derive(Debug, Default)]
+pub struct Flapping {
+    /// Full where there is none, which is so of nearly all objects.
+    changes: Option<Box<TokenBucket>>,
+    last: Option<ConditionStatus>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Calm,
+    Untold,
+    Told,
+}
+
+impl Flapping {
+    /// Takes in the status that is believed now.
+    pub fn note(&mut self, status: ConditionStatus, now: Moment) {
+        if !self.lasts(now) {
+            self.state = State::Calm;
+        }
+        self.changes.take_if(|changes| changes.is_full(now));
+        let changed = self.last.replace(status).is_some_and(|last| last != status);
+        if changed && self.take_change(now).is_err() && self.state == State::Calm {
+            self.state = State::Untold;
+        }
+    }
+
+    /// Takes in a finding that is not believed yet: what is told of an object that flaps rests long before the object does.
+    pub fn note_finding(&mut self, class: FindingClass, now: Moment) {
+        match class {
+            FindingClass::InSync => self.note(ConditionStatus::False, now),
+            FindingClass::Differs | FindingClass::Absent => self.note(ConditionStatus::True, now),
+            FindingClass::Failed => {}
+        }
+    }
+
+    /// The next status speaks of another desired state: it is no change of mind.
+    pub const fn begin_anew(&mut self) {
+        self.last = None;
+    }
+
+    /// Whether it flaps: too many changes came, and the rest since then was not long enough.
+    #[must_use]
+    pub fn lasts(&self, now: Moment) -> bool {
+        self.state != State::Calm && self.changes.as_ref().is_some_and(|changes| !changes.is_full(now))
+    }
+
+    fn take_change(&mut self, now: Moment) -> Result<(), Moment> {
+        let full = || Box::new(TokenBucket::full(HONEST_CHANGES, HONEST_PACE, now));
+        self.changes.get_or_insert_with(full).take(now)
+    }
+
+    /// Whether people have not been told yet; they count as told with this.
+    pub fn is_news(&mut self) -> bool {
+        let is_news = self.state == State::Untold;
+        if is_news {
+            self.state = State::Told;
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ConditionStatus::{False, True};
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_start(Duration::from_secs(seconds))
+    }
+
+    /// One change every so often, `count` of them, and whether any was news.
+    fn changes(flapping: &mut Flapping, (begin, every): (u64, u64), count: u64) -> usize {
+        let statuses = [False, True].into_iter().cycle();
+        let moments = (0..=count).map(|step| at(begin + step * every));
+        moments
+            .zip(statuses)
+            .filter(|(moment, status)| {
+                flapping.note(*status, *moment);
+                flapping.is_news()
+            })
+            .count()
+    }
+
+    #[test]
+    fn the_fourth_healed_drift_in_a_minute_is_flapping() {
+        let mut flapping = Flapping::default();
+        assert_eq!(changes(&mut flapping, (0, 5), 6), 0);
+        assert!(!flapping.lasts(at(30)));
+        flapping.note(True, at(31));
+        assert!(flapping.lasts(at(31)) && flapping.is_news() && !flapping.is_news());
+        assert_eq!(changes(&mut flapping, (32, 5), 20), 0, "told twice");
+        assert!(flapping.lasts(at(140)));
+    }
+
+    #[test]
+    fn a_change_a_minute_is_no_flapping() {
+        assert_eq!(changes(&mut Flapping::default(), (0, 60), 500), 0);
+    }
+
+    #[test]
+    fn rest_ends_it_and_the_next_time_is_told_again() {
+        let mut flapping = Flapping::default();
+        assert_eq!(changes(&mut flapping, (0, 1), 10), 1);
+        assert!(flapping.lasts(at(200)));
+        assert!(!flapping.lasts(at(10 + 6 * 60)), "six minutes of rest");
+        assert_eq!(changes(&mut flapping, (1000, 1), 10), 1);
+    }
+
+    #[test]
+    fn edits_are_no_flapping() {
+        let mut flapping = Flapping::default();
+        for step in 0..50 {
+            flapping.begin_anew();
+            flapping.note(True, at(step));
+            flapping.begin_anew();
+            flapping.note(False, at(step));
+        }
+        assert!(!flapping.lasts(at(50)));
+    }
+
+    #[test]
+    fn the_same_status_is_no_change() {
+        let mut flapping = Flapping::default();
+        (0..100).for_each(|step| flapping.note(True, at(step)));
+        assert!(!flapping.lasts(at(100)) && !flapping.is_news());
+    }
+}

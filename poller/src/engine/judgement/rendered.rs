@@ -1,0 +1,77 @@
+//! What can be said of an object before anything is read: its desired state, its identity, and what bars a poll.
+//!
+//! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
+//! objects or what stands.
+
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::{DesiredHash, ObservedReason};
+use drift_api::object::LeanObject;
+use drift_api::object::kept_fields::MAX_KEPT_BYTES;
+use drift_language::Target;
+use drift_language::cel::EvaluationError;
+use serde_json::Value;
+
+use crate::engine::judgement::finding::Failure;
+
+/// What is said of an object of which not even what the target reads may be kept.
+const OVERSIZED: &str =
+    "the fields that the target reads take more than 256 KiB or nest deeper than 64 levels: make the object smaller";
+const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
+
+/// What an object is, seen through its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// Fingerprint of its desired state; `None` where it cannot be rendered.
+    pub desired_hash: Option<DesiredHash>,
+    /// Name of its external resource; `None` where it cannot be rendered.
+    pub identity: Option<SharedText>,
+    /// Why it is not polled.
+    pub barred: Option<Box<Failure>>,
+}
+
+impl Rendered {
+    /// Another object has the external resource. What bars a poll by itself comes before that.
+    pub fn bar_as_taken(&mut self, target: &Target) {
+        let taken = || Failure::with(ObservedReason::IdentityTaken, &target.scope.name);
+        self.barred.get_or_insert_with(|| Box::new(taken()));
+    }
+}
+
+/// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
+#[must_use]
+pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
+    if object.is_oversized {
+        let barred = Failure::with(ObservedReason::RuleError, OVERSIZED);
+        return Rendered { desired_hash: None, identity: None, barred: Some(Box::new(barred)) };
+    }
+    let view = object.view.open();
+    let desired_hash = target.desired_state_of(&view).map(|desired| desired.hash);
+    let identity = target.identity_of(&view);
+    let barred = find_bar(target, &view)
+        .or_else(|| identity.as_ref().err().map(rule_error))
+        .or_else(|| desired_hash.as_ref().err().map(rule_error));
+    Rendered {
+        desired_hash: desired_hash.ok(),
+        identity: identity.ok().map(SharedText::from),
+        barred: barred.map(Box::new),
+    }
+}
+
+/// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.
+#[must_use]
+pub fn rule_error(error: &EvaluationError) -> Failure {
+    Failure::with(ObservedReason::RuleError, &error.to_string())
+}
+
+fn find_bar(target: &Target, view: &Value) -> Option<Failure> {
+    match target.is_suspended_for(view) {
+        Ok(true) => return Some(Failure::of(ObservedReason::Suspended)),
+        Err(error) => return Some(rule_error(&error)),
+        Ok(false) => {}
+    }
+    match target.unmet_requirement(view) {
+        Ok(None) => None,
+        Ok(Some(otherwise)) => Some(Failure { reason: ObservedReason::NotAllowed, text: otherwise.to_owned() }),
+        Err(error) => Some(rule_error(&error)),
+    }
+}

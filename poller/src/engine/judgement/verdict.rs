@@ -1,0 +1,218 @@
+//! From a finding to the verdict that should stand, in the light of what stands now.
+//!
+//! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll
+//! verified, and how many corrections in a row left it drifted. It must not know when or whether it is written.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use drift_api::condition::{DesiredHash, ObservedReason, Standing, Tag, Verdict, closed_text};
+use drift_api::object::LeanObject;
+
+use crate::engine::judgement::finding::{Failure, Finding};
+
+/// The state of the object that a poll began from; its result is written onto no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Basis {
+    /// `metadata.generation`; `None` for a kind without.
+    pub generation: Option<i64>,
+    /// What the object asked for; `None` where that could not be rendered.
+    pub desired_hash: Option<DesiredHash>,
+    /// K, the corrections that had a definite outcome.
+    pub correction: u64,
+    /// Which secrets moved since they were sent, in short; 0 where none did.
+    pub moved: u64,
+}
+
+impl Basis {
+    /// The state of an object as it is, with this desired state.
+    #[must_use]
+    pub fn of(object: &LeanObject, desired_hash: Option<DesiredHash>) -> Self {
+        Self {
+            generation: object.generation,
+            desired_hash,
+            correction: object.conditions.correction(),
+            moved: tell_apart(&object.conditions.moved_secrets()),
+        }
+    }
+
+    /// Whether a standing verdict speaks of this spec.
+    #[must_use]
+    pub fn is_spoken_of_by(&self, standing: &Standing) -> bool {
+        standing.is_of(self.generation, self.desired_hash)
+    }
+
+    /// Whether a standing verdict says that just this is in sync.
+    #[must_use]
+    pub fn is_in_sync_by(&self, standing: &Standing) -> bool {
+        standing.reason == ObservedReason::InSync && self.is_verified_by(standing) && self.moved == 0
+    }
+
+    /// Whether a standing verdict speaks of this spec, this desired state and this correction.
+    #[must_use]
+    pub fn is_verified_by(&self, standing: &Standing) -> bool {
+        self.is_spoken_of_by(standing)
+            && standing.tag.desired_hash == self.desired_hash
+            && standing.tag.correction == self.correction
+    }
+
+    /// Whether two states have the same spec, whatever was corrected between them.
+    #[must_use]
+    pub fn has_the_spec_of(&self, other: &Self) -> bool {
+        match self.generation {
+            Some(_) => self.generation == other.generation,
+            None => self.desired_hash == other.desired_hash,
+        }
+    }
+}
+
+/// The verdict of a finding.
+///
+/// `seen` says that this process saw the object in sync at this spec, which counts where another writer took the
+/// condition away that proved it.
+#[must_use]
+pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standing>, seen: bool) -> Verdict {
+    let standing = standing.filter(|standing| basis.is_spoken_of_by(standing));
+    let seen = seen || standing.is_some_and(Standing::proves_seen);
+    let tag = |correction, unhealed| Tag { desired_hash: basis.desired_hash, correction, unhealed, ..Tag::default() };
+    let (reason, text, tag) = match finding {
+        Finding::InSync => {
+            (ObservedReason::InSync, closed_text(ObservedReason::InSync).into(), tag(basis.correction, 0))
+        }
+        Finding::Differs(drift) => {
+            let reason = if seen { ObservedReason::FieldsDiffer } else { ObservedReason::NotUpdated };
+            let tag = tag(basis.correction, count_unhealed(basis, standing));
+            (reason, drift.text.clone().into(), Tag { fields: drift.fields.clone(), replace: drift.replace, ..tag })
+        }
+        Finding::Absent => {
+            let reason = if seen { ObservedReason::ExternalMissing } else { ObservedReason::NotCreated };
+            (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, standing)))
+        }
+        Finding::Failed(Failure { reason, text }) => {
+            // A failed poll verified nothing, so it repeats what the verdict before it had verified.
+            let (correction, unhealed) =
+                standing.map_or((basis.correction, 0), |standing| (standing.tag.correction, standing.tag.unhealed));
+            (*reason, text.clone().into(), Tag { seen, ..tag(correction, unhealed) })
+        }
+    };
+    Verdict { reason, text, tag, generation: basis.generation }
+}
+
+/// A number for the names of what moved, so that a state can be copied; 0 for none.
+fn tell_apart(moved: &[String]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    moved.hash(&mut hasher);
+    if moved.is_empty() { 0 } else { hasher.finish().max(1) }
+}
+
+/// Corrections in a row that were verified and left the object drifted, this poll included.
+fn count_unhealed(basis: &Basis, standing: Option<&Standing>) -> u32 {
+    match standing {
+        Some(standing) if standing.reason != ObservedReason::InSync => {
+            standing.tag.unhealed.saturating_add(u32::from(basis.correction > standing.tag.correction))
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::judgement::drift::Drift;
+    use ObservedReason::*;
+    use drift_api::condition::DifferingFields;
+    use serde_json::json;
+
+    fn desired_hash(seed: u32) -> Option<DesiredHash> {
+        Some(DesiredHash::of(&json!(seed)))
+    }
+
+    fn basis(generation: i64, correction: u64) -> Basis {
+        Basis { generation: Some(generation), desired_hash: desired_hash(1), correction, moved: 0 }
+    }
+
+    fn standing(reason: ObservedReason, generation: i64, tag: Tag) -> Standing {
+        Standing { reason, tag: Tag { desired_hash: desired_hash(1), ..tag }, generation: Some(generation) }
+    }
+
+    fn corrected(correction: u64, unhealed: u32) -> Tag {
+        Tag { correction, unhealed, ..Tag::default() }
+    }
+
+    #[test]
+    fn drift_is_an_incident_only_after_in_sync() {
+        let seen = Tag { seen: true, ..Tag::default() };
+        let cases = [
+            (None, NotUpdated, NotCreated),
+            (Some(standing(InSync, 3, Tag::default())), FieldsDiffer, ExternalMissing),
+            (Some(standing(InSync, 2, Tag::default())), NotUpdated, NotCreated),
+            (Some(standing(FieldsDiffer, 3, Tag::default())), FieldsDiffer, ExternalMissing),
+            (Some(standing(ExternalMissing, 3, Tag::default())), FieldsDiffer, ExternalMissing),
+            (Some(standing(NotCreated, 3, Tag::default())), NotUpdated, NotCreated),
+            (Some(standing(PollTimedOut, 3, Tag::default())), NotUpdated, NotCreated),
+            (Some(standing(PollTimedOut, 3, seen.clone())), FieldsDiffer, ExternalMissing),
+            (Some(standing(PollTimedOut, 2, seen)), NotUpdated, NotCreated),
+        ];
+        for (standing, differs, absent) in cases {
+            let reason = |finding| reach_verdict(&finding, &basis(3, 0), standing.as_ref(), false).reason;
+            assert_eq!(reason(Finding::Differs("x".into())), differs, "{standing:?}");
+            assert_eq!(reason(Finding::Absent), absent, "{standing:?}");
+        }
+    }
+
+    #[test]
+    fn without_generations_a_changed_desired_state_is_a_changed_spec() {
+        let without = |seed| Basis { generation: None, desired_hash: desired_hash(seed), correction: 0, moved: 0 };
+        let mut standing = standing(InSync, 0, Tag::default());
+        standing.generation = None;
+        let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&standing), false).reason;
+        assert_eq!(reason(without(1)), ExternalMissing);
+        assert_eq!(reason(without(2)), NotCreated);
+    }
+
+    #[test]
+    fn a_changed_desired_state_of_one_generation_is_drift() {
+        let mut standing = standing(InSync, 3, Tag::default());
+        standing.tag.desired_hash = desired_hash(2);
+        let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&standing), false);
+        assert_eq!(verdict.reason, FieldsDiffer);
+    }
+
+    #[test]
+    fn unhealed_counts_verified_corrections_in_a_row() {
+        let unhealed = |basis: Basis, standing: Option<Standing>| {
+            reach_verdict(&Finding::Absent, &basis, standing.as_ref(), false).tag.unhealed
+        };
+        assert_eq!(unhealed(basis(3, 5), None), 0);
+        assert_eq!(unhealed(basis(3, 5), Some(standing(FieldsDiffer, 3, corrected(5, 2)))), 2, "the same correction");
+        assert_eq!(unhealed(basis(3, 6), Some(standing(FieldsDiffer, 3, corrected(5, 2)))), 3, "one more");
+        assert_eq!(unhealed(basis(3, 6), Some(standing(FieldsDiffer, 2, corrected(5, 2)))), 0, "a new generation");
+        assert_eq!(unhealed(basis(3, 6), Some(standing(InSync, 3, corrected(5, 0)))), 0, "after in sync");
+        assert_eq!(unhealed(basis(3, 6), Some(standing(PollTimedOut, 3, corrected(5, 2)))), 3, "through an outage");
+    }
+
+    #[test]
+    fn only_a_difference_names_fields() {
+        let fields = DifferingFields::named(["a"]);
+        let drift = Drift { fields: fields.clone(), replace: true, ..Drift::from("x") };
+        let tag = |finding: &Finding| reach_verdict(finding, &basis(3, 5), None, false).tag;
+        let differs = tag(&Finding::Differs(drift));
+        assert_eq!((differs.fields, differs.replace), (fields, true));
+        for finding in [Finding::InSync, Finding::Absent, Finding::from(PollTimedOut)] {
+            let tag = tag(&finding);
+            assert!(tag.fields.is_empty() && !tag.replace, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_poll_verifies_nothing_and_forgets_nothing() {
+        let finding = Finding::from(PollTimedOut);
+        let before = standing(FieldsDiffer, 3, corrected(5, 2));
+        let tag = reach_verdict(&finding, &basis(3, 6), Some(&before), false).tag;
+        assert_eq!(
+            tag,
+            Tag { desired_hash: desired_hash(1), seen: true, correction: 5, unhealed: 2, ..Tag::default() }
+        );
+        let tag = reach_verdict(&finding, &basis(4, 6), Some(&before), false).tag;
+        assert_eq!(tag, Tag { desired_hash: desired_hash(1), correction: 6, ..Tag::default() });
+    }
+}

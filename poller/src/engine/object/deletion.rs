@@ -1,0 +1,123 @@
+//! What becomes of an object that is being deleted, by what stands where everybody can read it: its finalizers and annotations, its
+//! conditions, its target.
+//!
+//! The controller decides, and knows more: whether another object names the same external resource, what it noted where another writer
+//! took that away, delays and limits. This file must not know how anything is told.
+
+use drift_api::condition::{Condition, ObservedReason, Standing};
+use drift_api::names::ORPHAN_ANNOTATION;
+use drift_api::object::LeanObject;
+use drift_language::{Mode, Target};
+
+/// Stands in the place of a verdict's reason.
+pub const DELETING: &str = "Deleting";
+/// The sentence for it.
+pub const NO_VERDICT: &str = "what is being deleted is neither polled nor corrected, so there is no verdict on it";
+
+/// The verdict on an object. The condition of an object that is being deleted is none: it is from before.
+#[must_use]
+pub fn verdict_of(object: &LeanObject) -> Option<&Condition> {
+    object.conditions.observed().filter(|_| !object.deleting)
+}
+
+/// How a deletion ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Without these programs: their finalizer is not on the object.
+    NotHeldByUs,
+    /// The finalizer is taken off, and the external resource stays, for this reason.
+    LeftBehind(String),
+    /// The external resource is deleted, then the finalizer is taken off.
+    Deleted,
+}
+
+/// How the deletion of this object of the target ends.
+#[must_use]
+pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
+    if !object.has_finalizer() {
+        return Ending::NotHeldByUs;
+    }
+    let left = |why: &str| Ending::LeftBehind(why.to_owned());
+    if target.correct.mode != Mode::Correct {
+        return left("the target only observes: its `correct.mode` is not Correct");
+    }
+    if !target.correct.actions().delete {
+        return left("the target has no steps for delete");
+    }
+    if object.orphan {
+        return Ending::LeftBehind(format!("the object says so by its annotation {ORPHAN_ANNOTATION}"));
+    }
+    let note = object.conditions.correction_status();
+    let Some(owned) = note.owned() else {
+        return left("the object owns nothing outside: its driftCorrected does not say so");
+    };
+    if !owned.is_in(target.scope.id) {
+        return left("what the object owns was claimed in another scope than the target has now");
+    }
+    if target.identity_of(&object.view.open()).is_ok_and(|named| named != *owned.identity) {
+        return left("the object names another external resource now than the one that it owns");
+    }
+    let reason = object.conditions.observed().and_then(Standing::read).map(|standing| standing.reason);
+    if reason == Some(ObservedReason::IdentityTaken) {
+        // It was judged before the deletion: nobody polls the object since, and the other one may be gone.
+        return left(
+            "another object had it when this was last judged (IdentityTaken); it is deleted where that one is gone by now",
+        );
+    }
+    Ending::Deleted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::{TEXT, target};
+    use drift_api::names::FINALIZER;
+    use drift_api::object::field_paths::FieldPaths;
+    use serde_json::{Value, json};
+
+    const CORRECT: &str = "\n  correct: {mode: Correct, http: {delete: [{method: DELETE, url: 'http://h/x'}]}}\n";
+
+    fn object(note: &str, reason: &str, metadata: &Value) -> LeanObject {
+        let condition = |kind: &str, reason: &str, message: &str| {
+            json!({"type": kind, "status": "Unknown", "reason": reason, "message": message, "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let conditions =
+            [condition("driftObserved", reason, "x"), condition("driftCorrected", "CorrectionApplied", note)];
+        let mut whole =
+            json!({"metadata": metadata, "spec": {"id": "x", "a": 1}, "status": {"conditions": conditions}});
+        whole["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let mut fields = FieldPaths::default();
+        fields.insert(vec!["spec".to_owned()]);
+        LeanObject::prune(&whole, &fields)
+    }
+
+    #[test]
+    fn only_what_is_surely_ours_is_deleted() {
+        let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+        let (owned, held) = ("correction 2, owns \"x\": created", json!({"finalizers": [FINALIZER]}));
+        let orphan = json!({"finalizers": [FINALIZER], "annotations": {ORPHAN_ANNOTATION: "true"}});
+        let others = json!({"finalizers": ["example.com/other"]});
+        let ending = |target: &Target, note, reason, metadata: &Value| match ending_of(
+            target,
+            &object(note, reason, metadata),
+        ) {
+            Ending::LeftBehind(why) => why,
+            other => format!("{other:?}"),
+        };
+        let of = |note, metadata| ending(&correcting, note, "InSync", metadata);
+        assert_eq!(of(owned, &held), "Deleted");
+        assert_eq!(of(owned, &others), "NotHeldByUs");
+        assert!(of(owned, &orphan).contains("annotation driftpoller.dev/orphan"));
+        assert!(of("correction 2: created", &held).contains("owns nothing outside"));
+        assert!(of("correction 2, owns \"y\": created", &held).contains("names another external resource"));
+        assert!(of("correction 2, owns \"x\": created [scope 3f2a9c71]", &held).contains("another scope"));
+        assert!(
+            ending(&correcting, owned, "IdentityTaken", &held)
+                .contains("had it when this was last judged (IdentityTaken)")
+        );
+        assert!(ending(&target(TEXT), owned, "InSync", &held).contains("only observes"));
+        let creating = target(&format!("{}{}", TEXT.trim_end(), CORRECT.replace("delete", "create")));
+        assert!(ending(&creating, owned, "InSync", &held).contains("no steps for delete"));
+    }
+}

@@ -1,0 +1,251 @@
+//! When an object is polled and what its polls make believe.
+//!
+//! Every result is held against the state its poll began from. It must not know how anything is polled or written.
+
+use std::time::Duration;
+
+use std::sync::Arc;
+
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
+
+use super::writing::Believed;
+use super::{SILENT_INTERVALS, Track, stands_true};
+use crate::engine::judgement::confirmation::{Belief, Look};
+use crate::engine::judgement::finding::{Failure, Finding, Found};
+use crate::engine::judgement::verdict::{Basis, reach_verdict};
+use crate::engine::object::prepared::Prepared;
+use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
+use crate::engine::poll::known_finding::KnownFinding;
+use crate::engine::schedule::{Now, PROMPT_SPACING};
+use crate::engine::writes::urgency::is_change;
+use drift_api::condition::{ObservedReason, Standing, StatusFields};
+
+/// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
+/// old by then: the result counts only for the very poll that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BegunPoll {
+    /// The state that its result belongs to.
+    pub basis: Basis,
+    /// What tells it from others of the object: two that begin at one moment see one world.
+    at: Moment,
+}
+
+impl Track {
+    /// When the next poll may begin; `None` while one is under way or none is wanted.
+    #[must_use]
+    pub fn poll_due(&self) -> Option<Moment> {
+        let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.barred.is_none();
+        wanted.then(|| self.schedule.due())
+    }
+
+    /// Whether its next poll was asked for, and is not only the regular one.
+    #[must_use]
+    pub fn wants_prompt_poll(&self) -> bool {
+        self.schedule.is_wanted()
+    }
+
+    /// Whether a poll that was asked for comes within [`PROMPT_SPACING`], or once the one under way has ended.
+    #[must_use]
+    pub fn is_polled_soon(&self, now: Moment) -> bool {
+        self.wants_prompt_poll() && self.poll_due().is_none_or(|due| due <= now + PROMPT_SPACING)
+    }
+
+    /// Somebody says that the external resource may have changed: it is polled soon. While drift stands, that may be what a
+    /// correction has just written, and a poll before its number is on the object would take it for healed: where somebody
+    /// undoes each correction, none would be counted. So the hint waits as long as the correction takes to settle.
+    pub fn take_hint(&mut self, now: Moment) {
+        self.take_hint_after(Duration::ZERO, now);
+    }
+
+    /// The same where the hint itself has to wait.
+    pub fn take_hint_after(&mut self, wait: Duration, now: Moment) {
+        let wait = wait.max(self.hint_waits().unwrap_or_default());
+        self.schedule.want_promptly(now + wait);
+    }
+
+    /// Hints may have been missed: its regular poll comes when a hint's would, behind those that were asked for.
+    pub fn miss_hints(&mut self, now: Moment) {
+        self.schedule.bring_forward(now + self.hint_waits().unwrap_or_default());
+    }
+
+    fn hint_waits(&self) -> Option<Duration> {
+        (self.pace.corrects && stands_true(&self.object)).then(|| self.pace.settle.max(PROMPT_SPACING))
+    }
+
+    /// When [`Track::notice_silence`] has to be asked.
+    #[must_use]
+    pub fn silence_due(&self) -> Option<Moment> {
+        let polled = !self.object.deleting && self.rendered.barred.is_none();
+        polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
+    }
+
+    /// Begins a poll and gives what its result is held against.
+    pub fn begin_poll(&mut self, now: Now) -> BegunPoll {
+        self.polling = Some(now.moment);
+        self.edited_meanwhile = false;
+        self.schedule.begin(now);
+        BegunPoll { basis: self.basis(), at: now.moment }
+    }
+
+    /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed,
+    /// and as prompt or regular as it was.
+    pub fn postpone_poll(&mut self, begun: Option<BegunPoll>, until: Moment, cause: Failure) {
+        match begun {
+            Some(begun) if self.end_poll(begun) => self.schedule.want_promptly(until),
+            Some(_) => return,
+            None => {}
+        }
+        self.last_failure = Some(Box::new(cause));
+        self.schedule.hold_until(until);
+    }
+
+    /// Lets no poll begin before that: the external system asked for it.
+    pub fn hold_polls(&mut self, until: Moment) {
+        self.schedule.hold_until(until);
+    }
+
+    /// What the next poll need not read again, if the state is still called so. Only the regular poll of an object that
+    /// stands in sync, with its present desired state and after its last correction, may rest on what another one read.
+    #[must_use]
+    pub fn known_tag(&self) -> Option<&EntityTag> {
+        let tag = self.tag.as_ref()?.usable()?;
+        let is_quiet = !self.schedule.is_wanted() && self.is_in_sync_as_desired();
+        is_quiet.then_some(tag)
+    }
+
+    /// Remembers what the state is called that the last poll found in sync; anything else forgets it.
+    pub fn remember_tag(&mut self, tagged: Option<Tagged>) {
+        let known = self.tag.take();
+        self.tag = RememberedTag::after(known, tagged.filter(|_| !self.edited_meanwhile));
+    }
+
+    /// What its next poll begins with.
+    pub fn prepare(&mut self, target: &Target) -> Arc<Prepared> {
+        if let Some(prepared) = &self.prepared {
+            return prepared.clone();
+        }
+        let prepared = Arc::new(Prepared::of(target, &self.object.view));
+        self.prepared = self.pace.keeps_requests.then(|| prepared.clone());
+        prepared
+    }
+
+    /// What the last poll found, which the same answers would give again.
+    #[must_use]
+    pub const fn known_finding(&self) -> Option<&KnownFinding> {
+        self.known.as_ref()
+    }
+
+    /// Remembers what the last poll found, unless the object has changed since it began.
+    pub fn remember_finding(&mut self, known: Option<KnownFinding>) {
+        self.known = known.filter(|_| !self.edited_meanwhile);
+    }
+
+    /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way. Says whether
+    /// it speaks of the object as it is.
+    pub fn finish_poll(&mut self, begun: BegunPoll, found: impl Into<Found>, now: Moment) -> bool {
+        let Found { finding, published, .. } = found.into();
+        if !self.end_poll(begun) {
+            return false;
+        }
+        let basis = begun.basis;
+        if basis != self.basis() || self.rendered.barred.is_some() {
+            self.schedule.want_promptly(now);
+            return false;
+        }
+        self.last_heard = now;
+        self.last_failure = match &finding {
+            Finding::Failed(failure) => Some(Box::new(failure.clone())),
+            _ => None,
+        };
+        let (standing, flaps) = (self.standing(), self.flapping.lasts(now));
+        let was_there =
+            self.seen_in_sync || basis.correction > 0 || standing.as_ref().is_some_and(Standing::proves_seen);
+        let look = Look { finding: &finding, basis: &basis, standing: standing.as_ref(), was_there, flaps, at: now };
+        match self.confirmation.count(&look, &self.pace.confirm) {
+            Belief::Confirmed => self.believe_poll(&finding, published, now),
+            Belief::PollAgainAfter(wait) => {
+                if flaps {
+                    self.flapping.note_finding(finding.class(), now);
+                }
+                self.drop_unwritten();
+                self.schedule.want_after(wait, now);
+            }
+        }
+        true
+    }
+
+    /// Where no poll was completed for [`SILENT_INTERVALS`], what stood until now cannot be told any more.
+    pub fn notice_silence(&mut self, now: Moment) {
+        if self.silence_due().is_some_and(|due| due <= now) {
+            self.last_heard = now;
+            let failure = self.last_failure.as_deref().cloned();
+            let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
+            self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), now);
+        }
+    }
+
+    /// Whether its verdict goes back and forth.
+    #[must_use]
+    pub fn is_flapping(&self, now: Moment) -> bool {
+        self.flapping.lasts(now)
+    }
+
+    /// Whether that is news for people; it counts as told with this.
+    pub fn flapping_is_news(&mut self) -> bool {
+        self.flapping.is_news()
+    }
+
+    /// A correction has to settle before the next poll; what is quiet because of that is not silent.
+    pub(super) fn settle_from(&mut self, now: Moment) {
+        let settled = now + self.pace.settle;
+        self.schedule.hold_until(settled);
+        self.be_quiet_until(settled);
+    }
+
+    /// The same of an edit, which wakes the object's own operator.
+    pub(super) fn settle_edit(&mut self, now: Moment) {
+        let settled = self.schedule.settle_edit(self.pace.settle, now);
+        self.be_quiet_until(settled);
+    }
+
+    fn be_quiet_until(&mut self, settled: Moment) {
+        self.last_heard = self.last_heard.max(settled);
+    }
+
+    /// Whether that was the poll under way, which it is no more.
+    fn end_poll(&mut self, begun: BegunPoll) -> bool {
+        self.polling.take_if(|at| *at == begun.at).is_some()
+    }
+
+    /// A verdict that has not come to stand must not be written over a newer look that says something else.
+    fn drop_unwritten(&mut self) {
+        let standing = self.object.conditions.observed();
+        if let Some(writing) = &mut self.writing {
+            writing.believed.take_if(|believed| is_change(standing, &believed.verdict));
+        }
+    }
+
+    fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, now: Moment) {
+        self.believe(finding, published);
+        let status = self.writing().believed.as_ref().map(|believed| believed.verdict.status());
+        status.into_iter().for_each(|status| self.flapping.note(status, now));
+    }
+
+    fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
+        let basis = self.basis();
+        let verdict = reach_verdict(finding, &basis, self.standing().as_ref(), self.seen_in_sync);
+        self.seen_in_sync |= *finding == Finding::InSync;
+        let before = self.disbelieve();
+        let known = || before.as_ref().map(|before| before.published.clone());
+        let published = published.or_else(known).unwrap_or_default();
+        let accepted = before.is_some_and(|before| before.accepted && before.published == published);
+        self.writing_mut().believed = Some(Believed { verdict, published, accepted });
+    }
+
+    pub(super) fn believe_bar(&mut self) {
+        if let Some(failure) = self.rendered.barred.as_deref().cloned() {
+            self.believe(&Finding::Failed(failure), Some(StatusFields::NONE));
+        }
+    }
+}

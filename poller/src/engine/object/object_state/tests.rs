@@ -1,0 +1,232 @@
+//! When a poll may ask only for what has changed.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::engine::fixtures::{self, TEXT, at, target};
+use crate::engine::judgement::finding::Finding;
+use crate::engine::judgement::rendered::appraise;
+use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
+use drift_api::condition::StatusFields;
+use drift_api::condition::{DesiredHash, ObservedReason};
+use drift_api::object::object_view::ObjectView;
+use drift_language::Confirm;
+use drift_systems::{HttpReply, ReplyBody};
+
+const PACE: Pace = Pace {
+    interval: Duration::from_secs(30),
+    keeps_requests: false,
+    settle: Duration::from_secs(2),
+    corrects: true,
+    settles_edits: false,
+    confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
+    shared_phase: None,
+};
+
+/// What happens to an object, and its name.
+type Case = (&'static str, fn(&mut Track));
+
+fn named(name: &'static str) -> Option<Tagged> {
+    let headers = [(http::header::ETAG, http::HeaderValue::from_static(name))].into_iter().collect();
+    let reply = HttpReply { status: http::StatusCode::OK, headers, body: ReplyBody::Whole(Vec::new()) };
+    EntityTag::of(&reply).map(Tagged::Whole)
+}
+
+/// An object with that spec that stands in sync, whose note has that number, at that version.
+fn object(spec: &Value, correction: u64, version: u32) -> LeanObject {
+    let desired_hash = DesiredHash::of(&json!([spec["id"], {"a": spec["a"]}]));
+    let number = if correction > 0 { format!(", correction {correction}") } else { String::new() };
+    let observed = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "observedGeneration": 1,
+        "message": format!("x [desired {desired_hash}{number}]")});
+    let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "observedGeneration": 1,
+        "message": format!("correction {correction}: done")});
+    let mut object = fixtures::object(&target(TEXT), "u", spec, &json!({"conditions": [observed, corrected]}));
+    object.resource_version = version.to_string().as_str().into();
+    object
+}
+
+fn spec() -> Value {
+    json!({"id": "x", "a": 1})
+}
+
+/// A track of which a whole answer was seen in sync, at second 0.
+fn tagged() -> Track {
+    let (object, target) = (object(&spec(), 0, 1), target(TEXT));
+    let rendered = appraise(&target, &object);
+    let mut track = Track::new(object, rendered, std::sync::Arc::new(PACE), Arrival::Listed, at(0));
+    poll(&mut track, 0, Finding::InSync, named("\"a\""));
+    track
+}
+
+fn poll(track: &mut Track, second: u64, finding: Finding, tagged: Option<Tagged>) {
+    let begun = track.begin_poll(at(second));
+    assert!(track.finish_poll(begun, finding, at(second).moment));
+    track.remember_tag(tagged);
+}
+
+fn see(track: &mut Track, object: LeanObject) {
+    let rendered = appraise(&target(TEXT), &object);
+    track.see(object, rendered, at(1).moment);
+}
+
+#[test]
+fn only_what_is_in_sync_is_asked_for_by_name() {
+    assert!(tagged().known_tag().is_some());
+    let cases: [Case; 8] = [
+        ("an edit", |track| see(track, object(&json!({"id": "x", "a": 2}), 0, 2))),
+        ("another resource", |track| see(track, object(&json!({"id": "y", "a": 1}), 0, 2))),
+        ("a correction", |track| see(track, object(&spec(), 1, 2))),
+        ("a poll that was asked for", |track| {
+            let mut asked = object(&spec(), 0, 2);
+            asked.asked.get_or_insert_default().poll = Some("now".into());
+            see(track, asked);
+        }),
+        ("drift", |track| poll(track, 1, Finding::Differs("x".into()), None)),
+        ("an absence to be confirmed", |track| poll(track, 1, Finding::Absent, None)),
+        ("a failure", |track| poll(track, 1, ObservedReason::PollTimedOut.into(), None)),
+        ("an answer without a name", |track| poll(track, 1, Finding::InSync, None)),
+    ];
+    for (case, happens) in cases {
+        let mut track = tagged();
+        happens(&mut track);
+        assert_eq!(track.known_tag(), None, "{case}");
+    }
+}
+
+#[test]
+fn a_name_from_before_an_edit_is_not_remembered() {
+    let mut track = tagged();
+    let begun = track.begin_poll(at(1));
+    let mut edited = object(&spec(), 0, 2);
+    edited.view = ObjectView::of(&json!({"spec": spec(), "metadata": {"name": "u", "labels": {"zone": "b"}}}));
+    see(&mut track, edited);
+    assert!(track.finish_poll(begun, Finding::InSync, at(1).moment), "neither desired state nor generation moved");
+    track.remember_tag(named("\"a\""));
+    let begun = track.begin_poll(at(2));
+    assert_eq!(track.known_tag(), None);
+    track.finish_poll(begun, Finding::InSync, at(2).moment);
+    track.remember_tag(named("\"b\""));
+    assert!(track.known_tag().is_some());
+}
+
+#[test]
+fn the_poll_after_a_correction_is_whole() {
+    let mut track = tagged();
+    see(&mut track, object(&spec(), 1, 2));
+    let begun = track.begin_poll(at(4));
+    assert_eq!(track.known_tag(), None);
+    track.finish_poll(begun, Finding::InSync, at(4).moment);
+    track.remember_tag(named("\"a\""));
+    assert!(track.known_tag().is_some(), "the verdict that stands speaks of that correction");
+}
+
+#[test]
+fn a_name_serves_a_bounded_number_of_polls() {
+    let mut track = tagged();
+    for second in 1..=u64::from(MAX_REPEATS) {
+        assert!(track.known_tag().is_some());
+        poll(&mut track, second, Finding::InSync, Some(Tagged::Repeated));
+    }
+    assert_eq!(track.known_tag(), None);
+}
+
+#[test]
+fn our_own_published_field_makes_the_next_poll_whole() {
+    for while_polled in [false, true] {
+        let mut track = tagged();
+        let begun = while_polled.then(|| track.begin_poll(at(1)));
+        let fields: StatusFields = [("address", json!("a"))].into_iter().collect();
+        let written = track.object().conditions.observed().cloned().unwrap();
+        track.writing_mut().attempts.begin(written, fields.clone());
+        let mut published = object(&spec(), 0, 2);
+        published.view = ObjectView::of(&fields.put_on(&track.object().view.open()));
+        see(&mut track, published);
+        assert!(!track.wants_prompt_poll(), "our own write is no edit");
+        if let Some(begun) = begun {
+            track.finish_poll(begun, Finding::InSync, at(1).moment);
+            track.remember_tag(named("\"a\""));
+        }
+        assert_eq!(track.known_tag(), None, "while polled: {while_polled}");
+    }
+}
+
+#[test]
+fn a_secret_that_moved_is_polled_for_at_once() {
+    let mut track = tagged();
+    let noted = |track: &Track, ending: &str, version: u32| {
+        let mut object = object(&spec(), 0, version);
+        let condition = object.conditions.corrected.as_mut().unwrap();
+        condition.condition.message = format!("owns \"x\": done [scope 00000000, secrets 00000001{ending}]").into();
+        (object, track.rendered().clone())
+    };
+    let (sent, rendered) = noted(&track, "", 2);
+    track.see(sent, rendered, at(1).moment);
+    assert!(!track.wants_prompt_poll() && track.known_tag().is_some(), "nothing differs");
+    let begun = track.begin_poll(at(30));
+    let (moved, rendered) = noted(&track, ", moved password", 3);
+    track.see(moved, rendered, at(31).moment);
+    assert_eq!(track.known_tag(), None, "what was in sync says nothing");
+    assert!(track.wants_prompt_poll());
+    assert!(!track.finish_poll(begun, Finding::InSync, at(32).moment), "it began before");
+    poll(&mut track, 33, Finding::Differs("x".into()), None);
+    assert!(
+        matches!(track.next_write(at(33).moment), NextWrite::Write(verdict, _) if verdict.reason == ObservedReason::FieldsDiffer)
+    );
+    poll(&mut track, 34, Finding::InSync, named("\"a\""));
+    assert_eq!(track.known_tag(), None, "it still stands as moved");
+}
+
+#[test]
+fn a_request_is_kept_between_frequent_polls_alone() {
+    let target = target(TEXT);
+    for keeps_requests in [false, true] {
+        let object = object(&spec(), 0, 1);
+        let pace = Pace { keeps_requests, ..PACE };
+        let mut track = Track::new(object.clone(), appraise(&target, &object), Arc::new(pace), Arrival::Listed, at(0));
+        let first = track.prepare(&target);
+        assert_eq!(Arc::ptr_eq(&first, &track.prepare(&target)), keeps_requests);
+    }
+}
+
+/// The second at which a resource that is not there any more is told missing, polled as it is asked for, where a creation
+/// is this step; `K` corrections were made of the object, which stood in sync.
+fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64) -> u64 {
+    let correct = format!("  confirm: {{{confirm}}}\n  correct: {{http: {{create: [{{{step}}}]}}}}\n");
+    let target = target(&format!("{TEXT}{correct}"));
+    let mut object = object(&spec(), correction, 1);
+    if !stood_in_sync {
+        object.conditions = fixtures::object(&target, "u", &spec(), &json!({"conditions": []})).conditions;
+    }
+    let rendered = appraise(&target, &object);
+    let mut track = Track::new(object, rendered, std::sync::Arc::new(Pace::of(&target)), Arrival::Later, at(0));
+    for second in 0..100 {
+        if track.poll_due().is_some_and(|due| due <= at(second).moment) {
+            poll(&mut track, second, Finding::Absent, None);
+        }
+        if let NextWrite::Write(verdict, _) = track.next_write(at(second).moment) {
+            assert!(verdict.reason.is_absence());
+            return second;
+        }
+    }
+    panic!("it is never told");
+}
+
+#[test]
+fn absence_is_confirmed_longer_where_the_server_chooses_ids() {
+    let posts = "method: POST, url: 'http://h/', store: {externalId: \"${response.body.id}\"}";
+    let puts = "method: PUT, url: 'http://h/x'";
+    let table = [
+        ("the id is ours", puts, "", true, 0, 1),
+        ("it was in sync", posts, "", true, 0, 10),
+        ("it was made before", posts, "", true, 1, 10),
+        ("nothing was there before", posts, "", false, 0, 1),
+        ("the target says longer", posts, "absentFor: 20s", true, 0, 20),
+        ("the target says not at all", posts, "absentFor: 0s", true, 0, 1),
+        ("the target says so though the id is ours", puts, "absentFor: 5s", true, 0, 5),
+        ("more polls than the time takes", posts, "absent: 6", true, 0, 30),
+        ("once is never enough", posts, "absent: 1", true, 0, 10),
+    ];
+    for (case, step, confirm, stood_in_sync, correction, expected) in table {
+        assert_eq!(missing_after(step, confirm, stood_in_sync, correction), expected, "{case}");
+    }
+}

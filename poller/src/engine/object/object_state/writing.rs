@@ -1,0 +1,224 @@
+//! What is written of an object's verdict, when, and what becomes of it.
+//!
+//! It must not know how a write is done.
+
+use drift_api::condition::{Condition, Standing, StatusFields, Verdict};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
+
+use super::{NextWrite, Owing, Track, stands_true};
+use crate::engine::writes::announcement::{Announcement, announce};
+use crate::engine::writes::urgency::{Definite, LastDefinite, Urgency, is_change, quiet_bucket, weigh};
+use crate::engine::writes::write_attempts::{AFTER_LOST_RACES, WriteAttempts, WriteOutcome};
+
+/// A write that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BegunWrite {
+    /// The condition to write.
+    pub condition: Condition,
+    /// The fields beside the conditions to write with it.
+    pub fields: StatusFields,
+    /// What people are told once it is written.
+    pub announcement: Option<Announcement>,
+}
+
+/// What should stand on an object as it is: a change of its [`Basis`](crate::engine::judgement::verdict::Basis) ends it.
+#[derive(Debug)]
+pub(super) struct Believed {
+    pub(super) verdict: Verdict,
+    /// The fields that are published with it.
+    pub(super) published: StatusFields,
+    /// They were written so, and what stands now is what the API server made of them.
+    pub(super) accepted: bool,
+}
+
+/// What is to be written of one object, and what became of that.
+#[derive(Debug)]
+pub(super) struct Writing {
+    /// What should stand, until it does; for good where fields are published with it.
+    pub(super) believed: Option<Believed>,
+    pub(super) attempts: WriteAttempts,
+    /// Of writes that only inform people; full where there is none.
+    quiet: Option<TokenBucket>,
+    last_definite: LastDefinite,
+    /// See [`Track::owes_verdict`].
+    pub(super) owing: Option<Owing>,
+}
+
+/// That of an object of which nothing is to be written.
+static NOTHING: Writing = Writing::NOTHING;
+
+impl Writing {
+    const NOTHING: Self = Self {
+        believed: None,
+        attempts: WriteAttempts::NONE,
+        quiet: None,
+        last_definite: LastDefinite::Standing,
+        owing: None,
+    };
+
+    pub(super) const fn owing(owing: Owing) -> Self {
+        Self { owing: Some(owing), ..Self::NOTHING }
+    }
+
+    const fn is_nothing(&self) -> bool {
+        let Self { believed, attempts, quiet, last_definite, owing } = self;
+        let is_written = believed.is_none() && attempts.are_none() && owing.is_none();
+        is_written && quiet.is_none() && matches!(last_definite, LastDefinite::Standing)
+    }
+}
+
+impl Track {
+    pub(super) fn writing(&self) -> &Writing {
+        self.writing.as_deref().unwrap_or(&NOTHING)
+    }
+
+    pub(super) fn writing_mut(&mut self) -> &mut Writing {
+        self.writing.get_or_insert_with(|| Box::new(Writing::NOTHING))
+    }
+
+    /// What was believed is no more; another poll says anew what should stand.
+    pub(super) fn disbelieve(&mut self) -> Option<Believed> {
+        self.writing.as_mut().and_then(|writing| writing.believed.take())
+    }
+
+    /// What is to be written now.
+    pub fn next_write(&mut self, now: Moment) -> NextWrite {
+        self.writing.take_if(|writing| writing.is_nothing());
+        let Writing { believed: Some(Believed { verdict, .. }), attempts, .. } = self.writing() else {
+            return NextWrite::Nothing;
+        };
+        if self.object.deleting || attempts.is_under_way() {
+            return NextWrite::Nothing;
+        }
+        let is_change = is_change(self.object.conditions.observed(), verdict);
+        if !is_change && self.note_standing(now) {
+            self.writing.take_if(|writing| writing.is_nothing());
+            return NextWrite::Nothing;
+        }
+        self.due_write(is_change, now)
+    }
+
+    /// The verdict that should stand does; whether the fields that are published with it do too, so that nothing is to be written.
+    fn note_standing(&mut self, now: Moment) -> bool {
+        self.disturbed = false;
+        let is_published = self.unpublished().is_empty();
+        let writing = self.writing_mut();
+        writing.owing = None;
+        writing.quiet.take_if(|quiet| quiet.is_full(now));
+        if is_published {
+            writing.believed.take_if(|believed| believed.published.is_empty());
+            writing.attempts.reset();
+        }
+        is_published
+    }
+
+    /// The write of what is believed, by how urgent it is: `is_change` where another verdict stands.
+    fn due_write(&self, is_change: bool, now: Moment) -> NextWrite {
+        let Writing { believed: Some(Believed { verdict, .. }), attempts, .. } = self.writing() else {
+            return NextWrite::Nothing;
+        };
+        let urgency = match is_change {
+            true => weigh(self.standing().as_ref(), self.last_definite().as_ref(), verdict, self.disturbed),
+            // The controller waits for no field that is published.
+            false => Urgency::Quiet,
+        };
+        let allowed = match urgency {
+            Urgency::News => attempts.ready_at(),
+            Urgency::Quiet | Urgency::Slow if is_change => attempts.ready_at().max(self.quiet_at(now)),
+            Urgency::Quiet | Urgency::Slow => attempts.fields_ready_at().max(self.quiet_at(now)),
+        };
+        if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
+    }
+
+    /// Notes that the write that [`Track::next_write`] gave begins.
+    pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> BegunWrite {
+        if urgency != Urgency::News {
+            // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.
+            let _ = self.writing_mut().quiet.get_or_insert_with(|| quiet_bucket(moment)).take(moment);
+        }
+        let condition = verdict.to_condition(self.object.conditions.observed(), wall);
+        let alone =
+            self.writing().attempts.fields_are_refused() && is_change(self.object.conditions.observed(), verdict);
+        let fields = if alone { StatusFields::NONE } else { self.unpublished() };
+        self.writing_mut().attempts.begin(condition.clone(), fields.clone());
+        let announcement = announce(self.last_definite().as_ref().map(Definite::reason), verdict.reason);
+        BegunWrite { condition, fields, announcement }
+    }
+
+    /// Whether the last write was the fifth in a row that lost its race.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        self.writing().attempts.gave_up()
+    }
+
+    /// Whether a refused write is news for people; it counts as told with this.
+    pub fn refusal_is_news(&mut self) -> bool {
+        self.writing_mut().attempts.refusal_is_news()
+    }
+
+    /// Takes in how a write ended.
+    pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
+        let attempts = &mut self.writing_mut().attempts;
+        let sent_fields = attempts.sends_fields();
+        attempts.finish(outcome, now);
+        if *outcome == WriteOutcome::Written && sent_fields && !self.unpublished().is_empty() {
+            // The API server drops what the kind's schema does not have: it would be written for ever.
+            self.writing_mut().believed.iter_mut().for_each(|believed| believed.accepted = true);
+        }
+        if self.writing().attempts.gave_up() {
+            self.disbelieve();
+            self.schedule.want_after(AFTER_LOST_RACES, now);
+        }
+    }
+
+    /// When a write that only informs people may be made.
+    fn quiet_at(&self, now: Moment) -> Moment {
+        self.writing().quiet.as_ref().map_or(now, |quiet| quiet.available_at(now))
+    }
+
+    fn last_definite(&self) -> Option<Definite> {
+        self.writing().last_definite.find(self.standing().as_ref())
+    }
+
+    /// Another verdict comes to stand.
+    fn keep_definite(&mut self) {
+        if let LastDefinite::Standing = self.writing().last_definite {
+            self.writing_mut().last_definite = LastDefinite::Former(Box::new(self.last_definite()));
+        }
+    }
+
+    /// The fields that do not stand as they are to be published.
+    fn unpublished(&self) -> StatusFields {
+        // Most targets publish nothing, and then nobody looks at the object.
+        let awaits = |believed: &&Believed| !believed.accepted && !believed.published.is_empty();
+        let believed = self.writing().believed.as_ref().filter(awaits);
+        believed.map(|believed| believed.published.missing_in(&self.object.view.open())).unwrap_or_default()
+    }
+
+    /// Somebody else's hand on our condition is put right by a poll, not by this memory: a prompt one, as long as the
+    /// bucket lasts, since without a verdict nothing is corrected. A foreign True is polled at once in any case: the
+    /// controller may believe it.
+    pub(super) fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
+        let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
+        if before == after || self.writing().attempts.explains(after) {
+            let is_definite = after.and_then(Standing::read).is_some_and(|standing| Definite::of(&standing).is_some());
+            if is_definite {
+                self.writing.iter_mut().for_each(|writing| writing.last_definite = LastDefinite::Standing);
+            } else {
+                self.keep_definite();
+            }
+            return;
+        }
+        self.keep_definite();
+        self.disturbed = true;
+        self.disbelieve();
+        if stands_true(object) {
+            // Nobody here said so: it is not vouched for until this process has looked.
+            self.writing_mut().owing.get_or_insert(Owing::ForItself);
+        }
+        let when = if stands_true(object) { now } else { self.quiet_at(now) };
+        self.schedule.want_promptly(when);
+    }
+}

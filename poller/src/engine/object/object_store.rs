@@ -1,0 +1,282 @@
+//! All objects of one target: who they are, and who wants attention when.
+//!
+//! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
+//! It must not know how a poll or a write is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::collections::fifo::Fifo;
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::{Claimant, ResourceName, Uid};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
+use drift_api::voucher::Exceptions;
+use drift_language::Target;
+use indexmap::IndexMap;
+
+use crate::engine::judgement::rendered::{Rendered, appraise};
+use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, Track};
+use crate::engine::object::owing::OwingObjects;
+use crate::engine::object::prepared::Prepared;
+use crate::engine::schedule::Now;
+use crate::engine::schedule::limits::Pace;
+use crate::engine::schedule::poll_turns::{PollTurn, PollTurns};
+use crate::engine::writes::urgency::Urgency;
+
+/// A watch without event, bookmark or list for this long may be dead: the server sends a bookmark about once a
+/// minute, and two may be missed.
+pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
+
+/// The objects of one target.
+#[derive(Debug)]
+pub struct Roster {
+    target: Arc<Target>,
+    pace: Arc<Pace>,
+    tracks: IndexMap<Uid, Track>,
+    wakes: WorkQueue,
+    polls: PollTurns,
+    writes: Fifo,
+    slow_slots: BTreeMap<Uid, Moment>,
+    /// At a start all objects, and then hardly any.
+    owing: OwingObjects,
+    listed: bool,
+    heard: Option<Moment>,
+}
+
+impl Roster {
+    /// Nobody yet.
+    #[must_use]
+    pub fn new(target: Arc<Target>) -> Self {
+        Self {
+            pace: Arc::new(Pace::of(&target)),
+            target,
+            tracks: IndexMap::default(),
+            wakes: WorkQueue::default(),
+            polls: PollTurns::default(),
+            writes: Fifo::default(),
+            slow_slots: BTreeMap::default(),
+            owing: OwingObjects::default(),
+            listed: false,
+            heard: None,
+        }
+    }
+
+    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known. `has` says
+    /// whether the object, as that claimant, has the external resource that it names, over all targets.
+    pub fn see(&mut self, object: LeanObject, now: Now, has: impl FnOnce(Claimant) -> bool) {
+        let uid = object.id.uid.clone();
+        if self.tracks.get(&uid).is_some_and(|track| !object.is_as_new_as(track.object())) {
+            return;
+        }
+        let rendered = self.appraise(&object, has);
+        match self.tracks.get_mut(&uid) {
+            Some(track) => track.see(object, rendered, now.moment),
+            None => {
+                let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
+                let track = Track::new(object, rendered, self.pace.clone(), arrival, now);
+                self.tracks.insert(uid.clone(), track);
+            }
+        }
+        self.rearrange(&uid, now.moment);
+    }
+
+    /// Drops an object that is gone or no longer selected.
+    pub fn forget(&mut self, uid: &Uid) {
+        if let Some(track) = self.tracks.swap_remove(uid) {
+            self.owing.set(&track.object().id, None);
+        }
+        self.polls.remove(uid);
+        self.writes.leave(uid);
+        self.slow_slots.remove(uid);
+        self.wakes.remove(uid);
+    }
+
+    /// The first list is complete.
+    pub fn note_listed(&mut self, now: Moment) {
+        self.listed = true;
+        self.heard = Some(now);
+    }
+
+    /// All watches gave a sign of life at that moment or later.
+    pub fn note_alive(&mut self, since: Moment) {
+        self.heard = self.heard.max(Some(since));
+    }
+
+    /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
+    /// stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict cannot be
+    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not vouched for
+    /// at all.
+    #[must_use]
+    pub fn vouched_except(&self, now: Moment) -> Option<Exceptions> {
+        let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
+        if !self.listed || !alive {
+            return None;
+        }
+        self.owing.exceptions(|uid| self.tracks.get(uid).is_some_and(|track| track.is_waited_for(now)))
+    }
+
+    /// Namespaces in which so many verdicts cannot be renewed that they are excepted as a whole.
+    #[must_use]
+    pub fn crowded_namespaces(&self) -> BTreeSet<String> {
+        self.owing.crowded()
+    }
+
+    /// The track of an object.
+    #[must_use]
+    pub fn track(&self, uid: &Uid) -> Option<&Track> {
+        self.tracks.get(uid)
+    }
+
+    /// Every track.
+    pub fn tracks(&self) -> impl Iterator<Item = &Track> {
+        self.tracks.values()
+    }
+
+    /// Lets something happen to one object and arranges its next wake.
+    pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut Track) -> R) -> Option<R> {
+        let result = self.tracks.get_mut(uid).map(change);
+        self.rearrange(uid, now);
+        result
+    }
+
+    /// The next object whose wake has come; it is not given again until something happens to it.
+    pub fn pop_awake(&mut self, now: Moment) -> Option<Uid> {
+        let uid = self.wakes.next(now)?;
+        self.wakes.done(&uid);
+        Some(uid)
+    }
+
+    /// When the next object wants attention; the start of time where one is awake already.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.wakes.next_at(Moment::START)
+    }
+
+    /// Puts an object whose poll is due into the line for the read limits.
+    pub fn queue_poll(&mut self, uid: &Uid) {
+        if self.tracks.get(uid).is_some_and(|track| track.wants_prompt_poll()) {
+            self.polls.add_prompt(uid);
+        } else {
+            self.polls.add_regular(uid);
+        }
+    }
+
+    /// Whether polls wait for the read limits.
+    #[must_use]
+    pub fn has_waiting_polls(&self) -> bool {
+        !self.polls.is_empty()
+    }
+
+    /// The object whose turn it is to be polled. One whose poll was put off while it stood in line, as by a correction
+    /// that has to settle, comes again when it is due.
+    pub fn next_poll(&mut self, now: Moment) -> Option<PollTurn> {
+        while let Some(turn) = self.polls.call_next() {
+            if self.tracks.get(&turn.uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
+                return Some(turn);
+            }
+            self.rearrange(&turn.uid, now);
+        }
+        None
+    }
+
+    /// What the next poll of an object begins with.
+    pub fn prepare(&mut self, uid: &Uid) -> Option<Arc<Prepared>> {
+        Some(self.tracks.get_mut(uid)?.prepare(&self.target))
+    }
+
+    /// Begins the poll of an object whose turn it is.
+    pub fn begin_poll(&mut self, turn: &PollTurn, now: Now) -> Option<BegunPoll> {
+        self.polls.note_used(turn);
+        self.update(&turn.uid, now.moment, |track| track.begin_poll(now))
+    }
+
+    /// Puts an object whose write may go into the line for a free hand.
+    pub fn queue_write(&mut self, uid: &Uid, now: Moment) {
+        self.writes.join(uid);
+        self.rearrange(uid, now);
+    }
+
+    /// The object whose turn it is to be written.
+    pub fn next_write(&mut self) -> Option<Uid> {
+        self.writes.call_next()
+    }
+
+    /// The moment at which a slow write may go, if it has one.
+    #[must_use]
+    pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
+        self.slow_slots.get(uid).copied()
+    }
+
+    /// All moments that slow writes have.
+    pub fn slow_slots(&self) -> impl Iterator<Item = Moment> {
+        self.slow_slots.values().copied()
+    }
+
+    /// Gives a slow write its moment; `None` takes it back.
+    pub fn set_slow_slot(&mut self, uid: &Uid, slot: Option<Moment>, now: Moment) {
+        match slot {
+            Some(slot) => self.slow_slots.insert(uid.clone(), slot),
+            None => self.slow_slots.remove(uid),
+        };
+        self.rearrange(uid, now);
+    }
+
+    /// An object whose external resource another one names, of whatever target, may have another right to it now.
+    pub fn appraise_again(&mut self, uid: &Uid, now: Moment, has: impl FnOnce(Claimant) -> bool) {
+        let Some(object) = self.tracks.get(uid).map(|track| track.object().clone()) else { return };
+        let rendered = self.appraise(&object, has);
+        self.update(uid, now, |track| track.set_appraisal(rendered, now));
+    }
+
+    fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
+        let mut rendered = appraise(&self.target, object);
+        let taken = !has(claimant(&self.target, object, &rendered)) && rendered.identity.is_some();
+        if taken {
+            rendered.bar_as_taken(&self.target);
+        }
+        rendered
+    }
+
+    fn rearrange(&mut self, uid: &Uid, now: Moment) {
+        self.wakes.remove(uid);
+        let Some(track) = self.tracks.get_mut(uid) else { return };
+        let write = match track.next_write(now) {
+            // A slow write that is not to be made any more: its moment is to be given back.
+            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
+            NextWrite::Nothing => None,
+            NextWrite::NotBefore(moment) => Some(moment),
+            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
+            NextWrite::Write(..) => Some(now),
+        };
+        let write = write.filter(|_| !self.writes.has(uid));
+        self.owing.set(&track.object().id, track.owes_verdict());
+        // One that stands in the regular line wakes once more to go over to the prompt one.
+        let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !track.wants_prompt_poll());
+        let poll = track.poll_due().filter(|_| !in_line);
+        if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
+            self.wakes.add_after(uid, wake);
+        }
+    }
+}
+
+/// What an object says of external resources.
+fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
+    let name = |identity| ResourceName { scope: target.scope.id, identity };
+    let corrected = object.conditions.corrected();
+    let noted = corrected.map(|condition| CorrectionStatus::parse(condition.message.text())).unwrap_or_default();
+    let owns = noted.owned().map(|owned| owned.resource(target.scope.id));
+    Claimant {
+        wants: rendered.identity.clone().map(name),
+        claimed: owns.as_ref().map_or(0, |_| object.conditions.noted_at()),
+        owns,
+        created: object.created,
+        deleting: object.deleting,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

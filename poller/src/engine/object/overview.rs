@@ -1,0 +1,239 @@
+//! What people see of one target: how its objects stand, and those that they ask for, the worst first.
+//!
+//! Everything here comes from the conditions as they are known and from what is due; nothing is judged anew. It must not
+//! know how it is shown, nor who asks.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use drift_api::collections::first::first;
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
+
+use crate::engine::object::deletion::verdict_of;
+use crate::engine::object::object_state::Track;
+
+/// Most objects in one answer, and on the page: more than anybody reads. With their messages they take half a megabyte at most.
+pub const MOST_ROWS: usize = 200;
+
+/// Which objects people ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// Of one target alone; of all without.
+    pub target: Option<String>,
+    /// Whether they are to be shown, and not only counted.
+    pub with_rows: bool,
+    /// Stands somewhere in `namespace/name`; empty for all.
+    pub search: String,
+    /// By their verdict.
+    pub shown: Shown,
+}
+
+/// Which verdicts people ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Any, and none.
+    #[default]
+    All,
+    /// True.
+    Drifted,
+    /// Unknown, or no verdict at all.
+    Unknown,
+}
+
+/// How the objects of one target stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetOverview {
+    /// Objects of which each of these is said.
+    pub counts: StandingCounts,
+    /// How late the poll is that waits the longest.
+    pub lateness: Duration,
+    /// How many objects the question means.
+    pub matching: usize,
+    /// The first of them, at most [`MOST_ROWS`].
+    pub rows: Vec<ObjectRow>,
+}
+
+/// Objects by their verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StandingCounts {
+    /// False.
+    pub in_sync: usize,
+    /// True.
+    pub drifted: usize,
+    /// Unknown, or no verdict at all.
+    pub unknown: usize,
+    /// Being deleted, so that there is no verdict.
+    pub deleting: usize,
+}
+
+/// What stands on one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// `namespace/name`.
+    pub object: String,
+    /// The verdict; `None` before the first, and of what is being deleted.
+    pub verdict: Option<RowCondition>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// What the controller noted; `None` where it did nothing.
+    pub correction: Option<RowCondition>,
+    /// What is to be known besides.
+    pub marks: Vec<&'static str>,
+    /// How long until the next poll; `None` while one is under way, and where none will be.
+    pub next_poll: Option<Duration>,
+}
+
+/// A condition without what only the programs read in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCondition {
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason.
+    pub reason: String,
+    /// Its text.
+    pub text: String,
+    /// When the status last changed, RFC 3339.
+    pub since: String,
+}
+
+impl ObjectRow {
+    /// Where it stands among others: the worst first.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        rank_of(self.verdict.as_ref().map(|verdict| verdict.status), self.deleting)
+    }
+}
+
+impl Shown {
+    /// The word for it in a query.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Drifted => "drifted",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What the word asks for; any other word asks for all.
+    #[must_use]
+    pub fn parse(word: &str) -> Self {
+        [Self::Drifted, Self::Unknown].into_iter().find(|shown| shown.as_str() == word).unwrap_or_default()
+    }
+
+    fn means(self, standing: Rank) -> bool {
+        match self {
+            Self::All => true,
+            Self::Drifted => standing == Rank::Drifted,
+            Self::Unknown => standing == Rank::Unknown,
+        }
+    }
+}
+
+/// The worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// It drifted.
+    Drifted,
+    /// Nobody can tell, or nobody did yet.
+    Unknown,
+    /// It is being deleted, and there is no verdict on it.
+    Deleting,
+    /// Nothing is to be done.
+    InSync,
+}
+
+fn rank(track: &Track) -> Rank {
+    let object = track.object();
+    rank_of(verdict_of(object).map(|condition| condition.status), object.deleting)
+}
+
+const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {
+    match status {
+        _ if deleting => Rank::Deleting,
+        Some(ConditionStatus::True) => Rank::Drifted,
+        Some(ConditionStatus::False) => Rank::InSync,
+        Some(ConditionStatus::Unknown) | None => Rank::Unknown,
+    }
+}
+
+impl Question {
+    /// Whether objects of this target are to be shown.
+    #[must_use]
+    pub fn asks_for(&self, target: &str) -> bool {
+        self.with_rows && self.target.as_ref().is_none_or(|asked| asked == target)
+    }
+
+    fn means(&self, rank: Rank, id: &ObjectId) -> bool {
+        self.shown.means(rank) && id.is_found_by(&self.search)
+    }
+}
+
+/// How the objects of the target of that name stand, and those that are asked for. It takes time in proportion to the
+/// objects, and room for those that are shown.
+#[must_use]
+pub fn overview<'a>(
+    target: &str,
+    tracks: impl Iterator<Item = &'a Track>,
+    question: &Question,
+    now: Moment,
+) -> TargetOverview {
+    let mut found = TargetOverview::default();
+    let mut meant = Vec::new();
+    let has_rows = question.asks_for(target);
+    for track in tracks {
+        let rank = rank(track);
+        *match rank {
+            Rank::Drifted => &mut found.counts.drifted,
+            Rank::Unknown => &mut found.counts.unknown,
+            Rank::Deleting => &mut found.counts.deleting,
+            Rank::InSync => &mut found.counts.in_sync,
+        } += 1;
+        found.lateness = found.lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
+        if has_rows && question.means(rank, &track.object().id) {
+            meant.push((rank, track));
+        }
+    }
+    found.matching = meant.len();
+    let order = |one: &(Rank, &Track), other: &(Rank, &Track)| place(one).cmp(&place(other));
+    found.rows = first(meant, MOST_ROWS, order).into_iter().map(|(_, track)| row(track, now)).collect();
+    found
+}
+
+/// Where it stands among others: the worst first, then by name.
+fn place<'t>((rank, track): &(Rank, &'t Track)) -> (Rank, &'t ObjectId) {
+    (*rank, &track.object().id)
+}
+
+fn row(track: &Track, now: Moment) -> ObjectRow {
+    let shown = track.object();
+    let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (track.is_flapping(now), "flapping")];
+    ObjectRow {
+        object: shown.id.to_string(),
+        deleting: shown.deleting,
+        verdict: verdict_of(shown).map(|condition| {
+            let (text, _) = Tag::split(condition.message.text());
+            row_condition(condition, text)
+        }),
+        correction: shown.conditions.corrected().map(|condition| {
+            let text = CorrectionStatus::parse(condition.message.text()).text;
+            row_condition(condition, &text)
+        }),
+        marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
+        next_poll: track.poll_due().map(|due| due - now),
+    }
+}
+
+fn row_condition(condition: &Condition, text: &str) -> RowCondition {
+    RowCondition {
+        status: condition.status,
+        reason: condition.reason.to_string(),
+        // Ours is no longer; another writer's may be.
+        text: text.chars().take(MAX_MESSAGE_BYTES).collect(),
+        since: condition.last_transition_time.to_string(),
+    }
+}

@@ -1,0 +1,196 @@
+//! One read: which request comes next, and what the answers say together.
+//!
+//! Every request must be answered: what one of them cannot tell nothing else can. It sends nothing itself and must not know
+//! how an answer came.
+
+use drift_api::condition::ObservedReason;
+use drift_api::object::object_view::OpenView;
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::cel::{RawAnswers, Variables};
+use drift_language::memory_of;
+use drift_language::{HttpRead, ReadStep};
+use drift_systems::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
+use http::StatusCode;
+use serde_json::{Map, Value};
+
+use crate::engine::judgement::finding::Failure;
+use crate::engine::poll::entity_tag::{EntityTag, Tagged, can_be_tagged};
+use crate::engine::poll::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
+use crate::engine::poll::read_rules::ReadRules;
+use crate::engine::poll::reply::{Judged, Observation, judge, unevaluated};
+
+/// What is said where answers take more memory than a read may keep.
+const TOO_MUCH: &str = "read.http.steps: the answers take more than 8 MiB of memory; ask for less, or for a page of it";
+
+/// A read under way.
+#[derive(Debug)]
+pub struct Reading<'r> {
+    read: &'r HttpRead,
+    object: &'r OpenView<'r>,
+    /// The answers so far, by the names of their steps.
+    answers: Value,
+    /// Their bytes.
+    raw: RawAnswers,
+    /// Memory that both take.
+    kept: usize,
+    /// The step whose answer is awaited.
+    step: usize,
+    /// The state that is asked for only if it has another name.
+    unless: Option<EntityTag>,
+    tagged: Option<Tagged>,
+    /// What was found before, of the same object.
+    known: Option<&'r KnownFinding>,
+    seen: SeenAnswers,
+    /// Of all answers, once nothing more is to be asked.
+    judged: Option<Fingerprint>,
+}
+
+/// What follows on an answer.
+#[derive(Debug)]
+pub enum Progress<T> {
+    /// This is to be asked next.
+    Ask(Box<HttpRequest>),
+    /// Nothing more is to be asked: what is known now, or why nothing is.
+    Done(Result<T, Failure>),
+}
+
+impl<'r> Reading<'r> {
+    /// The read of `object`, whose first request is under way.
+    #[must_use]
+    pub fn new(read: &'r HttpRead, object: &'r OpenView<'r>) -> Self {
+        let (answers, raw) = (Value::Object(Map::new()), RawAnswers::default());
+        let seen = SeenAnswers::to(read);
+        Self {
+            read,
+            object,
+            answers,
+            raw,
+            kept: 0,
+            step: 0,
+            unless: None,
+            tagged: None,
+            known: None,
+            seen,
+            judged: None,
+        }
+    }
+
+    /// The same where this was found before of the same object: the same answers are not judged again.
+    #[must_use]
+    pub fn knowing(self, known: Option<&'r KnownFinding>) -> Self {
+        Self { known, ..self }
+    }
+
+    /// The same where the request asks only for a state that has another name than this.
+    #[must_use]
+    pub fn unless(self, tag: Option<EntityTag>) -> Self {
+        Self { unless: tag, ..self }
+    }
+
+    /// The answers that were judged, if all that were needed came.
+    #[must_use]
+    pub const fn judged(&self) -> Option<Fingerprint> {
+        self.judged
+    }
+
+    /// Memory that the answers take which are kept until the last one comes.
+    #[must_use]
+    pub const fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// What the server calls the state that was read.
+    #[must_use]
+    pub fn into_tagged(self) -> Option<Tagged> {
+        self.tagged
+    }
+
+    /// Takes in the answer to the request under way.
+    #[must_use]
+    pub fn take(&mut self, reply: &HttpReply) -> Progress<Observation> {
+        if self.unless.as_ref().is_some_and(|tag| tag.is_repeated_by(reply)) {
+            self.tagged = Some(Tagged::Repeated);
+            return Progress::Done(Ok(Observation::AsBefore));
+        }
+        if reply.status == StatusCode::OK && can_be_tagged(self.read) {
+            self.tagged = EntityTag::of(reply).map(Tagged::Whole);
+        }
+        self.seen.add(reply);
+        let answers = self.seen.fingerprint();
+        let progress = match self.known.and_then(|known| known.in_answers(answers)) {
+            Some(found) => Progress::Done(Ok(Observation::Known(found.clone()))),
+            None => self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure))),
+        };
+        self.judged = matches!(progress, Progress::Done(_)).then_some(answers);
+        progress
+    }
+
+    fn advance(&mut self, reply: &HttpReply) -> Result<Progress<Observation>, Failure> {
+        let Some(step) = self.read.steps().nth(self.step) else {
+            return Err(Failure::of(ObservedReason::ResponseInvalid));
+        };
+        let answer = match judge(step, reply, &self.variables())? {
+            Judged::Absent => return Ok(Progress::Done(Ok(Observation::Absent))),
+            Judged::Answered(answer) => answer,
+        };
+        self.step += 1;
+        match self.read.steps().nth(self.step) {
+            Some(next) => {
+                self.keep_raw(step, reply);
+                self.ask(step, answer, next)
+            }
+            None => {
+                self.keep_raw(step, reply);
+                Ok(Progress::Done(self.observe(step, answer)))
+            }
+        }
+    }
+
+    fn ask(&mut self, step: &ReadStep, answer: Value, next: &ReadStep) -> Result<Progress<Observation>, Failure> {
+        self.keep(step, answer);
+        if self.kept > MAX_BYTES_KEPT {
+            return Err(Failure::with(ObservedReason::ResponseInvalid, TOO_MUCH));
+        }
+        let rendered = next.request.render(&self.variables());
+        let request = rendered.map_err(|error| unevaluated(&next.request.attribute(error, self.object)))?;
+        Ok(Progress::Ask(Box::new(request)))
+    }
+
+    /// What all answers say together.
+    fn observe(&mut self, step: &ReadStep, answer: Value) -> Result<Observation, Failure> {
+        if step.name.is_some() {
+            self.keep(step, answer.clone());
+        }
+        let variables = Variables { response: Some(&answer), ..self.variables() };
+        let rules = ReadRules {
+            // It was asked of each step's answer.
+            absent_when: None,
+            valid_when: self.read.valid_when.as_ref(),
+            settling_when: self.read.settling_when.as_ref(),
+            observed: &self.read.observed,
+        };
+        rules.observe(&variables)
+    }
+
+    fn keep(&mut self, step: &ReadStep, answer: Value) {
+        if let (Some(name), Some(answers)) = (&step.name, self.answers.as_object_mut()) {
+            self.kept += memory_of(&answer);
+            answers.insert(name.clone(), answer);
+        }
+    }
+
+    fn keep_raw(&mut self, step: &ReadStep, reply: &HttpReply) {
+        if let (Some(name), ReplyBody::Whole(bytes)) = (&step.name, &reply.body) {
+            self.kept += bytes.len();
+            self.raw.keep(name, bytes);
+        }
+    }
+
+    fn variables(&self) -> Variables<'_> {
+        Variables { steps: Some(&self.answers), raw: Some(&self.raw), ..Variables::of_object(self.object) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

@@ -1,0 +1,320 @@
+//! What answers may mean at most.
+
+use super::*;
+use crate::engine::poll::reading::{Progress, Reading};
+use ObservedReason::*;
+use drift_api::object::object_view::ObjectView;
+use drift_systems::ReplyBody;
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+
+fn target(extra: &str) -> Target {
+    let text = format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: "${{self.metadata.name}}"
+  read:
+    http:
+      url: "http://h/${{self.metadata.name}}"
+{extra}
+  compare:
+    desired: {{a: "${{self.spec.a}}"}}
+"#
+    );
+    drift_language::fixtures::target(&text)
+}
+
+fn whole(body: &str) -> ReplyBody {
+    ReplyBody::Whole(body.as_bytes().to_vec())
+}
+
+fn finding(target: &Target, status: u16, body: ReplyBody) -> Finding {
+    finding_of(target, HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body })
+}
+
+fn finding_of(target: &Target, reply: HttpReply) -> Finding {
+    let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
+    let read = target.read.http().unwrap();
+    match Reading::new(read, &ObjectView::of(&object).open()).take(&reply) {
+        Progress::Done(observed) => compare(target, &object, observed.unwrap_or_else(Observation::Failed)).finding,
+        Progress::Ask(_) => panic!("there is one request"),
+    }
+}
+
+fn reason(target: &Target, status: u16, body: ReplyBody) -> Option<ObservedReason> {
+    match finding(target, status, body) {
+        Finding::Failed(failure) => Some(failure.reason),
+        _ => None,
+    }
+}
+
+const HTML: &str = "<html><h1>not found</h1></html>";
+
+#[test]
+fn the_order_of_judgement_holds_by_default() {
+    let target = target("");
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1.0, "b": 2}"#)), Finding::InSync);
+    assert_eq!(
+        finding(&target, 200, whole(r#"{"a": 2}"#)),
+        Finding::Differs("1 field differs: /a desired 1, observed 2".into())
+    );
+    assert_eq!(finding(&target, 404, whole("")), Finding::Absent);
+    assert_eq!(finding(&target, 410, whole(r#"{"error": "gone"}"#)), Finding::Absent);
+    let failures = [
+        (401, whole(""), Unauthorized),
+        (403, whole(HTML), Unauthorized),
+        (407, whole(""), Unauthorized),
+        (429, whole(r#"{"a": 1}"#), RateLimited),
+        (302, whole(""), ExternalError),
+        (408, whole(""), ExternalError),
+        (425, whole(""), ExternalError),
+        (500, whole(r#"{"a": 1}"#), ExternalError),
+        (503, ReplyBody::TooLarge, ExternalError),
+        (418, whole("{}"), ExternalError),
+        (400, whole("{}"), ExternalError),
+        (422, whole("{}"), ExternalError),
+        (404, whole(HTML), ResponseInvalid),
+        (404, ReplyBody::Truncated, ResponseInvalid),
+        (200, whole(HTML), ResponseInvalid),
+        (200, whole(""), ResponseInvalid),
+        (200, whole("null"), ResponseInvalid),
+        (200, whole("[]"), ResponseInvalid),
+        (200, whole("{}"), ResponseInvalid),
+        (200, whole(r#"{"error": "maintenance"}"#), ResponseInvalid),
+        (200, ReplyBody::TooLarge, ResponseInvalid),
+        (200, ReplyBody::Truncated, ResponseInvalid),
+        (200, whole(&"[".repeat(100_000)), ResponseInvalid),
+    ];
+    for (status, body, expected) in failures {
+        assert_eq!(reason(&target, status, body.clone()), Some(expected), "{status} {body:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_absence_replaces_the_default() {
+    let target =
+        target(r#"      absentWhen: "${response.status == 200 && response.body.?state.orValue('') == 'deleted'}""#);
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1, "state": "deleted"}"#)), Finding::Absent);
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
+    assert_eq!(reason(&target, 404, whole("")), Some(ExternalError));
+    let always = self::target(r#"      absentWhen: "${true}""#);
+    assert_eq!(finding(&always, 422, whole("{}")), Finding::Absent);
+    for status in [401, 403, 429, 302, 500] {
+        assert_ne!(reason(&always, status, whole("{}")), None, "{status}");
+    }
+    assert_eq!(finding(&always, 404, whole(HTML)), Finding::Absent, "it is asked whatever the body is");
+}
+
+#[test]
+fn a_system_at_work_is_settling() {
+    let settling = target(r#"      settlingWhen: "${response.body.?state.orValue('') in ['creating', 'updating']}""#);
+    assert_eq!(reason(&settling, 200, whole(r#"{"a": 2, "state": "updating"}"#)), Some(Settling));
+    assert_eq!(finding(&settling, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
+    let mapped = target(r#"      observed: {a: "${response.body.data.a}"}"#);
+    assert_eq!(finding(&mapped, 200, whole(r#"{"data": {"a": 1}}"#)), Finding::InSync);
+    assert_eq!(reason(&mapped, 200, whole(r#"{"other": 1}"#)), Some(ResponseInvalid));
+}
+
+#[test]
+fn every_rule_sees_the_headers_of_the_answer() {
+    let body = || whole(r#"{"a": 1}"#);
+    let table = [
+        (r#"absentWhen: "${response.headers.?x.orValue('') == 'gone'}""#, "gone", Ok(Finding::Absent)),
+        (r#"validWhen: "${response.headers.x != 'foreign'}""#, "foreign", Err(ResponseInvalid)),
+        (r#"settlingWhen: "${response.headers.x == 'busy'}""#, "busy", Err(Settling)),
+        (
+            r#"observed: {a: "${response.headers.x}"}"#,
+            "2",
+            Ok(Finding::Differs("1 field differs: /a desired 1, observed \"2\"".into())),
+        ),
+    ];
+    for (rule, value, expected) in table {
+        let target = target(&format!("      {rule}"));
+        let headers = HeaderMap::from_iter([(http::HeaderName::from_static("x"), value.parse().unwrap())]);
+        let found = match finding_of(&target, HttpReply { status: StatusCode::OK, headers, body: body() }) {
+            Finding::Failed(failure) => Err(failure.reason),
+            other => Ok(other),
+        };
+        assert_eq!(found, expected, "{rule}");
+    }
+}
+
+#[test]
+fn an_answer_without_any_desired_field_is_invalid() {
+    let none = "none of desired's fields";
+    let said = |target: &Target, body: &str| match finding(target, 200, whole(body)) {
+        Finding::Failed(Failure { reason: ResponseInvalid, text }) => text,
+        other => format!("{other:?}"),
+    };
+    for body in [r#"{"error": "maintenance"}"#, r#"{"error": {"a": 1}}"#, "{}"] {
+        assert!(said(&target(""), body).ends_with(none), "{body}: {}", said(&target(""), body));
+    }
+    let mapped = target(r#"      observed: {a: "${response.body.?a}", b: "${response.body.?b}"}"#);
+    assert!(said(&mapped, r#"{"b": 1}"#).ends_with(none));
+    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".into());
+    assert_eq!(finding(&target(""), 200, whole(r#"{"a": null}"#)), differs, "null counts");
+}
+
+#[test]
+fn an_answer_of_too_many_values_is_invalid() {
+    let answer = format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"":0},"#.repeat(149_000));
+    assert!(answer.len() < 1024 * 1024);
+    let Finding::Failed(failure) = finding(&target(""), 200, whole(&answer)) else { panic!("it was taken") };
+    assert_eq!(failure, Failure::with(ResponseInvalid, "too many values"));
+    let list =
+        format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"name": "one", "address": "10.0.0.1", "weight": 1},"#.repeat(15_000));
+    assert_eq!(finding(&target(""), 200, whole(&list)), Finding::InSync);
+}
+
+#[test]
+fn valid_when_stands_in_place_of_the_default() {
+    let target = target(
+        "      validWhen: \"${has(response.body.kind)}\"\n      settlingWhen: \"${response.body.?busy.orValue(false)}\"",
+    );
+    let differs = Finding::Differs("1 field differs: /a desired 1, observed absent".into());
+    assert_eq!(finding(&target, 200, whole(r#"{"kind": "Role"}"#)), differs);
+    assert_eq!(reason(&target, 200, whole(r#"{"kind": "Role", "busy": true}"#)), Some(Settling));
+    for body in [r#"{"a": 1}"#, r#"{"a": 1, "busy": true}"#, "[]", r#""text""#] {
+        assert_eq!(reason(&target, 200, whole(body)), Some(ResponseInvalid), "{body}");
+    }
+}
+
+#[test]
+fn no_failure_repeats_the_answer() {
+    let canary = "canary-7d1f";
+    for (status, body) in [(500, canary.to_owned()), (200, canary.to_owned()), (404, format!("<{canary}>"))] {
+        let finding = finding(&target(""), status, whole(&body));
+        assert!(!format!("{finding:?}").contains(canary), "{finding:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_absence_sees_the_text_of_any_body() {
+    let target = target(r#"      absentWhen: "${response.status == 404 && response.text == 'Not Found'}""#);
+    assert_eq!(finding(&target, 404, whole("Not Found")), Finding::Absent);
+    assert_eq!(reason(&target, 404, whole(HTML)), Some(ExternalError));
+    assert_eq!(reason(&target, 200, whole("Not Found")), Some(ResponseInvalid));
+    assert_eq!(finding(&target, 200, whole(r#"{"a": 1}"#)), Finding::InSync);
+}
+
+#[test]
+fn a_page_is_never_an_empty_answer() {
+    let target = target(r#"      absentWhen: "${response.status == 404 || response.body == null}""#);
+    assert_eq!(finding(&target, 404, whole(HTML)), Finding::Absent, "decided without the body");
+    assert_eq!(finding(&target, 200, whole("null")), Finding::Absent);
+    let Finding::Failed(failure) = finding(&target, 200, whole(HTML)) else { panic!("it was taken") };
+    assert_eq!(failure, Failure::with(ResponseInvalid, "not JSON"));
+}
+
+#[test]
+fn a_text_is_read_as_it_is() {
+    let target = target(
+        r#"      as: text
+      observed: {a: "${int(capture(response.body, 'a=([0-9]+)').orValue('0'))}"}"#,
+    );
+    assert_eq!(finding(&target, 200, whole("a=1\n")), Finding::InSync);
+    assert!(matches!(finding(&target, 200, whole("a=2")), Finding::Differs(_)));
+}
+
+#[test]
+fn only_an_empty_404_is_absence_for_text() {
+    let texts = ["      as: text", "      as: text\n      accept: [200, 404, 410]"].map(target);
+    for (target, status) in texts.iter().flat_map(|target| [(target, 404), (target, 410)]) {
+        assert_eq!(finding(target, status, whole("")), Finding::Absent);
+        for body in [HTML, "Not Found", " "] {
+            let said = format!("status {status} with a text, and no absentWhen says what that means");
+            let invalid = Finding::Failed(Failure::with(ResponseInvalid, &said));
+            assert_eq!(finding(target, status, whole(body)), invalid, "{body:?}");
+        }
+    }
+    let written =
+        target("      as: text\n      absentWhen: \"${response.status == 404 && response.text == 'Not Found'}\"");
+    assert_eq!(finding(&written, 404, whole("Not Found")), Finding::Absent);
+    assert_eq!(reason(&written, 404, whole(HTML)), Some(ExternalError));
+    assert_eq!(reason(&written, 404, whole("")), Some(ExternalError), "a written rule replaces the default");
+}
+
+#[test]
+fn a_failure_says_the_status() {
+    for (status, body, expected) in [
+        (503, "", Failure::with(ExternalError, "status 503")),
+        (404, HTML, Failure::with(ResponseInvalid, "not JSON")),
+        (418, "{}", Failure::with(ExternalError, "status 418")),
+    ] {
+        assert_eq!(finding(&target(""), status, whole(body)), Finding::Failed(expected));
+    }
+}
+
+#[test]
+fn a_rule_fails_by_whoever_makes_it_fail() {
+    // The object has spec.a and no spec.b; the answer has a and no b.
+    let table = [
+        ("validWhen: \"${response.body.a == self.spec.b}\"", RuleError),
+        ("validWhen: \"${response.body.b == self.spec.a}\"", ResponseInvalid),
+        ("validWhen: \"${self.spec.b == 1}\"", RuleError),
+        ("validWhen: \"${self.spec.a}\"", RuleError),
+        ("validWhen: \"${response.body.a}\"", ResponseInvalid),
+        ("validWhen: \"${response.body.a + self.spec.a + 'x' == 1}\"", ResponseInvalid),
+        ("validWhen: \"${response.body.a == self.spec.a + 'x'}\"", RuleError),
+        ("validWhen: \"${response.body.b == 1 || self.spec.b == 1}\"", ResponseInvalid),
+        ("validWhen: \"${response.body.b ? self.spec.b : true}\"", ResponseInvalid),
+        ("validWhen: \"${self.spec.b ? response.body.a == 1 : true}\"", RuleError),
+        ("validWhen: \"${self.spec.b.exists(x, x == response.body.a)}\"", RuleError),
+        ("validWhen: \"${[1].exists(x, response.body.b == self.spec.b)}\"", ResponseInvalid),
+        ("settlingWhen: \"${response.body.a == self.spec.b}\"", RuleError),
+        ("absentWhen: \"${response.body.a == self.spec.b}\"", RuleError),
+        ("absentWhen: \"${response.body.b == self.spec.a}\"", ResponseInvalid),
+        ("observed: {a: \"${response.body.b}\", c: \"${self.spec.b}\"}", RuleError),
+        ("observed: {a: \"${response.body.b}\", c: \"${self.spec.a}\"}", ResponseInvalid),
+        ("observed: {a: \"${response.body.a}\", c: \"x ${self.spec.b}\"}", RuleError),
+        ("observed: {a: \"${string(base64.decode(response.body.b))}\"}", ResponseInvalid),
+        ("validWhen: \"${optional.of(response.body.b).hasValue()}\"", ResponseInvalid),
+        ("absentWhen: \"${json.parse(response.body.b) == 1}\"", ResponseInvalid),
+        ("settlingWhen: \"${base64.decode(self.spec.b) == base64.decode(response.body.b)}\"", RuleError),
+    ];
+    for (rule, expected) in table {
+        assert_eq!(reason(&target(&format!("      {rule}")), 200, whole(r#"{"a": 1}"#)), Some(expected), "{rule}");
+    }
+    let absent = target("      absentWhen: \"${response.body.a == self.spec.b}\"");
+    assert_eq!(reason(&absent, 404, whole(HTML)), Some(RuleError), "whatever the answer says");
+}
+
+const WITH_SECRET: &str = r#"      accept: [200]
+  secrets: {password: {secretRef: {name: pw, key: k}}}
+  correct:
+    mode: Correct
+    http: {update: [{method: PUT, url: "https://h/x", text: "${secrets.password}", when: "${'password' in differs}"}]}"#;
+
+#[test]
+fn a_secret_that_moved_differs_though_nobody_reads_it() {
+    let moving = |mode: &str| {
+        let text = format!(
+            "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+             objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: x\n  \
+             compare: {{desired: {{a: 1}}, writeOnly: [{{path: /auth/password, secret: password}}]}}\n  \
+             read:\n    http:\n      url: \"http://h/x\"\n{}\n",
+            WITH_SECRET.replace("Correct", mode).replace("'password' in", "'auth' in")
+        );
+        drift_language::fixtures::target(&text)
+    };
+    let (object, moved) = (json!({"metadata": {"name": "x"}}), ["password".to_owned(), "other".to_owned()]);
+    let found = |target: &Target, moved: &[String], observed: Value| {
+        compare(target, Subject { moved, ..Subject::from(&object) }, Observation::Present(observed)).finding
+    };
+    let target = moving("Correct");
+    assert_eq!(found(&target, &[], json!({"a": 1})), Finding::InSync);
+    let Finding::Differs(drift) = found(&target, &moved, json!({"a": 1})) else { panic!("it is in sync") };
+    assert_eq!(
+        (&*drift.text, drift.fields.to_string()),
+        ("1 field differs: /auth/password changed", "auth".to_owned())
+    );
+    let Finding::Differs(drift) = found(&target, &moved, json!({"a": 2})) else { panic!("it is in sync") };
+    assert_eq!(drift.text, "2 fields differ: /a desired 1, observed 2; /auth/password changed");
+    assert_eq!(found(&moving("Observe"), &moved, json!({"a": 1})), Finding::InSync, "nobody would send it");
+    let absent = compare(&target, Subject { moved: &moved, ..Subject::from(&object) }, Observation::Absent).finding;
+    assert_eq!(absent, Finding::Absent);
+}

@@ -1,0 +1,193 @@
+//! From the rows of a query to an observation, and from a failure of PostgreSQL to the reason that people are told.
+//!
+//! It must not know how a query is asked, nor what stood before.
+
+use std::collections::HashSet;
+
+use drift_api::condition::ObservedReason;
+use drift_api::requests::sql_state::SqlState;
+use drift_language::cel::Variables;
+use drift_language::{Keys, PostgresRead};
+use drift_systems::SqlFailure;
+use serde_json::Value;
+
+use crate::engine::judgement::finding::Failure;
+use crate::engine::poll::entries::{Entries, Gathering};
+use crate::engine::poll::read_rules::ReadRules;
+use crate::engine::poll::reply::{Observation, invalid};
+
+/// Rows that a read of one object asks for: the second says that it is not one.
+pub const ENOUGH_ROWS: usize = 2;
+
+/// What the rows of a query about one object say.
+///
+/// # Errors
+/// Why nothing can be said.
+pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Result<Observation, Failure> {
+    match rows {
+        [] => Ok(Observation::Absent),
+        [row] => observe_row(read, object, row),
+        _ => Err(invalid(&"more than one row")),
+    }
+}
+
+/// What the row of one object says, in the order of judgement.
+///
+/// # Errors
+/// Why nothing can be said.
+pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
+    ReadRules::from(&read.rules).observe(&Variables { row: Some(row), ..Variables::of_object(object) })
+}
+
+/// The rows of a query about all objects, on their way in.
+#[derive(Debug)]
+pub struct Rows<'r> {
+    keys: &'r Keys,
+    gathering: Gathering,
+    failed: Option<Failure>,
+}
+
+impl<'r> Rows<'r> {
+    /// Of the rows of these names the values are kept.
+    #[must_use]
+    pub fn new(keys: &'r Keys, wanted: HashSet<String>) -> Self {
+        Self { keys, gathering: Gathering::new(wanted), failed: None }
+    }
+
+    /// Takes in one. After one that spoils all there is nothing more to take.
+    pub fn take(&mut self, row: Value) {
+        if self.failed.is_none() {
+            let name = self.keys.of_entry(&row).map_err(|error| invalid(&error));
+            self.failed = name.and_then(|name| self.gathering.take(name, row)).err();
+        }
+    }
+
+    /// There are no more.
+    ///
+    /// # Errors
+    /// What spoiled them.
+    pub fn finish(mut self) -> Result<Entries, Failure> {
+        self.failed.map_or_else(|| Ok(self.gathering.finish()), Err)
+    }
+}
+
+/// What people are told of an object whose query came to nothing.
+#[must_use]
+pub fn failure_of(failure: &SqlFailure) -> Failure {
+    match failure {
+        SqlFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        SqlFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
+        SqlFailure::AddressRefused { .. } => Failure::address_refused(),
+        SqlFailure::Answered(state) => of_state(*state),
+        SqlFailure::Unreadable(mistake) => invalid(mistake),
+    }
+}
+
+fn of_state(state: SqlState) -> Failure {
+    let reason = match (state.class(), state.code()) {
+        _ if state.is_denial() => ObservedReason::Unauthorized,
+        (_, "57014") => return Failure::of(ObservedReason::PollTimedOut),
+        ("08", _) => ObservedReason::ExternalUnreachable,
+        _ if state.is_shutdown() => ObservedReason::ExternalUnreachable,
+        _ => ObservedReason::ExternalError,
+    };
+    Failure::with(reason, &format!("SQLSTATE {state}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_language::{Source, Target};
+    use serde_json::json;
+
+    fn target(rules: &str) -> Target {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: Role}}
+  identity: "${{self.metadata.name}}"
+  read:
+    postgres:
+      connection: {{secretRef: {{name: db}}}}
+      query: SELECT login, state FROM roles WHERE name = ${{self.metadata.name}}
+      {rules}
+  compare: {{desired: {{login: true}}}}
+"#
+        );
+        drift_language::fixtures::target(&text)
+    }
+
+    fn observed(rules: &str, rows: &[Value]) -> Result<Observation, String> {
+        let target = target(rules);
+        let Source::Postgres(read) = &target.read.source else { return Err("no query".to_owned()) };
+        observe_one(read, &json!({"metadata": {"name": "a"}}), rows).map_err(|failure| failure.text)
+    }
+
+    #[test]
+    fn the_rules_are_asked_in_their_order() {
+        let row = json!({"login": true, "state": "x"});
+        let present = Ok(Observation::Present(row.clone()));
+        let invalid =
+            |text: &str| Err(format!("the external system's answer is not what the target describes: {text}"));
+        let rows = [row.clone()];
+        assert_eq!(observed("", &[]), Ok(Observation::Absent));
+        assert_eq!(observed("", &rows), present);
+        assert_eq!(observed("", &[row.clone(), row]), invalid("more than one row"));
+        let all = "absentWhen: \"${row.state == 'x'}\"\n      validWhen: \"${false}\"";
+        assert_eq!(observed(all, &rows), Ok(Observation::Absent));
+        let both = "validWhen: \"${row.state == 'y'}\"\n      settlingWhen: \"${true}\"";
+        assert_eq!(observed(both, &rows), invalid("validWhen is false"));
+        let settling = "the external system is still working on an earlier change".to_owned();
+        assert_eq!(observed("settlingWhen: \"${row.state == 'x'}\"", &rows), Err(settling));
+        let mapped = Ok(Observation::Present(json!({"login": "x"})));
+        assert_eq!(observed("observed: {login: \"${row.state}\"}", &rows), mapped);
+        let missing = invalid("read.postgres.observed.login: no field `none`");
+        assert_eq!(observed("observed: {login: \"${row.none}\"}", &rows), missing);
+    }
+
+    #[test]
+    fn each_class_has_its_reason() {
+        use ObservedReason::{ExternalError, ExternalUnreachable, PollTimedOut, Unauthorized};
+        for (code, reason) in [
+            ("28P01", Unauthorized),
+            ("28000", Unauthorized),
+            ("42501", Unauthorized),
+            ("08006", ExternalUnreachable),
+            ("57P01", ExternalUnreachable),
+            ("57P03", ExternalUnreachable),
+            ("57014", PollTimedOut),
+            ("42P01", ExternalError),
+            ("25006", ExternalError),
+            ("53300", ExternalError),
+            ("57000", ExternalError),
+        ] {
+            assert_eq!(of_state(SqlState::parse(code).unwrap()).reason, reason, "{code}");
+        }
+        let text = of_state(SqlState::parse("42P01").unwrap()).text;
+        assert_eq!(text, "the external system answers with an error: SQLSTATE 42P01");
+    }
+
+    #[test]
+    fn a_row_without_a_name_spoils_all() {
+        let target = target("key: {row: \"${row.name}\"}");
+        let Source::Postgres(PostgresRead { keys: Some(keys), .. }) = &target.read.source else { return };
+        let mut rows = Rows::new(keys, HashSet::from(["a".to_owned()]));
+        rows.take(json!({"name": "a"}));
+        rows.take(json!({"name": "b"}));
+        let entries = rows.finish().unwrap();
+        assert_eq!(
+            entries.observe("a", |row| Ok(Observation::Present(row.clone()))),
+            Observation::Present(json!({"name": "a"}))
+        );
+        assert_eq!(entries.observe("c", |_| Ok(Observation::Absent)), Observation::Absent);
+        assert_eq!(entries.names.len(), 2);
+        let mut rows = Rows::new(keys, HashSet::new());
+        rows.take(json!({"nam": "a"}));
+        rows.take(json!({"name": "b"}));
+        assert!(rows.finish().is_err());
+    }
+}

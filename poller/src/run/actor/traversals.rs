@@ -1,0 +1,141 @@
+//! The actor's traversals of a collection: objects whose polls are due together take part together.
+//!
+//! When an object wants a poll and what a traversal says of it is the core's business.
+
+use std::collections::HashMap;
+
+use drift_api::object::object_view::ObjectView;
+
+use super::TargetActor;
+use crate::engine::collection::traversals::{Asked, OwnEntry, RequestKey};
+use crate::engine::judgement::finding::{Finding, Found};
+use crate::engine::judgement::rendered::rule_error;
+use crate::engine::object::prepared::first_request;
+use crate::engine::schedule::Now;
+use crate::engine::schedule::poll_turns::PollTurn;
+use crate::run::metrics::of_target;
+use crate::run::reads::poll::{EndedTraversal, Member, TraversalOrder, traverse};
+
+/// An object whose poll is due.
+struct Due {
+    turn: PollTurn,
+    view: ObjectView,
+    name: String,
+}
+
+/// Objects that are due, by their requests in the order of their first turns: so none waits for others to come first
+/// again and again.
+#[derive(Default)]
+struct Groups {
+    places: HashMap<RequestKey, usize>,
+    groups: Vec<(RequestKey, Vec<Due>)>,
+}
+
+impl Groups {
+    fn add(&mut self, request: &RequestKey, due: Due) {
+        let place = *self.places.entry(request.clone()).or_insert_with(|| {
+            self.groups.push((request.clone(), Vec::new()));
+            self.groups.len() - 1
+        });
+        if let Some((_, group)) = self.groups.get_mut(place) {
+            group.push(due);
+        }
+    }
+}
+
+impl TargetActor {
+    /// One traversal for all objects that are due and have the same request.
+    pub(super) fn begin_traversals(&mut self, now: Now) {
+        if !self.may_read(now.moment) {
+            return;
+        }
+        let mut due = Groups::default();
+        while let Some(turn) = self.roster.next_poll(now.moment) {
+            let Some(view) = self.roster.track(&turn.uid).map(|track| track.object().view.clone()) else { continue };
+            match self.ask(&turn, &view) {
+                Ok(Asked { request, name, .. }) => due.add(&request, Due { turn, view, name }),
+                Err(found) => self.end_at_once(&turn, found, now),
+            }
+        }
+        for (key, group) in due.groups {
+            self.begin_traversal(key, group, now);
+        }
+    }
+
+    /// What an object asks of its collection.
+    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<Asked, Found> {
+        if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
+            return Ok(asked.clone());
+        }
+        let open = view.open();
+        let request = first_request(&self.target, &open)?;
+        let identity = self.roster.track(&turn.uid).and_then(|track| track.rendered().identity.as_deref());
+        let name = self.target.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
+        let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
+        Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
+    }
+
+    fn end_at_once(&mut self, turn: &PollTurn, found: Found, now: Now) {
+        if let Some(begun) = self.roster.begin_poll(turn, now) {
+            self.take_found(&turn.uid, begun, found);
+        }
+    }
+
+    fn begin_traversal(&mut self, key: RequestKey, group: Vec<Due>, now: Now) {
+        if !self.may_read(now.moment) {
+            return group.iter().for_each(|due| self.roster.queue_poll(&due.turn.uid));
+        }
+        if let Some(until) = self.traversals.not_before(&key, now.moment) {
+            for due in &group {
+                self.roster.update(&due.turn.uid, now.moment, |track| track.hold_polls(until));
+            }
+            return;
+        }
+        let Some(request) = self.traversals.request(&key).cloned() else { return };
+        if let Some(postponed) = self.context.outside.postponed(&self.target, &request, now.moment) {
+            return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone()));
+        }
+        let members = self.join(group, now);
+        if members.is_empty() {
+            return;
+        }
+        let _ = self.read_rate.take(now.moment);
+        self.traversals.begin(&key, now.moment);
+        let order = TraversalOrder { key, request, members };
+        let (context, target, rate) = (self.context.clone(), self.target.clone(), self.read_rate.clone());
+        self.polls.push(Box::pin(async move { traverse(&context.outside, &target, &rate, order).await }));
+    }
+
+    fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {
+        let join = |Due { turn, view, name }: Due| {
+            let moved = self.roster.track(&turn.uid)?.object().conditions.moved_secrets();
+            let begun = self.roster.begin_poll(&turn, now)?;
+            Some(Member { uid: turn.uid, begun, view, moved, key: name })
+        };
+        group.into_iter().filter_map(join).collect()
+    }
+
+    /// What stands in the collection and belongs to no object is told, and never touched.
+    pub(super) fn end_traversal(&mut self, EndedTraversal { key, names, credentials }: EndedTraversal) {
+        self.traversals.end(&key);
+        let (Some(mut names), Some(keys)) = (names, self.target.read.keys()) else { return };
+        for track in self.roster.tracks() {
+            match self.traversals.own_entry(&track.object().id.uid, &key) {
+                OwnEntry::Named(own) => drop(names.remove(own)),
+                OwnEntry::Elsewhere => {}
+                // One that is not polled, as while it is suspended, has its entry all the same.
+                OwnEntry::Unknown => {
+                    let identity = track.rendered().identity.as_deref().unwrap_or_default();
+                    if let Ok(own) = keys.of_object(&track.object().view.open(), identity) {
+                        names.remove(&own);
+                    }
+                }
+            }
+        }
+        self.traversals.note_unnamed(&key, names, &credentials);
+        let unnamed = self.traversals.unnamed();
+        let count = i64::try_from(unnamed.count).unwrap_or(i64::MAX);
+        self.context.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);
+        self.context.unnamed.set(&self.target, unnamed);
+    }
+}

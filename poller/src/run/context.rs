@@ -1,0 +1,114 @@
+//! What the parts of the poller share, for one term of leadership: made in `app`, handed to every target.
+//!
+//! It must not know what a part does with it.
+
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use drift_api::names::POLLER_MANAGER;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_kube::access::rights::RightsNeeded;
+use drift_kube::cleanup::{CleanedObjects, CollectorContext, NotedSelections};
+use drift_kube::client::ObjectClient;
+use drift_kube::client::ResolvedKind;
+use drift_kube::config::Configuration;
+use drift_kube::events::EventWriter;
+use drift_kube::identities::Identities;
+use drift_kube::kinds::KindSearch;
+use drift_kube::lease::Leadership;
+use drift_kube::object_writer::{CallSlots, ObjectWriter};
+use drift_kube::subscriptions::KindWatches;
+use drift_kube::telemetry::health::Health;
+use drift_kube::under_way::UnderWay;
+use drift_kube::watch::HeardVersions;
+use tokio::sync::watch;
+
+use crate::engine::writes::slow_lane::SlowLane;
+use crate::run::attestation::InForceList;
+use crate::run::hint_inbox::webhooks::Webhooks;
+use crate::run::metrics::Metrics;
+use crate::run::page::Board;
+use crate::run::page::unnamed::UnnamedEntries;
+use crate::run::reads::outside::Outside;
+
+/// What the parts of the program share.
+#[derive(Clone)]
+pub struct Context {
+    /// Our own namespace, where the targets' ConfigMaps are.
+    pub home: String,
+    /// The API server.
+    pub client: kube::Client,
+    /// Where the kinds of targets are looked up.
+    pub kinds: KindSearch,
+    /// The targets in force.
+    pub configuration: watch::Receiver<Arc<Configuration>>,
+    /// The way to the external systems.
+    pub outside: Outside,
+    /// The limit of calls to the API server over all targets.
+    pub slots: CallSlots,
+    /// The lane for writes that nobody waits for.
+    pub slow_lane: Arc<Mutex<SlowLane>>,
+    /// Where the rights that are needed are noted.
+    pub rights: RightsNeeded,
+    /// Events for people.
+    pub events: EventWriter,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Objects that were cleaned.
+    pub cleaned: CleanedObjects,
+    /// Where the actors show that they turn.
+    pub health: Health,
+    /// Whether we lead, asked before each write.
+    pub leadership: Leadership,
+    /// The list of targets that are vouched for, on the Lease.
+    pub in_force: InForceList,
+    /// Where targets are noted before anything is written for them.
+    pub notes: NotedSelections,
+    /// Who was told of which object; of this term.
+    pub watches: KindWatches,
+    /// Up to where changes of what targets read in the cluster were heard.
+    pub heard: HeardVersions,
+    /// Which object has which external resource; of this term.
+    pub identities: Identities,
+    /// Whether an answer is judged though the same one was judged before.
+    pub judges_every_answer: bool,
+    /// Where people who look at the page ask the targets.
+    pub board: Board,
+    /// What stands in collections and belongs to no object.
+    pub unnamed: UnnamedEntries,
+    /// The Secrets that are labelled for us.
+    pub secrets: Arc<ArcSwap<LabelledSecrets>>,
+    /// The targets that take requests which bring hints; `None` where none are taken.
+    pub webhooks: Option<Webhooks>,
+}
+
+impl Context {
+    /// The same for a term of leadership that begins.
+    #[must_use]
+    pub fn for_term(&self) -> Arc<Self> {
+        let (watches, identities) = (KindWatches::default(), Identities::default());
+        Arc::new(Self { watches, identities, ..self.clone() })
+    }
+
+    /// What reads and writes objects of a kind.
+    #[must_use]
+    pub fn writer(&self, kind: ResolvedKind, fields: FieldPaths) -> ObjectWriter {
+        let objects = ObjectClient::new(self.client.clone(), POLLER_MANAGER);
+        let (leadership, slots) = (self.leadership.clone(), self.slots.clone());
+        ObjectWriter { objects, kind, fields, leadership, slots }
+    }
+
+    /// What the orphan collector looks at. No part of this program claims an object for itself.
+    #[must_use]
+    pub fn collector(&self) -> CollectorContext {
+        CollectorContext {
+            client: self.client.clone(),
+            noted: self.notes.clone(),
+            configuration: self.configuration.clone(),
+            watches: self.watches.clone(),
+            under_way: UnderWay::default(),
+            cleaned: self.cleaned.clone(),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Listens to a PostgreSQL server, over a connection that is made again whenever it is lost.
+//!
+//! Thin: what a server sends is judged elsewhere. After each beginning everything is polled, since what was sent before is
+//! lost. It must not know what a notification leads to.
+
+use std::time::Duration;
+
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+use drift_language::ListenHints;
+use drift_systems::{Listener, SqlFailure, Way};
+use serde_json::Value;
+
+use crate::engine::hints::Hint;
+use crate::run::hint_inbox::Inbox;
+use crate::run::reads::outside::Outside;
+
+/// How often it is looked whether the Secret says something else, or is listed at last.
+const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
+
+/// What this file is called among the target's sources.
+const LISTEN: &str = "listen";
+
+/// Listens until it is dropped.
+pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox) {
+    while !outside.databases.knows_secrets() {
+        tokio::time::sleep(LOOK_AT_SECRETS).await;
+    }
+    let mut backoff = Backoff::new(Series::HOST_SILENT);
+    loop {
+        let began = clock::now();
+        inbox.say_connected(LISTEN, false);
+        let Err(failure) = hear_once(outside, listen, inbox).await else { continue };
+        inbox.tell(&failure.to_string());
+        // One that is lost again and again is made no faster than one that cannot be made.
+        if clock::now() - began > backoff.series().longest {
+            backoff.reset();
+        }
+        inbox.say_connected(LISTEN, false);
+        let wait = backoff.fail(clock::now());
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// Listens until the connection is lost; ends well where the Secret says something else by now.
+async fn hear_once(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<(), SqlFailure> {
+    let mut listener = connect(outside, listen, inbox).await?;
+    inbox.say_connected(LISTEN, true);
+    inbox.pass_on(Hint::Everything).await;
+    let mut looked = clock::now();
+    loop {
+        if let Some(text) = listener.next().await? {
+            // What became of it is counted.
+            let _ = inbox.take(|| listen.identities_of(&Value::from(text))).await;
+        }
+        if is_due(&mut looked)
+            && !listener.serves(&outside.databases.parameters(&listen.connection, inbox.target.insecure)?)
+        {
+            return Ok(());
+        }
+    }
+}
+
+async fn connect(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<Listener, SqlFailure> {
+    let parameters = outside.databases.parameters(&listen.connection, inbox.target.insecure)?;
+    let way = Way { parameters: &parameters, allow_networks: &inbox.target.allow_networks };
+    let connecting = outside.databases.listen(way, &listen.channel);
+    let in_time = tokio::time::timeout(inbox.target.timeout, connecting).await;
+    in_time.unwrap_or(Err(SqlFailure::Unreachable("connecting took longer than the target's timeout")))
+}
+
+fn is_due(looked: &mut Moment) -> bool {
+    let now = clock::now();
+    let is_due = now.is_past(*looked, LOOK_AT_SECRETS);
+    if is_due {
+        *looked = now;
+    }
+    is_due
+}

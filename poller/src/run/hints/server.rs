@@ -1,0 +1,247 @@
+//! Takes requests that bring hints: `POST /hints/TARGET`, on a port of its own, which strangers may reach.
+//!
+//! Connections, their lives, bodies and requests are bounded before anything is computed for them. Who does not know the secret
+//! is told the same whatever he asks for, and takes nothing of what is left to those who do. Thin: who is believed and what a hint
+//! does are the core's business.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::timing::token_bucket::TokenBucket;
+use drift_kube::lease::Leadership;
+use drift_kube::process::clock;
+use drift_kube::telemetry::connections;
+use futures::StreamExt as _;
+use http::header::RETRY_AFTER;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::shared_secret::shared_secret;
+use crate::engine::hints::HintOutcome;
+use crate::engine::hints::authenticity::is_authentic;
+use crate::run::context::Context;
+use crate::run::hint_inbox::webhooks::{Webhook, Webhooks};
+use crate::run::metrics::{Metrics, StatusLabels};
+use crate::run::reads::shared_rate::SharedRate;
+
+/// The largest body: what forges and registries send of one event takes some tens of KiB.
+const BODY_BYTES: usize = 256 * 1024;
+
+/// Right requests for one target at once, and one more every so often: more than a forge or a registry sends of what one target
+/// reads.
+const REQUESTS_AT_ONCE: u32 = 100;
+/// See [`REQUESTS_AT_ONCE`].
+const ONE_MORE_AFTER: Duration = Duration::from_millis(100);
+
+/// Refused requests for one name at once, of which one takes as much as it has KiB, and so much more each millisecond. Whoever
+/// forges has to send a thousand in a second before a right one is not looked at. A signature over a MiB takes four milliseconds, so
+/// all [`RATES`] together take a fifteenth of a processor at most.
+const REFUSED_AT_ONCE: u32 = 1_024;
+/// See [`REFUSED_AT_ONCE`].
+const REFUSED_AFTER: Duration = Duration::from_millis(1);
+/// See [`REFUSED_AT_ONCE`].
+const BYTES_OF_ONE: usize = 1_024;
+
+/// So long after this replica took the Lease nobody is told that he is not believed: the targets are not all at work yet, which a
+/// hundred of them are within seconds.
+const BEGINNING: Duration = Duration::from_secs(10);
+
+/// Names share so many rates by their hash, be they targets or not: so a rate does not tell which names there are, and a flood
+/// for one target leaves most of the others theirs.
+const RATES: usize = 16;
+
+/// What a sender is told to wait: a Service gives the next try to another replica, and a rate has some more by then.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// A server that has its address and does not answer yet.
+#[derive(Debug)]
+pub struct HintServer {
+    listener: TcpListener,
+}
+
+/// The address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} (choose another with --hints-address): {cause}")]
+pub struct BindError {
+    address: SocketAddr,
+    cause: io::Error,
+}
+
+/// What requests are judged by.
+pub struct Reception {
+    webhooks: Webhooks,
+    secrets: Arc<ArcSwap<LabelledSecrets>>,
+    leadership: Leadership,
+    metrics: Metrics,
+}
+
+impl Reception {
+    /// By what the program knows; `None` where it takes no requests.
+    #[must_use]
+    pub fn of(context: &Context) -> Option<Self> {
+        let Context { secrets, leadership, metrics, webhooks, .. } = context.clone();
+        Some(Self { webhooks: webhooks?, secrets, leadership, metrics })
+    }
+}
+
+struct Desk {
+    reception: Reception,
+    rates: [Rates; RATES],
+    hashes: RandomState,
+}
+
+/// What may be asked under names of one hash: what is refused takes nothing of what is left to right requests.
+struct Rates {
+    right: SharedRate,
+    refused: SharedRate,
+}
+
+impl Rates {
+    fn full() -> Self {
+        let now = clock::now();
+        Self {
+            right: SharedRate::of(TokenBucket::full(REQUESTS_AT_ONCE, ONE_MORE_AFTER, now)),
+            refused: SharedRate::of(TokenBucket::full(REFUSED_AT_ONCE, REFUSED_AFTER, now)),
+        }
+    }
+
+    /// Whether so much was refused lately that nothing more is looked at.
+    fn are_used_up(&self) -> bool {
+        let now = clock::now();
+        self.refused.available_at(now) > now
+    }
+
+    /// A request was refused whose body had so many bytes.
+    fn refuse(&self, bytes: usize) {
+        let now = clock::now();
+        (0..=bytes / BYTES_OF_ONE).for_each(|_| _ = self.refused.take(now));
+    }
+}
+
+impl HintServer {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// When it is taken or not ours.
+    pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
+        let listener = TcpListener::bind(address).await.map_err(|cause| BindError { address, cause })?;
+        Ok(Self { listener })
+    }
+
+    /// Answers until `stop`.
+    pub async fn serve(self, reception: Reception, stop: CancellationToken) {
+        let rates = std::array::from_fn(|_| Rates::full());
+        let desk = Desk { reception, rates, hashes: RandomState::new() };
+        let router = Router::new().route("/hints/{target}", post(receive)).with_state(Arc::new(desk));
+        connections::serve(self.listener, router, stop).await;
+    }
+}
+
+async fn receive(
+    State(desk): State<Arc<Desk>>,
+    Path(target): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let (status, text) = desk.judge(&target, &headers, body).await;
+    desk.reception.metrics.hint_requests.get_or_create(&StatusLabels { status: status.as_u16() }).inc();
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+            (status, [(RETRY_AFTER, RETRY_AFTER_SECONDS)], text).into_response()
+        }
+        _ => (status, text).into_response(),
+    }
+}
+
+/// The body; or how many bytes of one came that is not whole, or too large.
+async fn read_body(body: Body) -> Result<Vec<u8>, usize> {
+    let (mut stream, mut read) = (body.into_data_stream(), Vec::new());
+    while let Some(chunk) = stream.next().await {
+        match chunk {
+            Ok(chunk) if chunk.len() <= BODY_BYTES - read.len() => read.extend_from_slice(&chunk),
+            Ok(_) => return Err(BODY_BYTES),
+            Err(_) => return Err(read.len()),
+        }
+    }
+    Ok(read)
+}
+
+impl Desk {
+    async fn judge(&self, target: &str, headers: &HeaderMap, body: Body) -> (StatusCode, &'static str) {
+        if !self.reception.leadership.is_held() {
+            return (StatusCode::SERVICE_UNAVAILABLE, "another replica polls\n");
+        }
+        let rates = self.rates_of(target);
+        if rates.are_used_up() {
+            return (StatusCode::TOO_MANY_REQUESTS, "too many refused requests\n");
+        }
+        let body = match read_body(body).await {
+            Ok(body) => body,
+            Err(read) => {
+                rates.refuse(read);
+                return (StatusCode::PAYLOAD_TOO_LARGE, "the body is not whole, or larger than 256 KiB\n");
+            }
+        };
+        let Some(webhook) = self.admit(target, headers, &body) else {
+            rates.refuse(body.len());
+            return self.not_believed();
+        };
+        if rates.right.take(clock::now()).is_err() {
+            rates.refuse(body.len());
+            return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n");
+        }
+        let Ok(payload) = serde_json::from_slice::<Value>(&body) else {
+            return (StatusCode::BAD_REQUEST, "the body is not JSON\n");
+        };
+        match webhook.take(&payload).await {
+            Ok(()) => (StatusCode::ACCEPTED, ""),
+            Err(HintOutcome::Dropped) => (StatusCode::TOO_MANY_REQUESTS, "too many hints\n"),
+            Err(_) => (StatusCode::UNPROCESSABLE_ENTITY, "the target makes no identity of this body\n"),
+        }
+    }
+
+    /// The same for every name.
+    fn not_believed(&self) -> (StatusCode, &'static str) {
+        match self.reception.leadership.held_for() {
+            Some(span) if span < BEGINNING => {
+                (StatusCode::SERVICE_UNAVAILABLE, "the targets are not all at work yet\n")
+            }
+            _ => (StatusCode::UNAUTHORIZED, ""),
+        }
+    }
+
+    fn rates_of(&self, target: &str) -> &Rates {
+        let [first, ..] = &self.rates;
+        let place = usize::try_from(self.hashes.hash_one(target) % RATES as u64).unwrap_or_default();
+        self.rates.get(place).unwrap_or(first)
+    }
+
+    /// The target's, if the request is by somebody who knows its secret. Whoever does not, costs the same work and is told the
+    /// same, be there such a target or not.
+    fn admit(&self, target: &str, headers: &HeaderMap, body: &[u8]) -> Option<Arc<Webhook>> {
+        let webhook = self.reception.webhooks.find(target);
+        let secrets = self.reception.secrets.load();
+        let known = webhook.as_deref().and_then(|webhook| {
+            let secret = shared_secret(&webhook.hints, &secrets).ok()?;
+            Some((&*webhook.hints, secret))
+        });
+        let is_authentic = is_authentic(known, headers, body);
+        webhook.filter(|_| is_authentic)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

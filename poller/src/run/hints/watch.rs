@@ -1,0 +1,78 @@
+//! Hears of changes of what `read.kubernetes` reads: a watch of its kind, wherever the target's objects may name one.
+//!
+//! Thin: which object a change concerns is the core's business. Without the rights it says which are missing, and tries again; polls
+//! at the interval go on meanwhile. It must not know what a change leads to.
+
+use std::time::Duration;
+
+use drift_kube::access::target_rights::rights_to_read;
+use drift_kube::client::ResolvedKind;
+use drift_kube::watch::{ResourceNews, hear_of_changes};
+use drift_language::KubernetesRead;
+use tokio::sync::mpsc;
+
+use crate::engine::hints::Hint;
+use crate::run::context::Context;
+use crate::run::hint_inbox::Inbox;
+use crate::run::notices::follow_rights;
+
+/// How soon a kind that is not served is looked up again, as the kinds of targets are.
+const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
+
+/// Changes that wait for the actor's queue, which has places for many.
+const BUFFER: usize = 1;
+
+/// What this file is called among the target's sources.
+const WATCH: &str = "watch";
+
+/// Watches until it is dropped.
+pub(super) async fn hear(context: &Context, inbox: &Inbox) {
+    let target = &inbox.target;
+    let Some(read) = target.watched_read() else { return };
+    inbox.say_connected(WATCH, false);
+    let (kind, mut was_missing) = find_kind(context, read, inbox).await;
+    let namespaces = read.namespace.as_ref().map_or(target.objects.namespaces.as_slice(), std::slice::from_ref);
+    // It goes on from where the target's former text was heard.
+    let targets = context.configuration.borrow().targets.clone();
+    context.heard.retain(|name| targets.contains_key(name));
+    let (sender, mut changes) = mpsc::channel(BUFFER);
+    let telling = async {
+        while let Some(news) = changes.recv().await {
+            // While nobody could watch anything may have changed.
+            if news == ResourceNews::Watched && std::mem::take(&mut was_missing) {
+                inbox.pass_on(Hint::Everything).await;
+            }
+            take(inbox, news).await;
+        }
+    };
+    tokio::select! {
+        () = hear_of_changes(&context.client, &kind, namespaces, &target.name, &context.heard, sender) => {}
+        () = follow_rights(context, target, rights_to_read(target, read.namespace.as_deref(), &kind)) => {}
+        () = telling => {}
+    }
+}
+
+async fn take(inbox: &Inbox, news: ResourceNews) {
+    match news {
+        ResourceNews::Changed(changed) => inbox.pass_on(Hint::ClusterObject(changed)).await,
+        ResourceNews::Missed => inbox.pass_on(Hint::Everything).await,
+        ResourceNews::Watched => inbox.say_connected(WATCH, true),
+        ResourceNews::Failing(text) => {
+            inbox.say_connected(WATCH, false);
+            inbox.tell(&text);
+        }
+    }
+}
+
+/// The kind, and whether it could not be found at first.
+async fn find_kind(context: &Context, read: &KubernetesRead, inbox: &Inbox) -> (ResolvedKind, bool) {
+    let mut was_missing = false;
+    loop {
+        match context.outside.resources.resolve(&read.api_version, &read.kind).await {
+            Ok(kind) => return (kind, was_missing),
+            Err(error) => inbox.tell(&error.to_string()),
+        }
+        was_missing = true;
+        tokio::time::sleep(LOOK_UP_AGAIN).await;
+    }
+}

@@ -1,0 +1,15 @@
+//! Performs what the engine decides: watches, reads, writes, the page, hints and metrics.
+
+pub mod actor;
+pub mod attestation;
+pub(crate) mod clean_up;
+pub mod context;
+pub mod counts;
+pub(crate) mod hint_inbox;
+pub mod hints;
+pub mod metrics;
+mod notices;
+pub mod page;
+pub mod reads;
+pub mod target_work;
+pub mod write;

@@ -1,0 +1,138 @@
+//! What the page and its JSON show, put together from what is asked and what the targets say.
+//!
+//! It must not know how it is written down.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drift_kube::config::Configuration;
+use drift_language::{Mode, Target};
+use serde_json::{Value, json};
+
+use crate::engine::object::overview::{MOST_ROWS, ObjectRow, Question, RowCondition, Shown, TargetOverview};
+use crate::run::attestation::InForceList;
+
+/// All that is shown.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// What was asked.
+    pub(super) question: Question,
+    /// How to find the replica that polls, where it is another one.
+    pub(super) leader_elsewhere: Option<String>,
+    /// What is wrong with documents that are not in force.
+    pub(super) problems: Vec<String>,
+    /// Every target in force.
+    pub(super) targets: Vec<TargetLine>,
+}
+
+/// One target.
+#[derive(Debug)]
+pub(super) struct TargetLine {
+    /// Its name.
+    pub(super) name: String,
+    /// `apiVersion kind` of its objects.
+    pub(super) kind: String,
+    /// Time between polls.
+    pub(super) interval: Duration,
+    /// What is done about drift: `Observe`, `Correct`, or `suspended`.
+    pub(super) mode: &'static str,
+    /// Whether it is listed on our Lease.
+    pub(super) vouched: bool,
+    /// What it says of its objects; `None` while it has no kind, is busy, or where another replica leads.
+    pub(super) overview: Option<TargetOverview>,
+}
+
+/// What the query of a URL asks for. What is not known is passed over.
+#[must_use]
+pub(super) fn parse(query: &str) -> Question {
+    let mut asked = Question { with_rows: true, ..Question::default() };
+    for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match key.as_ref() {
+            "target" if !value.is_empty() => asked.target = Some(value.into_owned()),
+            "search" => value.trim().clone_into(&mut asked.search),
+            "shown" => asked.shown = Shown::parse(&value),
+            _ => {}
+        }
+    }
+    asked
+}
+
+impl Content {
+    /// What answers a query.
+    #[must_use]
+    pub(super) fn new(
+        question: Question,
+        configuration: &Configuration,
+        in_force: &InForceList,
+        answers: &BTreeMap<String, TargetOverview>,
+    ) -> Self {
+        let line = |(name, target): (&String, &std::sync::Arc<Target>)| TargetLine {
+            name: name.clone(),
+            kind: format!("{} {}", target.objects.api_version, target.objects.kind),
+            interval: target.interval,
+            mode: mode(target),
+            vouched: in_force.is_written(name),
+            overview: answers.get(name).cloned(),
+        };
+        let targets = configuration.targets.iter().map(line).collect();
+        let problems = configuration.problems.iter().map(ToString::to_string).collect();
+        Self { question, leader_elsewhere: None, problems, targets }
+    }
+
+    /// The objects that are shown, with the target of each.
+    pub(super) fn rows(&self) -> Vec<(&str, &ObjectRow)> {
+        let with_rows = self.targets.iter().filter_map(|line| Some((line.name.as_str(), line.overview.as_ref()?)));
+        let rows = with_rows.flat_map(|(target, overview)| overview.rows.iter().map(move |row| (target, row)));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|(_, row)| row.rank());
+        rows.truncate(MOST_ROWS);
+        rows
+    }
+
+    /// How many objects are asked for.
+    #[must_use]
+    pub(super) fn matching(&self) -> usize {
+        self.targets.iter().filter_map(|line| line.overview.as_ref()).map(|overview| overview.matching).sum()
+    }
+
+    /// The targets as JSON.
+    #[must_use]
+    pub(super) fn targets_json(&self) -> Value {
+        self.targets.iter().map(target_json).collect()
+    }
+
+    /// The objects as JSON.
+    #[must_use]
+    pub(super) fn objects_json(&self) -> Value {
+        let objects: Vec<Value> = self.rows().into_iter().map(|(target, row)| row_json(target, row)).collect();
+        json!({"matching": self.matching(), "objects": objects})
+    }
+}
+
+const fn mode(target: &Target) -> &'static str {
+    match target.correct.mode {
+        _ if target.suspend => "suspended",
+        Mode::Observe => "Observe",
+        Mode::Correct => "Correct",
+    }
+}
+
+fn target_json(line: &TargetLine) -> Value {
+    let counts = |overview: &TargetOverview| {
+        json!({"inSync": overview.counts.in_sync, "drifted": overview.counts.drifted, "unknown": overview.counts.unknown,
+            "deleting": overview.counts.deleting,
+            "latenessSeconds": overview.lateness.as_secs_f64()})
+    };
+    json!({"name": line.name, "kind": line.kind, "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode,
+        "vouched": line.vouched, "objects": line.overview.as_ref().map(counts)})
+}
+
+fn row_json(target: &str, row: &ObjectRow) -> Value {
+    let condition = |condition: &RowCondition| {
+        json!({"status": condition.status.as_str(), "reason": condition.reason, "text": condition.text,
+            "since": condition.since})
+    };
+    json!({"target": target, "object": row.object, "driftObserved": row.verdict.as_ref().map(condition),
+        "driftCorrected": row.correction.as_ref().map(condition), "marks": row.marks,
+        "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
+}

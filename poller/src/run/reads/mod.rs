@@ -1,0 +1,7 @@
+//! Reads of external systems: one poll with its rates, its sources and the log of its failures.
+
+pub mod outside;
+pub mod poll;
+pub mod shared_rate;
+pub mod sources;
+pub mod troubles;

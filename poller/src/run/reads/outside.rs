@@ -1,0 +1,66 @@
+//! The way out to the external systems, shared by all targets.
+//!
+//! It must not know what a poll is made of.
+
+use std::sync::Arc;
+
+use drift_api::condition::ObservedReason;
+use drift_api::timing::moment::Moment;
+use drift_kube::resources::ResourceClient;
+use drift_language::{Source, Target};
+use drift_systems::{Databases, HostGate, HttpSender, Pause, PauseCause};
+
+use crate::engine::judgement::finding::Failure;
+use crate::engine::poll::request::Request;
+use crate::run::reads::troubles::Troubles;
+
+/// The way out, shared by all targets.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// Sends requests.
+    pub sender: HttpSender,
+    /// The connections to databases.
+    pub databases: Databases,
+    /// The objects of the cluster that are external resources.
+    pub resources: ResourceClient,
+    /// Bounds them for each host.
+    pub gate: Arc<HostGate>,
+    /// Says in the log why reads fail.
+    pub troubles: Arc<Troubles>,
+}
+
+impl Outside {
+    /// Whether a poll that would send this request has to wait.
+    #[must_use]
+    pub fn postponed(&self, target: &Target, request: &Request, now: Moment) -> Option<Postponed> {
+        let host = match (request, &target.read.source) {
+            (Request::Http(request), _) => request.host(),
+            (Request::Sql(_), Source::Postgres(read)) => {
+                self.databases.parameters(&read.connection, target.insecure).ok()?.host_and_port()
+            }
+            (Request::Sql(_), _) => return None,
+            (Request::Kubernetes(resource), _) => self.resources.place_of(resource),
+        };
+        self.gate.paused(&host, now).map(Postponed::from)
+    }
+}
+
+/// A poll that was not begun, or that had to wait for others, is late, not failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Postponed {
+    /// Until when.
+    pub until: Moment,
+    /// What is told of the object where that lasts too long.
+    pub cause: Failure,
+}
+
+impl From<Pause> for Postponed {
+    fn from(Pause { until, cause }: Pause) -> Self {
+        let reason = match cause {
+            PauseCause::AskedToWait => ObservedReason::RateLimited,
+            PauseCause::TimedOut => ObservedReason::PollTimedOut,
+            PauseCause::Unreachable => ObservedReason::ExternalUnreachable,
+        };
+        Self { until, cause: Failure::of(reason) }
+    }
+}

@@ -1,0 +1,252 @@
+//! Reads from HTTP servers: requests one after the other, each with a slot at its host.
+//!
+//! Thin: the answers are judged in the core. It must not know what stands on the object.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
+use drift_api::requests::http_request::HttpRequest;
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::{HttpRead, Target};
+use drift_systems::before_deadline;
+use drift_systems::heard;
+use drift_systems::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, Room};
+
+use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
+use crate::engine::collection::traversal::Traversal;
+use crate::engine::judgement::finding::Failure;
+use crate::engine::poll::entity_tag::EntityTag;
+use crate::engine::poll::entries::Entries;
+use crate::engine::poll::known_finding::KnownFinding;
+use crate::engine::poll::reading::{Progress, Reading};
+use crate::engine::poll::reply::Observation;
+use crate::run::reads::outside::{Outside, Postponed};
+use crate::run::reads::shared_rate::SharedRate;
+
+/// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's
+/// timeout, and to ask again each second is no load.
+const UNTIL_THERE_IS_MEMORY: Duration = Duration::from_secs(1);
+
+/// The same after requests that were answered, since these are sent again: so a host that is read in several requests has
+/// them a few times a minute for what is late, and not each second.
+const UNTIL_ALL_IS_ASKED_AGAIN: Duration = Duration::from_secs(10);
+
+/// Requests of one read under way.
+#[derive(Debug)]
+struct HttpRequests<'r> {
+    outside: &'r Outside,
+    target: &'r Target,
+    read: &'r HttpRead,
+    /// Some of the objects that the answers are for.
+    uids: Vec<Uid>,
+    /// Where each further request counts as a read of its own.
+    rate: Option<&'r SharedRate>,
+    /// Whether the log says already why there was no answer.
+    told: bool,
+    /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
+    left: Duration,
+    progress: ExchangeProgress,
+    /// Whether some of the requests were answered, and another one follows.
+    goes_on: bool,
+    /// Of the answers that are kept.
+    room: Option<Room>,
+}
+
+/// Reads the external resource of one object.
+pub(super) async fn look_at_one(
+    outside: &Outside,
+    (target, read): (&Target, &HttpRead),
+    (uid, view): (&Uid, &OpenView<'_>),
+    (request, tag, known): (&HttpRequest, Option<EntityTag>, Option<&KnownFinding>),
+) -> Look<Observation> {
+    let mut request = Cow::Borrowed(request);
+    tag.iter().for_each(|tag| tag.put_into(Arc::make_mut(&mut request.to_mut().headers)));
+    let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
+    let mut reading = Reading::new(read, view).unless(tag).knowing(known);
+    let found = requests.run(request, |reply| (reading.take(reply), reading.kept())).await;
+    Look { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(found) }
+}
+
+/// Goes through a collection once.
+pub(super) async fn look_at_all(
+    outside: &Outside,
+    (target, read): (&Target, &HttpRead),
+    (uids, wanted): (Vec<Uid>, HashSet<String>),
+    (request, rate): (HttpRequest, &SharedRate),
+) -> Look<Entries> {
+    let mut requests = HttpRequests::new(outside, (target, read), uids).each_at(rate);
+    let found = match &read.collection {
+        None => return super::unasked(),
+        Some(collection) => {
+            let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
+            // What it keeps of pages is bounded by itself.
+            requests.run(Cow::Owned(request), |reply| (traversal.take(reply), 0)).await
+        }
+    };
+    requests.end(found)
+}
+
+impl<'r> HttpRequests<'r> {
+    /// None was sent yet; the answers are for these objects.
+    fn new(outside: &'r Outside, (target, read): (&'r Target, &'r HttpRead), mut uids: Vec<Uid>) -> Self {
+        uids.truncate(OBJECTS_THAT_COUNT);
+        let left = target.timeout;
+        let progress = ExchangeProgress::default();
+        Self { outside, target, read, uids, rate: None, told: false, left, progress, goes_on: false, room: None }
+    }
+
+    /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
+    fn each_at(self, rate: &'r SharedRate) -> Self {
+        Self { rate: Some(rate), ..self }
+    }
+
+    fn end<T>(&self, found: Result<Heeded<T>, Postponed>) -> Look<T> {
+        Look { sent: self.progress.sent(), ..Look::new(found, self.told, self.target.timeout - self.left) }
+    }
+
+    /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants. Beside that `take` says how much
+    /// memory the answers so far take.
+    ///
+    /// # Errors
+    /// Nothing was found out, since a host is to be left alone, or the answer waited for memory.
+    async fn run<T>(
+        &mut self,
+        first: Cow<'_, HttpRequest>,
+        mut take: impl FnMut(&HttpReply) -> (Progress<T>, usize),
+    ) -> Result<Heeded<T>, Postponed> {
+        let mut request = first;
+        let mut permit = self.enter(&request.host()).await?;
+        loop {
+            let (answer, heard) = self.ask(&request).await?;
+            if let Some(heard) = heard {
+                self.uids.iter().for_each(|uid| self.outside.gate.note(&permit, uid, heard, clock::now()));
+            }
+            let pause = heard.and_then(Heard::asked_pause);
+            match answer.map(|reply| take(&reply)) {
+                Err(failure) => return Ok((Err(failure), pause)),
+                Ok((Progress::Done(done), _)) => return Ok((done, pause)),
+                Ok((Progress::Ask(next), kept)) => {
+                    self.goes_on = true;
+                    self.keep(permit.host(), kept)?;
+                    request = Cow::Owned(*next);
+                }
+            }
+            let next_host = request.host();
+            let moves_on = permit.host() != next_host;
+            permit = match self.go_on(permit, &next_host).await {
+                // What was sent already must not be sent again for the sake of a host that comes later.
+                Err(postponed) if moves_on => return Ok((Err(postponed.cause), None)),
+                entered => entered?,
+            };
+        }
+    }
+
+    /// Makes room for the answers so far. What they had is given back first: nobody waits who keeps any.
+    fn keep(&mut self, host: &str, bytes: usize) -> Result<(), Postponed> {
+        self.room = None;
+        self.room = self.outside.sender.try_keep(host, bytes).ok_or_else(|| self.lacks_memory())?;
+        Ok(())
+    }
+
+    fn lacks_memory(&self) -> Postponed {
+        let now = clock::now();
+        self.outside.troubles.note(&self.target.name, "an answer waits for memory that other answers take", now);
+        let pause = if self.goes_on { UNTIL_ALL_IS_ASKED_AGAIN } else { UNTIL_THERE_IS_MEMORY };
+        Postponed { until: now + pause, cause: Failure::of(ObservedReason::PollTimedOut) }
+    }
+
+    /// A slot for one more request. Whoever waits for its turn keeps nobody's slot meanwhile, and a host that told others to
+    /// wait is left alone by what goes on as by what begins.
+    async fn go_on(&self, mut permit: Permit, host: &str) -> Result<Permit, Postponed> {
+        let is_late = self.rate.is_some_and(|rate| rate.take(clock::now()).is_err());
+        if permit.host() == host && !is_late {
+            self.outside.gate.begin(&mut permit, clock::now())?;
+            return Ok(permit);
+        }
+        drop(permit);
+        if let Some(rate) = self.rate.filter(|_| is_late) {
+            rate.wait().await;
+        }
+        self.enter(host).await
+    }
+
+    /// Whether the host may be asked is asked again once there is a slot: others may have been told to wait meanwhile.
+    async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
+        let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
+        let now = clock::now();
+        if !self.outside.sender.knows_secrets_of(&options_of(self.target, self.read)) {
+            let cause = Failure::of(ObservedReason::Unauthorized);
+            return Err(Postponed { until: now + UNTIL_SECRETS_ARE_LISTED, cause });
+        }
+        self.outside.gate.begin(&mut permit, now)?;
+        Ok(permit)
+    }
+
+    /// The answer to one request, or why there is none, and what that says of the host.
+    async fn ask(&mut self, request: &HttpRequest) -> Result<(Result<HttpReply, Failure>, Option<Heard>), Postponed> {
+        let (target, troubles) = (self.target, &self.outside.troubles);
+        let options = options_of(target, self.read);
+        let began = clock::now();
+        let sending = pin!(self.outside.sender.send(request, &options, &self.progress));
+        reach(KillPoint::PollerBeforeRead);
+        let token_wait = self.progress.token_wait();
+        let answer = before_deadline(self.left, &self.progress, sending).await;
+        reach(KillPoint::PollerAfterRead);
+        let of_tokens = self.progress.token_wait() - token_wait;
+        self.left = self.left.saturating_sub((clock::now() - began).saturating_sub(of_tokens));
+        Ok(match answer {
+            None if self.progress.has_waited() => return Err(self.lacks_memory()),
+            Some(Err(failure @ HttpFailure::TokenPaused { wait, .. })) => {
+                return Err(Postponed { until: clock::now() + wait, cause: failure_of(&failure) });
+            }
+            None => {
+                self.told = true;
+                troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+                (Err(Failure::of(ObservedReason::PollTimedOut)), self.progress.heard())
+            }
+            Some(answer) => {
+                let heard = heard(&answer, clock::wall());
+                if let Err(failure) = &answer {
+                    self.told = true;
+                    troubles.note(&target.name, &failure.to_string(), clock::now());
+                }
+                (answer.map_err(|failure| failure_of(&failure)), heard)
+            }
+        })
+    }
+}
+
+/// What people are told of an object whose request was not answered.
+fn failure_of(failure: &HttpFailure) -> Failure {
+    match failure {
+        HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::TokenUnavailable(_) | HttpFailure::TokenPaused { .. } => Failure::with(
+            ObservedReason::ExternalUnreachable,
+            "there is no token, since the token server does not give one",
+        ),
+        HttpFailure::CredentialUnavailable(_) | HttpFailure::TokenRefused(_) => {
+            Failure::of(ObservedReason::Unauthorized)
+        }
+        HttpFailure::AddressRefused { .. } => Failure::address_refused(),
+    }
+}
+
+fn options_of<'a>(target: &'a Target, read: &'a HttpRead) -> HttpOptions<'a> {
+    HttpOptions {
+        auth: read.auth.as_ref(),
+        tls: read.tls.as_ref(),
+        allow_networks: &target.allow_networks,
+        max_bytes: read.max_bytes,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Reads of other objects of the cluster: one request over connections of their own, with a slot at the kind's place as at any
+//! host.
+//!
+//! Thin: objects and failures are judged in the core. It must not know what stands on the object.
+
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::{KubernetesRead, Target};
+use drift_systems::Heard;
+use serde_json::Value;
+
+use super::Look;
+use crate::engine::poll::reply::Observation;
+use crate::engine::poll::resources::{failure_of, observe_resource, refusal};
+use crate::run::reads::outside::Outside;
+
+/// How long the API server is left alone where it asks for that without saying for how long, as it does itself.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Reads the object of the cluster that is the external resource of this one.
+pub(super) async fn look_at_one(
+    outside: &Outside,
+    (target, read): (&Target, &KubernetesRead),
+    (uid, view): (&Uid, &Value),
+    resource: &ClusterResource,
+) -> Look<Observation> {
+    let place = outside.resources.place_of(resource);
+    let mut permit = outside.gate.enter(&place, target.read.limits.concurrent).await;
+    if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
+        return Look::new(Err(pause.into()), false, Duration::ZERO);
+    }
+    let began = clock::now();
+    let asking = outside.resources.get(resource, target.timeout);
+    reach(KillPoint::PollerBeforeRead);
+    let answer = tokio::time::timeout(target.timeout, asking).await;
+    reach(KillPoint::PollerAfterRead);
+    let answer = answer.unwrap_or(Err(ResourceError::TimedOut));
+    let took = clock::now() - began;
+    let heard = heard(&answer);
+    if let Some(heard) = heard {
+        outside.gate.note(&permit, uid, heard, clock::now());
+    }
+    if let Err(error) = &answer {
+        outside.troubles.note(&target.name, &trouble(error, resource), clock::now());
+    }
+    let told = answer.is_err();
+    let observed = match answer {
+        Ok(resource) => observe_resource(read, view, resource.as_ref()),
+        Err(error) => Err(failure_of(&error, resource)),
+    };
+    Look::new(Ok((observed, heard.and_then(Heard::asked_pause))), told, took)
+}
+
+/// What the answer says of the API server, if anything.
+fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<Heard> {
+    Some(match answer {
+        Err(ResourceError::NoNamespace(_)) => return None,
+        Err(ResourceError::TimedOut) => Heard::TimedOut,
+        Err(ResourceError::Unreachable(_)) => Heard::Unreachable,
+        Err(ResourceError::Refused { status: 429, retry_after, .. }) => {
+            Heard::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
+        }
+        Err(ResourceError::Refused { status: 503, retry_after: Some(pause), .. }) => Heard::AskedToWait(*pause),
+        _ => Heard::Answer,
+    })
+}
+
+/// The cause for the log: nothing of the object, and what to add where a right is missing.
+fn trouble(error: &ResourceError, resource: &ClusterResource) -> String {
+    match error {
+        ResourceError::Refused { status: status @ (401 | 403), .. } => refusal(*status, resource),
+        other => other.to_string(),
+    }
+}

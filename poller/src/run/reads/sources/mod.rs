@@ -1,0 +1,146 @@
+//! Reads from external systems, one file for each kind.
+//!
+//! Thin: what comes back is judged in the core. It must not know what stands on the object.
+
+pub(crate) mod http;
+pub(crate) mod kubernetes;
+pub(crate) mod postgres;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
+use drift_kube::process::clock;
+use drift_language::{Source, Target};
+use drift_systems::SentCredentials;
+use serde_json::Value;
+
+use crate::engine::collection::traversal::observe_item;
+use crate::engine::judgement::finding::{Failure, Found};
+use crate::engine::object::prepared::Prepared;
+use crate::engine::poll::entity_tag::{EntityTag, Tagged};
+use crate::engine::poll::entries::Entries;
+use crate::engine::poll::known_finding::{Fingerprint, KnownFinding};
+use crate::engine::poll::reply::Observation;
+use crate::engine::poll::request::Request;
+use crate::engine::poll::resources::observe_resource;
+use crate::engine::poll::rows::{self, observe_one, observe_row};
+use crate::run::reads::outside::{Outside, Postponed};
+use crate::run::reads::shared_rate::SharedRate;
+
+/// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
+/// alone, since what one request for many objects hears concerns them all.
+const OBJECTS_THAT_COUNT: usize = 3;
+
+/// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
+const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
+
+/// What the answers gave, and how long the objects are to be left alone.
+pub type Heeded<T> = (Result<T, Failure>, Option<Duration>);
+
+/// What came of a read.
+#[derive(Debug)]
+pub struct Look<T> {
+    /// What was found out; `Err` where nothing was, since a host is to be left alone.
+    pub found: Result<Heeded<T>, Postponed>,
+    /// Whether the log says already why there was no answer.
+    pub told: bool,
+    /// How long it took, without the wait for a place.
+    pub took: Duration,
+    /// By what the state that was found can be asked for again.
+    pub tagged: Option<Tagged>,
+    /// The answers that were judged, where they can be told apart.
+    pub judged: Option<Fingerprint>,
+    /// What it went out with.
+    pub sent: SentCredentials,
+}
+
+/// Says in the log what became of a read, unless why there was no answer was `told` already.
+pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, found: &Found) {
+    let now = clock::now();
+    if !told {
+        outside.troubles.note_finding(&target.name, &found.finding, now);
+    }
+    outside.troubles.note_withheld(&target.name, &found.withheld, now);
+}
+
+/// Reads the external resource of one object.
+pub async fn look_at_one(
+    outside: &Outside,
+    target: &Target,
+    (uid, prepared, view): (&Uid, &Prepared, &OpenView<'_>),
+    (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
+) -> Look<Observation> {
+    // The larger ones are boxed: every poll that is under way would have room for them.
+    match (&target.read.source, prepared.first()) {
+        (Source::Postgres(read), Ok(Request::Sql(query))) => {
+            let mut found = Vec::new();
+            let bounds = Some(rows::ENOUGH_ROWS);
+            let uids = vec![uid.clone()];
+            let asking = postgres::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
+            let look = Box::pin(asking).await;
+            look.map(|()| observe_one(read, view, &found))
+        }
+        (Source::Http(read), Ok(Request::Http(request))) => {
+            http::look_at_one(outside, (target, read), (uid, view), (request, tag, known)).await
+        }
+        (Source::Kubernetes(read), Ok(Request::Kubernetes(resource))) => {
+            Box::pin(kubernetes::look_at_one(outside, (target, read), (uid, view), resource)).await
+        }
+        _ => unasked(),
+    }
+}
+
+/// Goes through a collection once; the values of these entries are kept.
+pub async fn look_at_all(
+    outside: &Outside,
+    target: &Target,
+    (uids, wanted): (Vec<Uid>, HashSet<String>),
+    (request, rate): (Request, &SharedRate),
+) -> Look<Entries> {
+    match (&target.read.source, request) {
+        (Source::Postgres(read), Request::Sql(query)) => {
+            let Some(keys) = &read.keys else { return unasked() };
+            let mut rows = rows::Rows::new(keys, wanted);
+            let look = postgres::ask(outside, (target, read), uids, (&query, None), |row| rows.take(row)).await;
+            look.map(|()| rows.finish())
+        }
+        (Source::Http(read), Request::Http(request)) => {
+            http::look_at_all(outside, (target, read), (uids, wanted), (request, rate)).await
+        }
+        _ => unasked(),
+    }
+}
+
+/// What the entry of one object says, by the target's own rules.
+///
+/// # Errors
+/// Why nothing can be said.
+pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Observation, Failure> {
+    match &target.read.source {
+        Source::Http(read) => observe_item(read, view, entry),
+        Source::Postgres(read) => observe_row(read, view, entry),
+        // It has no entries, so this does not occur.
+        Source::Kubernetes(read) => observe_resource(read, view, Some(entry)),
+    }
+}
+
+impl<T> Look<T> {
+    /// One that took so long; whether the log says already why there was no answer is `told`.
+    fn new(found: Result<Heeded<T>, Postponed>, told: bool, took: Duration) -> Self {
+        Self { found, told, took, tagged: None, judged: None, sent: SentCredentials::default() }
+    }
+
+    /// Continues with what was found.
+    pub fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
+        let found = self.found.map(|(found, pause)| (found.and_then(done), pause));
+        Look { sent: self.sent, ..Look::new(found, self.told, self.took) }
+    }
+}
+
+/// A target's requests are of its own kind, so this does not occur.
+fn unasked<T>() -> Look<T> {
+    let cause = Failure::of(drift_api::condition::ObservedReason::RuleError);
+    Look::new(Ok((Err(cause), None)), false, Duration::ZERO)
+}

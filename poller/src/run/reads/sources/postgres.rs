@@ -1,0 +1,74 @@
+//! Reads from PostgreSQL servers: one query over the target's connection, with a slot at its host.
+//!
+//! Thin: rows and failures are judged in the core. It must not know what stands on the object.
+
+use std::time::Duration;
+
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::requests::sql_query::SqlQuery;
+use drift_kube::process::clock;
+use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_language::{PostgresRead, Target};
+use drift_systems::{Heard, QueryOptions, SentCredentials, SqlFailure, Way};
+use serde_json::Value;
+
+use super::{Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
+use crate::engine::judgement::finding::Failure;
+use crate::engine::poll::rows::failure_of;
+use crate::run::reads::outside::{Outside, Postponed};
+
+/// Asks a query, with so many rows at most, and hands over its rows; the answer is for these objects.
+pub(crate) async fn ask(
+    outside: &Outside,
+    (target, read): (&Target, &PostgresRead),
+    uids: Vec<Uid>,
+    (query, max_rows): (&SqlQuery, Option<usize>),
+    mut take: impl FnMut(Value) + Send,
+) -> Look<()> {
+    let not_asked = |found| Look::new(found, false, Duration::ZERO);
+    if !outside.databases.knows_secrets() {
+        let cause = Failure::of(ObservedReason::Unauthorized);
+        return not_asked(Err(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }));
+    }
+    let sent = SentCredentials::of(outside.sender.secrets());
+    let parameters = match outside.databases.parameters(&read.connection, target.insecure) {
+        Ok(parameters) => parameters,
+        Err(error) => return failed(outside, target, &error.into(), Duration::ZERO),
+    };
+    // The target's own connection first: who waits for that must take nobody else's slot.
+    let mut place = outside.databases.enter(&target.name).await;
+    let mut permit = outside.gate.enter(&parameters.host_and_port(), target.read.limits.concurrent).await;
+    if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
+        return not_asked(Err(pause.into()));
+    }
+    let options = QueryOptions { timeout: target.timeout, max_bytes: read.max_bytes, max_rows };
+    let way = Way { parameters: &parameters, allow_networks: &target.allow_networks };
+    let began = clock::now();
+    let asking = outside.databases.query(&mut place, way, query, &options, &mut take);
+    reach(KillPoint::PollerBeforeRead);
+    let answer = tokio::time::timeout(target.timeout, asking).await;
+    reach(KillPoint::PollerAfterRead);
+    let took = clock::now() - began;
+    let heard = match &answer {
+        Err(_) => Some(Heard::TimedOut),
+        Ok(Ok(())) => Some(Heard::Answer),
+        Ok(Err(failure)) => failure.heard(),
+    };
+    if let Some(heard) = heard {
+        uids.iter().take(OBJECTS_THAT_COUNT).for_each(|uid| outside.gate.note(&permit, uid, heard, clock::now()));
+    }
+    match answer {
+        Ok(Ok(())) => Look { sent, ..Look::new(Ok((Ok(()), None)), false, took) },
+        Ok(Err(failure)) => failed(outside, target, &failure, took),
+        Err(_) => {
+            outside.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+            Look::new(Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)), true, took)
+        }
+    }
+}
+
+fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> Look<()> {
+    outside.troubles.note(&target.name, &failure.to_string(), clock::now());
+    Look::new(Ok((Err(failure_of(failure)), None)), true, took)
+}

@@ -1,0 +1,57 @@
+//! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
+//!
+//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD
+//! may come or be mended. It must not know how objects are judged.
+
+use std::sync::Arc;
+
+use drift_kube::access::target_rights::rights_of_poller;
+use drift_language::Target;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::run::actor::TargetActor;
+use crate::run::context::Context;
+use crate::run::hints;
+use crate::run::metrics::of_target;
+use crate::run::notices::follow_rights;
+
+/// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
+const EVENT_BUFFER: usize = 1024;
+
+/// Works on one target until it is stopped.
+pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
+    let vouched = context.metrics.vouched.clone();
+    let labels = of_target(&target.name);
+    // Until there is a kind nobody vouches, which is to be seen too.
+    vouched.get_or_create(&labels).set(0);
+    work_until_stopped(context, target, stop).await;
+    // An alert on a target that nobody vouches for must not outlive the target.
+    vouched.remove(&labels);
+}
+
+async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
+    let say = |news| crate::run::notices::tell_of_kind(&context.events, &target, &context.home, news);
+    let found = tokio::select! {
+        () = stop.cancelled() => return,
+        () = context.identities.follow_missing_kind(&context.client, &target) => return,
+        kind = context.kinds.find(&target, say) => kind,
+    };
+    let _note = tokio::select! {
+        () = stop.cancelled() => return,
+        note = context.notes.hold(&target) => note,
+    };
+    let needed = rights_of_poller(&target, &found);
+    let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
+    let (inbox, hinted) = hints::inbox(&context, &target);
+    let subscription = context.watches.subscribe(&target, &found, &target.poll_fields);
+    let writer = context.writer(found, target.poll_fields.clone());
+    let actor = TargetActor::new(target.clone(), context.clone(), writer);
+    let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, hinted, stop.clone())) };
+    tokio::select! {
+        _ = working => {}
+        () = follow_rights(&context, &target, needed) => {}
+        // Boxed, since a connection that is being made is large.
+        () = Box::pin(hints::hear(&context, inbox)) => {}
+    }
+}

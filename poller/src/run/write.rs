@@ -1,0 +1,65 @@
+//! One write of `driftObserved`: the patch goes out, and what became of it comes back.
+//!
+//! A patch that finds the object moved reads it live, so that the verdict can be judged again on what is really
+//! there. Thin: whether and when to write is the core's business.
+
+use drift_api::object::LeanObject;
+use drift_kube::client::WriteError;
+use drift_kube::object_writer::{CallSlot, ObjectWriter};
+use drift_kube::process::kill_point::{KillPoint, reach};
+
+use crate::engine::object::object_state::BegunWrite;
+use crate::engine::writes::write_attempts::WriteOutcome;
+
+/// Said of an object that is there and whose status is not.
+const WITHOUT_STATUS: &str =
+    "the API server finds the object and not its /status; its kind has to have the status subresource";
+
+/// How one write ended.
+#[derive(Debug)]
+pub struct WriteResult {
+    /// The state that the write was based on.
+    pub before: LeanObject,
+    /// What was to be written.
+    pub begun: BegunWrite,
+    /// The newest state we know of: the answer of the write, or what was read live after a lost race.
+    pub object: Option<LeanObject>,
+    /// What the state machine is told.
+    pub outcome: WriteOutcome,
+}
+
+/// Writes the condition onto the state `before`, and onto no other.
+pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite) -> WriteResult {
+    let slot = writer.slots.enter().await;
+    let (observed, generation) = (before.conditions.observed.as_ref(), before.generation);
+    reach(KillPoint::PollerBeforeCondition);
+    let written =
+        writer.write_condition(&slot, (&before, generation), observed, (&begun.condition, &begun.fields)).await;
+    reach(KillPoint::PollerAfterCondition);
+    let (object, outcome) = match written {
+        Ok(object) => (Some(object), WriteOutcome::Written),
+        Err(WriteError::Moved) => match writer.read(&slot, &before.id).await {
+            Ok(live) => (live, WriteOutcome::Moved),
+            // The watch will tell.
+            Err(_) => (None, WriteOutcome::MovedUnread),
+        },
+        Err(WriteError::Gone) => look_for(writer, &slot, &before).await,
+        Err(WriteError::Unavailable(sentence)) => {
+            tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
+            (None, WriteOutcome::Unavailable)
+        }
+        Err(WriteError::NotLeading) => (None, WriteOutcome::NotLeading),
+        Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused(sentence)),
+    };
+    let object = object.map(|object| object.read_after(&before));
+    WriteResult { before, begun, object, outcome }
+}
+
+/// Whether an object that cannot be found for a write is gone: it is not if only its `/status` was taken away.
+async fn look_for(writer: &ObjectWriter, slot: &CallSlot, before: &LeanObject) -> (Option<LeanObject>, WriteOutcome) {
+    match writer.read(slot, &before.id).await {
+        Ok(None) => (None, WriteOutcome::Gone),
+        Ok(object) => (object, WriteOutcome::Refused(WITHOUT_STATUS.to_owned())),
+        Err(_) => (None, WriteOutcome::Unavailable),
+    }
+}
