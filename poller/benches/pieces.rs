@@ -20,7 +20,7 @@ use drift_api::timing::work_queue::WorkQueue;
 use drift_language::Target;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::judgement::rendered::appraise;
-use drift_poller::engine::object::object_store::Roster;
+use drift_poller::engine::object::object_store::ObjectStore;
 use drift_poller::engine::object::prepared::Prepared;
 use drift_poller::engine::poll::known_finding::SeenAnswers;
 use drift_poller::engine::poll::reading::{Progress, Reading};
@@ -138,7 +138,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
     criterion.bench_function("watch event: decoded to what is kept", |bench| {
         bench.iter(|| decode(&target, &kept, black_box(&text)));
     });
-    let mut roster = Roster::new(target.clone());
+    let mut objects = ObjectStore::new(target.clone());
     let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
     let mut version = 1;
     criterion.bench_function("watch event: taken in, nothing changed but its version", |bench| {
@@ -147,7 +147,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
                 version += 1;
                 decode(&target, &kept, &event(version))
             },
-            |object| roster.see(object, now, |_| true),
+            |object| objects.see(object, now, |_| true),
             BatchSize::SmallInput,
         );
     });

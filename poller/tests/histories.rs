@@ -13,16 +13,16 @@ use drift_api::timing::moment::Moment;
 use drift_language::Confirm;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::rendered::Rendered;
-use drift_poller::engine::object::object_state::{Arrival, BegunPoll, NextWrite, SILENT_INTERVALS, Track};
+use drift_poller::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState, SILENT_INTERVALS};
 use drift_poller::engine::schedule::Now;
-use drift_poller::engine::schedule::limits::Pace;
+use drift_poller::engine::schedule::limits::PollLimits;
 use drift_poller::engine::writes::announcement::Announcement;
 use drift_poller::engine::writes::write_attempts::WriteOutcome;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const INTERVAL: Duration = Duration::from_secs(30);
-const PACE: Pace = Pace {
+const PACE: PollLimits = PollLimits {
     interval: INTERVAL,
     settle: Duration::from_secs(2),
     corrects: true,
@@ -126,7 +126,7 @@ struct World {
     absences: u32,
     corrected_at: Option<Moment>,
     now: Now,
-    track: Track,
+    state: ObjectState,
     writes: u32,
     announced: Vec<Announcement>,
     /// Writes that the history itself asks for: each change of the world may cost some.
@@ -138,7 +138,7 @@ impl World {
         let object =
             json!({"metadata": {"uid": "u", "name": "n", "resourceVersion": "1", "generation": 1}, "spec": {}});
         let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
-        let track = start(&object, now, Arrival::Later);
+        let state = start(&object, now, Arrival::Later);
         Self {
             object,
             outside: Outside::Absent,
@@ -157,7 +157,7 @@ impl World {
             absences: 0,
             corrected_at: None,
             now,
-            track,
+            state,
             writes: 0,
             announced: Vec::new(),
             allowance: 1,
@@ -189,7 +189,7 @@ impl World {
         edit(&mut self.object);
         let version: u64 = self.object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
         self.object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
-        self.track.see(lean(&self.object), self.rendered(), self.now.moment);
+        self.state.see(lean(&self.object), self.rendered(), self.now.moment);
     }
 
     fn set_condition(&mut self, kind: &str, entry: Option<Value>) {
@@ -224,10 +224,10 @@ impl World {
                 Finding::Absent if self.absences >= PACE.confirm.absent => self.sighted = None,
                 Finding::Absent | Finding::Failed(_) => {}
             }
-            self.track.finish_poll(begun, finding, self.now.moment);
+            self.state.finish_poll(begun, finding, self.now.moment);
             self.left_alone_until = self.now.moment + self.asked_pause;
             if !self.asked_pause.is_zero() {
-                self.track.hold_polls(self.left_alone_until);
+                self.state.hold_polls(self.left_alone_until);
             }
         }
     }
@@ -268,8 +268,8 @@ impl World {
             Step::AskToWait(seconds) => self.asked_pause = Duration::from_secs(seconds),
             Step::PauseHost(seconds) => self.host_paused_until = self.now.moment + Duration::from_secs(seconds),
             Step::LoseAnswer => self.lose_answer = true,
-            Step::Hint(seconds) => self.track.take_hint_after(Duration::from_secs(seconds), self.now.moment),
-            Step::MissHints => self.track.miss_hints(self.now.moment),
+            Step::Hint(seconds) => self.state.take_hint_after(Duration::from_secs(seconds), self.now.moment),
+            Step::MissHints => self.state.miss_hints(self.now.moment),
             Step::Delete => {
                 self.change(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z"));
             }
@@ -281,15 +281,15 @@ impl World {
         self.under_way = None;
         self.corrected_at = None;
         self.left_alone_until = Moment::START;
-        self.track =
-            Track::new(lean(&self.object), self.rendered(), std::sync::Arc::new(PACE), Arrival::Listed, self.now);
+        self.state =
+            ObjectState::new(lean(&self.object), self.rendered(), std::sync::Arc::new(PACE), Arrival::Listed, self.now);
     }
 
     fn run_for(&mut self, span: Duration) {
         let end = self.now.moment + span;
         loop {
             self.act();
-            let wakes = [self.track.poll_due(), self.track.silence_due(), self.write_due()];
+            let wakes = [self.state.poll_due(), self.state.silence_due(), self.write_due()];
             match wakes.into_iter().flatten().min().filter(|wake| *wake <= end) {
                 Some(wake) => self.now = self.now.after((wake - self.now.moment).max(Duration::from_millis(1))),
                 None => break,
@@ -299,7 +299,7 @@ impl World {
     }
 
     fn write_due(&mut self) -> Option<Moment> {
-        match self.track.next_write(self.now.moment) {
+        match self.state.next_write(self.now.moment) {
             NextWrite::NotBefore(moment) => Some(moment),
             NextWrite::Write(..) => Some(self.now.moment),
             NextWrite::Nothing => None,
@@ -308,31 +308,31 @@ impl World {
 
     /// What the shell does when it wakes.
     fn act(&mut self) {
-        self.track.notice_silence(self.now.moment);
-        if self.track.poll_due().is_some_and(|due| due <= self.now.moment) {
+        self.state.notice_silence(self.now.moment);
+        if self.state.poll_due().is_some_and(|due| due <= self.now.moment) {
             let settled = self.corrected_at.is_none_or(|moment| self.now.moment >= moment + PACE.settle);
             assert!(settled, "polled before the correction had settled");
             assert!(!self.is_deleting(), "a deleting object is polled");
             assert!(self.now.moment >= self.left_alone_until, "polled although an answer asked to be left alone");
             if self.now.moment < self.host_paused_until {
                 let cause = Failure::of(ObservedReason::ExternalUnreachable);
-                self.track.postpone_poll(None, self.host_paused_until, cause);
+                self.state.postpone_poll(None, self.host_paused_until, cause);
             } else {
-                let begun = self.track.begin_poll(self.now);
+                let begun = self.state.begin_poll(self.now);
                 self.under_way = Some((begun, self.finding(), self.outside));
             }
         }
         if !self.slow {
             self.answer();
         }
-        if let NextWrite::Write(verdict, urgency) = self.track.next_write(self.now.moment) {
+        if let NextWrite::Write(verdict, urgency) = self.state.next_write(self.now.moment) {
             assert!(!self.is_deleting(), "a deleting object is written");
-            let begun = self.track.begin_write(&verdict, urgency, self.now.moment, "2026-01-01T00:00:00Z");
+            let begun = self.state.begin_write(&verdict, urgency, self.now.moment, "2026-01-01T00:00:00Z");
             self.announced.extend(begun.announcement);
             let condition = begun.condition;
             if self.lose_races > 0 {
                 self.lose_races -= 1;
-                self.track.finish_write(&WriteOutcome::Moved, self.now.moment);
+                self.state.finish_write(&WriteOutcome::Moved, self.now.moment);
                 return;
             }
             self.hold_against_the_world(&verdict);
@@ -349,7 +349,7 @@ impl World {
             };
             let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition, &StatusFields::NONE);
             if std::mem::take(&mut self.lose_answer) {
-                self.track.finish_write(&WriteOutcome::Unavailable, self.now.moment);
+                self.state.finish_write(&WriteOutcome::Unavailable, self.now.moment);
                 self.change(|object| json_patch::patch(object, &patch).unwrap());
                 self.writes += 1;
                 return;
@@ -359,7 +359,7 @@ impl World {
             if death == Some(true) {
                 return self.restart();
             }
-            self.track.finish_write(&WriteOutcome::Written, self.now.moment);
+            self.state.finish_write(&WriteOutcome::Written, self.now.moment);
         }
     }
 
@@ -398,7 +398,7 @@ impl World {
 
     /// Lets polls pass that are due within this span, so that none is in the next one but for what happens there.
     fn pass_regular_poll(&mut self, span: Duration) {
-        while let Some(due) = self.track.poll_due().filter(|due| *due < self.now.moment + span) {
+        while let Some(due) = self.state.poll_due().filter(|due| *due < self.now.moment + span) {
             self.run_for(due - self.now.moment + Duration::from_millis(1));
         }
     }
@@ -422,8 +422,8 @@ fn rendered(object: &Value) -> Rendered {
     Rendered { desired_hash: Some(desired_hash), identity: Some("x".into()), barred: None }
 }
 
-fn start(object: &Value, now: Now, arrival: Arrival) -> Track {
-    Track::new(lean(object), rendered(object), std::sync::Arc::new(PACE), arrival, now)
+fn start(object: &Value, now: Now, arrival: Arrival) -> ObjectState {
+    ObjectState::new(lean(object), rendered(object), std::sync::Arc::new(PACE), arrival, now)
 }
 
 proptest! {
@@ -452,17 +452,17 @@ proptest! {
             world.pass_regular_poll(Duration::from_secs(5));
             world.outside = Outside::Fulfils(world.generation());
             if *hinted_before {
-                world.track.take_hint(world.now.moment);
+                world.state.take_hint(world.now.moment);
             }
             if *missed {
-                world.track.miss_hints(world.now.moment);
+                world.state.miss_hints(world.now.moment);
             }
             world.run_for(Duration::from_millis(*noted_after));
             world.correct(true);
-            world.track.take_hint(world.now.moment);
+            world.state.take_hint(world.now.moment);
             world.run_for(Duration::from_millis(*undone_after));
             world.outside = Outside::Fulfils(0);
-            world.track.take_hint(world.now.moment);
+            world.state.take_hint(world.now.moment);
             world.run_for(PACE.settle);
         }
         prop_assert_eq!(world.unhealed(), u32::try_from(rounds.len()).ok());
@@ -509,7 +509,7 @@ fn an_absence_is_believed_after_a_second_poll() {
     for uid in ["a", "b", "c", "d"] {
         let object = json!({"metadata": {"uid": uid, "name": "n", "resourceVersion": "1", "generation": 1}});
         let mut world = World::new();
-        world.track = start(&object, world.now, Arrival::Later);
+        world.state = start(&object, world.now, Arrival::Later);
         world.object = object;
         world.run_for(Duration::from_millis(1100));
         assert_eq!((world.status(), world.writes), (Some(ConditionStatus::True), 1), "{uid}");
@@ -545,7 +545,7 @@ fn a_removed_verdict_is_back_before_the_next_poll() {
         let mut world = World::new();
         world.outside = outside;
         world.run_for(INTERVAL * 2 + INTERVAL / 2);
-        let regular = world.track.poll_due().unwrap();
+        let regular = world.state.poll_due().unwrap();
         assert!(regular > world.now.moment + Duration::from_secs(3), "the test proves nothing");
         world.take(Step::RemoveCondition);
         world.run_for(Duration::from_secs(2));
@@ -637,8 +637,8 @@ fn a_write_whose_answer_was_lost_is_our_own() {
     world.take(Step::LoseAnswer);
     world.run_for(Duration::from_millis(1));
     assert_eq!((world.status(), world.writes), (Some(ConditionStatus::True), 1));
-    assert!(world.track.owes_verdict().is_none(), "it is taken for somebody else's");
-    assert!(!world.track.wants_prompt_poll(), "it is polled to put right what nobody did");
+    assert!(world.state.owes_verdict().is_none(), "it is taken for somebody else's");
+    assert!(!world.state.wants_prompt_poll(), "it is polled to put right what nobody did");
 }
 
 #[test]
@@ -690,10 +690,10 @@ fn a_pause_keeps_the_count_of_failed_polls() {
     world.outside = Outside::Fulfils(1);
     world.run_for(INTERVAL * 2);
     world.failing = true;
-    let regular = world.track.poll_due().unwrap();
+    let regular = world.state.poll_due().unwrap();
     world.run_for(regular - world.now.moment);
     world.act();
-    let due = world.track.poll_due().unwrap();
+    let due = world.state.poll_due().unwrap();
     world.run_for(due - world.now.moment);
     world.act();
     assert_eq!(world.status(), Some(ConditionStatus::False), "two failed polls");

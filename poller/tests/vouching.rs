@@ -15,7 +15,7 @@ use drift_api::voucher::Exceptions;
 use drift_language::Target;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::object::object_state::NextWrite;
-use drift_poller::engine::object::object_store::{Roster, WATCH_ALIVE_FOR};
+use drift_poller::engine::object::object_store::{ObjectStore, WATCH_ALIVE_FOR};
 use drift_poller::engine::schedule::Now;
 use drift_poller::engine::writes::write_attempts::WriteOutcome;
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 struct World {
     target: Arc<Target>,
-    roster: Roster,
+    store: ObjectStore,
     /// Each object in sight, and whether what stands on it is this process's own word.
     objects: BTreeMap<u8, (Value, bool)>,
     /// Objects that were polled since they came into sight.
@@ -108,10 +108,10 @@ impl World {
         static TARGET: LazyLock<Arc<Target>> = LazyLock::new(|| Arc::new(drift_language::fixtures::target(TEXT)));
         let target = TARGET.clone();
         let now = Now { moment: Moment::START, wall: Duration::from_secs(1_700_000_000) };
-        let roster = Roster::new(target.clone());
+        let store = ObjectStore::new(target.clone());
         Self {
             target,
-            roster,
+            store,
             objects: BTreeMap::new(),
             polled: BTreeSet::new(),
             awaited: BTreeSet::new(),
@@ -126,14 +126,14 @@ impl World {
         LeanObject::prune(object, &self.target.poll_fields)
     }
 
-    /// The roster sees the object as it is now, in a new version.
+    /// The object store sees the object as it is now, in a new version.
     fn show(&mut self, number: u8) {
         self.versions += 1;
         let version = self.versions.to_string();
         let Some((object, _)) = self.objects.get_mut(&number) else { return };
         object["metadata"]["resourceVersion"] = json!(version);
         let object = object.clone();
-        self.roster.see(self.lean(&object), self.now, |_| true);
+        self.store.see(self.lean(&object), self.now, |_| true);
     }
 
     fn apply(&mut self, event: Event) {
@@ -163,12 +163,12 @@ impl World {
                 self.objects.remove(&number);
                 self.polled.remove(&number);
                 self.awaited.remove(&number);
-                self.roster.forget(&uid(number));
+                self.store.forget(&uid(number));
             }
             Event::Listed => {
                 self.listed = true;
                 self.heard = Some(self.now.moment);
-                self.roster.note_listed(self.now.moment);
+                self.store.note_listed(self.now.moment);
             }
             Event::Polled(number, found) => self.poll(number, found),
             Event::Edited(number) => {
@@ -182,22 +182,22 @@ impl World {
             Event::Passes(seconds) => self.now = self.now.after(Duration::from_secs(seconds)),
             Event::Alive => {
                 self.heard = Some(self.now.moment);
-                self.roster.note_alive(self.now.moment);
+                self.store.note_alive(self.now.moment);
             }
         }
     }
 
     fn poll(&mut self, number: u8, found: Found) {
         let (uid, now) = (uid(number), self.now);
-        let due = self.roster.track(&uid).and_then(|track| track.poll_due());
+        let due = self.store.state(&uid).and_then(|state| state.poll_due());
         if due.is_some_and(|due| due <= now.moment) {
             let finding = match found {
                 Found::InSync => Finding::InSync,
                 Found::Differs => Finding::Differs("1 field differs: /a".into()),
                 Found::Failed => Finding::from(ObservedReason::PollTimedOut),
             };
-            let begun = self.roster.update(&uid, now.moment, |track| track.begin_poll(now)).unwrap();
-            self.roster.update(&uid, now.moment, |track| track.finish_poll(begun, finding, now.moment));
+            let begun = self.store.update(&uid, now.moment, |state| state.begin_poll(now)).unwrap();
+            self.store.update(&uid, now.moment, |state| state.finish_poll(begun, finding, now.moment));
             self.polled.insert(number);
         }
         self.write(number);
@@ -206,12 +206,12 @@ impl World {
     /// What the shell does with what the core wants written.
     fn write(&mut self, number: u8) {
         let (uid, now) = (uid(number), self.now.moment);
-        match self.roster.update(&uid, now, |track| track.next_write(now)) {
+        match self.store.update(&uid, now, |state| state.next_write(now)) {
             Some(NextWrite::Write(verdict, urgency)) => {
-                let begin = |track: &mut drift_poller::engine::object::object_state::Track| {
-                    track.begin_write(&verdict, urgency, now, "2026-01-01T00:00:00Z").condition
+                let begin = |state: &mut drift_poller::engine::object::object_state::ObjectState| {
+                    state.begin_write(&verdict, urgency, now, "2026-01-01T00:00:00Z").condition
                 };
-                let condition = self.roster.update(&uid, now, begin).unwrap();
+                let condition = self.store.update(&uid, now, begin).unwrap();
                 let (object, own) = self.objects.get_mut(&number).unwrap();
                 let before = LeanObject::prune(object, &self.target.poll_fields);
                 let base = PatchBase {
@@ -226,8 +226,8 @@ impl World {
                 *own = true;
                 self.awaited.remove(&number);
                 self.show(number);
-                self.roster.update(&uid, now, |track| track.finish_write(&WriteOutcome::Written, now));
-                self.roster.update(&uid, now, |track| track.next_write(now));
+                self.store.update(&uid, now, |state| state.finish_write(&WriteOutcome::Written, now));
+                self.store.update(&uid, now, |state| state.next_write(now));
             }
             // A poll of this process found what stands.
             Some(NextWrite::Nothing) if self.polled.contains(&number) => {
@@ -248,7 +248,7 @@ impl World {
     }
 
     fn vouched_except(&self) -> Option<Exceptions> {
-        self.roster.vouched_except(self.now.moment)
+        self.store.vouched_except(self.now.moment)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::engine::memory::limits::Room;
 use crate::engine::objects::deletions::Deletions;
 use crate::engine::objects::holdings::{HeldQuestion, Holdings, holdings};
 use crate::engine::objects::lines::Lines;
-use crate::engine::objects::object_store::{Around, Handover, Roster};
+use crate::engine::objects::object_store::{Around, Handover, ObjectStore};
 use housekeeping::{HOUSEKEEPING, Schedule};
 use scope_wait::ScopeWait;
 use supervision::Underway;
@@ -46,7 +46,7 @@ pub struct Target<P> {
     /// The target's part in what all targets share.
     pub program: P,
     text: Arc<drift_language::Target>,
-    roster: Roster,
+    objects: ObjectStore,
     /// Memories from before the target's last edit, of objects that were not seen again yet.
     memories: HashMap<Uid, ObjectMemory>,
     /// Objects to decide on.
@@ -78,12 +78,12 @@ impl<P: Program> Target<P> {
     /// An engine that has seen no object; `handover` is what the engine of the target's former text left.
     #[must_use]
     pub fn new(text: Arc<drift_language::Target>, program: P, handover: Handover) -> Self {
-        let (roster, memories) = Roster::new(TargetFacts::of(&text), handover);
-        let effects = vec![Effect::Report(Report::BreakerOpen(roster.breaker_is_open()))];
+        let (objects, memories) = ObjectStore::new(TargetFacts::of(&text), handover);
+        let effects = vec![Effect::Report(Report::BreakerOpen(objects.breaker_is_open()))];
         Self {
             program,
             text,
-            roster,
+            objects,
             memories,
             queue: WorkQueue::default(),
             limited: Lines::default(),
@@ -125,7 +125,7 @@ impl<P: Program> Target<P> {
     /// Returns the objects that are asked for and held.
     #[must_use]
     pub fn holdings(&self, question: &HeldQuestion) -> Holdings {
-        let object = |uid: &Uid| Some((&self.roster.object(uid)?.id, self.queue.due_at(uid)));
+        let object = |uid: &Uid| Some((&self.objects.object(uid)?.id, self.queue.due_at(uid)));
         holdings(&self.text.name, self.held.all(), object, question)
     }
 
@@ -137,8 +137,8 @@ impl<P: Program> Target<P> {
 
     /// The objects as they were last seen.
     #[must_use]
-    pub const fn roster(&self) -> &Roster {
-        &self.roster
+    pub const fn objects(&self) -> &ObjectStore {
+        &self.objects
     }
 
     fn tick(&mut self, now: Now) {
@@ -155,7 +155,7 @@ impl<P: Program> Target<P> {
         if self.superseded {
             return self.next_pause().unwrap_or(now + HOUSEKEEPING);
         }
-        let limited = self.limited.iter().find_map(|line| match self.roster.room(line, now) {
+        let limited = self.limited.iter().find_map(|line| match self.objects.room(line, now) {
             Room::From(until) => Some(until),
             Room::Free | Room::AfterAnEnd => None,
         });
@@ -170,7 +170,7 @@ impl<P: Program> Target<P> {
             while let Some(uid) = self.queue.next(now.moment) {
                 self.attend_object(&uid, now);
             }
-            let limited = self.limited.call_next(|line| self.roster.room(line, now.moment) == Room::Free);
+            let limited = self.limited.call_next(|line| self.objects.room(line, now.moment) == Room::Free);
             let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
             if limited.is_none() && crowded.is_none() {
                 return;
@@ -192,7 +192,7 @@ impl<P: Program> Target<P> {
     /// Decides on an object. Returns what is to be done, if anything, and queues the object for its next decision.
     fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
         let around = self.around(uid, now);
-        let decision = self.roster.decide(uid, around, now)?;
+        let decision = self.objects.decide(uid, around, now)?;
         let held = match decision {
             Decision::Nothing(why) => Some(why),
             // The line knows itself when there is room again.
@@ -204,12 +204,12 @@ impl<P: Program> Target<P> {
             _ => None,
         };
         if held == Some(Held::Limited) {
-            self.limited.join(self.roster.line(uid), uid);
+            self.limited.join(self.objects.line(uid), uid);
         }
         let before = self.hold(uid, held);
         // A hold that was known before keeps a finalizer only from the deletion on, and is reported once more then.
         let is_deletion_news = held.is_some()
-            && self.roster.object(uid).is_some_and(|object| object.deleting)
+            && self.objects.object(uid).is_some_and(|object| object.deleting)
             && self.reported_deletions.insert(uid.clone());
         if before != held || is_deletion_news {
             self.report_hold(uid, held);
@@ -218,9 +218,9 @@ impl<P: Program> Target<P> {
     }
 
     fn around(&self, uid: &Uid, now: Moment) -> Around {
-        let object = self.roster.object(uid);
+        let object = self.objects.object(uid);
         let vouched = object.is_some_and(|object| self.program.attests(&object.id, now));
-        let claimant = self.roster.claimant(uid);
+        let claimant = self.objects.claimant(uid);
         // Asked before the rights: which claims are void is known as soon as the scope is complete.
         let scope_complete = self.program.is_scope_complete();
         let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
@@ -241,7 +241,7 @@ impl<P: Program> Target<P> {
     }
 
     fn report_hold(&mut self, uid: &Uid, held: Option<Held>) {
-        let (Some(object), Some(why)) = (self.roster.object(uid), held) else { return };
+        let (Some(object), Some(why)) = (self.objects.object(uid), held) else { return };
         match why {
             Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails if object.deleting => {
                 let report = Report::DeletionHeld(Box::new(object.clone()), why);

@@ -221,7 +221,7 @@ impl Controller {
 
     fn compare_endings(&self, number: u64, work: &Work) {
         if let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) {
-            endings::compare(&at_work.target, (at_work.engine.roster(), &self.resources), work);
+            endings::compare(&at_work.target, (at_work.engine.objects(), &self.resources), work);
         }
     }
 

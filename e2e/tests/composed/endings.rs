@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use drift_api::object::LeanObject;
 use drift_controller::engine::execution::Write;
-use drift_controller::engine::objects::object_store::Roster;
+use drift_controller::engine::objects::object_store::ObjectStore;
 use drift_controller::engine::{Operation, Work};
 use drift_language::Target;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
@@ -12,7 +12,7 @@ use drift_poller::engine::object::deletion::{Ending, ending_of};
 use crate::resources::Resources;
 
 /// Compares the two for what is to be done.
-pub(crate) fn compare(target: &Arc<Target>, (roster, resources): (&Roster, &Resources), work: &Work) {
+pub(crate) fn compare(target: &Arc<Target>, (objects, resources): (&ObjectStore, &Resources), work: &Work) {
     let object = &work.object;
     let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
     let agree = match (&ending, &work.correction) {
@@ -24,7 +24,7 @@ pub(crate) fn compare(target: &Arc<Target>, (roster, resources): (&Roster, &Reso
         }
         (Some(Ending::Deleted), None) => {
             let leaves = Operation::Write(Write::ReleaseFinalizer { left_behind: true });
-            work.operation != leaves || knows_more(roster, resources, object)
+            work.operation != leaves || knows_more(objects, resources, object)
         }
         _ => true,
     };
@@ -33,10 +33,10 @@ pub(crate) fn compare(target: &Arc<Target>, (roster, resources): (&Roster, &Reso
 
 /// Whether the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that
 /// every step was skipped.
-fn knows_more(roster: &Roster, resources: &Resources, object: &LeanObject) -> bool {
+fn knows_more(objects: &ObjectStore, resources: &Resources, object: &LeanObject) -> bool {
     let uid = &object.id.uid;
-    let rights = roster.claimant(uid).map(|claimant| resources.rights(uid, &claimant)).unwrap_or_default();
-    let memory = roster.memory_of(uid);
+    let rights = objects.claimant(uid).map(|claimant| resources.rights(uid, &claimant)).unwrap_or_default();
+    let memory = objects.memory_of(uid);
     let remembers = memory.is_some_and(|memory| memory.deletion_skipped || memory.lost_status(object).is_some());
     rights.shared || rights.claim_void || remembers
 }

@@ -17,7 +17,7 @@ use drift_language::{Mode, Target};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
 use drift_poller::engine::object::object_state::{BegunPoll, NextWrite};
-use drift_poller::engine::object::object_store::Roster;
+use drift_poller::engine::object::object_store::ObjectStore;
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::reading::{Progress, Reading};
 use drift_poller::engine::poll::reply::{Observation, compare};
@@ -37,7 +37,7 @@ use crate::watch::{Event, Watch};
 /// One target at work.
 struct AtWork {
     target: Arc<Target>,
-    roster: Roster,
+    objects: ObjectStore,
     resources: Resources,
     /// Which of the target's texts; what an earlier one began counts no more.
     text: u64,
@@ -103,13 +103,13 @@ impl Poller {
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
-                let roster = Roster::new(target.clone());
+                let objects = ObjectStore::new(target.clone());
                 self.resources.join(target);
                 self.targets.insert(
                     name,
                     AtWork {
                         target: target.clone(),
-                        roster,
+                        objects,
                         resources: self.resources.clone(),
                         text: self.texts,
                         awaits_list: true,
@@ -143,10 +143,10 @@ impl Poller {
                     at_work.forget(&uid);
                 }
                 Dispatch::Listed => {
-                    at_work.roster.note_listed(now.moment);
+                    at_work.objects.note_listed(now.moment);
                     self.resources.note_listed(&at_work.target);
                 }
-                Dispatch::Alive => at_work.roster.note_alive(now.moment),
+                Dispatch::Alive => at_work.objects.note_alive(now.moment),
             }
         }
     }
@@ -157,21 +157,21 @@ impl Poller {
         for Selected { target, uid } in self.resources.take_concerned() {
             if let Some(at_work) = self.targets.get_mut(&*target) {
                 let resources = &at_work.resources;
-                at_work.roster.appraise_again(&uid, now.moment, |claimant| resources.rights(&uid, &claimant).has);
+                at_work.objects.appraise_again(&uid, now.moment, |claimant| resources.rights(&uid, &claimant).has);
             }
         }
         for (name, at_work) in &mut self.targets {
-            while let Some(uid) = at_work.roster.pop_awake(now.moment) {
+            while let Some(uid) = at_work.objects.pop_awake(now.moment) {
                 self.tasks.extend(at_work.write_of(name, &uid, clock));
-                let due = at_work.roster.track(&uid).and_then(|track| track.poll_due());
+                let due = at_work.objects.state(&uid).and_then(|state| state.poll_due());
                 if due.is_some_and(|due| due <= now.moment) {
-                    at_work.roster.queue_poll(&uid);
+                    at_work.objects.queue_poll(&uid);
                 }
             }
-            while let Some(turn) = at_work.roster.next_poll(now.moment) {
+            while let Some(turn) = at_work.objects.next_poll(now.moment) {
                 self.tasks.extend(at_work.poll_of(name, &turn, now));
             }
-            match at_work.roster.vouched_except(now.moment) {
+            match at_work.objects.vouched_except(now.moment) {
                 Some(except) => {
                     let voucher = Voucher { hash: at_work.target.verdict_hash.clone(), except };
                     self.in_force.insert((*name).to_owned(), voucher);
@@ -205,9 +205,9 @@ impl Poller {
                 self.tasks.push(task);
             }
             (Step::Answered { begun, finding, known }, Some(at_work)) => {
-                at_work.roster.update(&task.uid, now, |track| {
-                    if track.finish_poll(begun, finding, now) {
-                        track.remember_finding(known);
+                at_work.objects.update(&task.uid, now, |state| {
+                    if state.finish_poll(begun, finding, now) {
+                        state.remember_finding(known);
                     }
                 });
             }
@@ -222,10 +222,10 @@ impl Poller {
                 self.tasks.push(task);
             }
             (Step::Written { outcome, object }, Some(at_work)) => {
-                if let Some(object) = object.filter(|_| at_work.roster.track(&task.uid).is_some()) {
+                if let Some(object) = object.filter(|_| at_work.objects.state(&task.uid).is_some()) {
                     at_work.see(*object, now_of(scene.clock));
                 }
-                at_work.roster.update(&task.uid, now, |track| track.finish_write(&outcome, now));
+                at_work.objects.update(&task.uid, now, |state| state.finish_write(&outcome, now));
                 if outcome == WriteOutcome::Gone {
                     at_work.forget(&task.uid);
                 }
@@ -249,39 +249,39 @@ impl Poller {
 impl AtWork {
     fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
-        self.roster.see(object, now, |claimant| self.resources.insert(&self.target, &uid, claimant).has);
+        self.objects.see(object, now, |claimant| self.resources.insert(&self.target, &uid, claimant).has);
     }
 
     fn forget(&mut self, uid: &Uid) {
-        self.roster.forget(uid);
+        self.objects.forget(uid);
         self.resources.remove(&self.target, uid);
     }
 
     fn write_of(&mut self, name: &'static str, uid: &Uid, clock: Clock) -> Option<Task> {
-        let next = self.roster.update(uid, clock.moment, |track| {
-            track.notice_silence(clock.moment);
-            track.next_write(clock.moment)
+        let next = self.objects.update(uid, clock.moment, |state| {
+            state.notice_silence(clock.moment);
+            state.next_write(clock.moment)
         })?;
         let NextWrite::Write(verdict, urgency) = next else {
-            self.roster.set_slow_slot(uid, None, clock.moment);
+            self.objects.set_slow_slot(uid, None, clock.moment);
             return None;
         };
-        let before = self.roster.track(uid)?.object().clone();
-        self.roster.set_slow_slot(uid, None, clock.moment);
-        let begin = |track: &mut drift_poller::engine::object::object_state::Track| {
-            track.begin_write(&verdict, urgency, clock.moment, &clock.wall())
+        let before = self.objects.state(uid)?.object().clone();
+        self.objects.set_slow_slot(uid, None, clock.moment);
+        let begin = |state: &mut drift_poller::engine::object::object_state::ObjectState| {
+            state.begin_write(&verdict, urgency, clock.moment, &clock.wall())
         };
-        let condition = self.roster.update(uid, clock.moment, begin)?.condition;
+        let condition = self.objects.update(uid, clock.moment, begin)?.condition;
         let step = Step::Write { before: Box::new(before), condition };
         Some(Task { target: name, text: self.text, uid: uid.clone(), since: clock.moment, step })
     }
 
     fn poll_of(&mut self, name: &'static str, turn: &PollTurn, now: Now) -> Option<Task> {
         let uid = &turn.uid;
-        let track = self.roster.track(uid)?;
-        let (view, moved) = (track.object().view.clone(), track.object().conditions.moved_secrets());
-        let known = track.known_finding().cloned();
-        let begun = self.roster.begin_poll(turn, now)?;
+        let state = self.objects.state(uid)?;
+        let (view, moved) = (state.object().view.clone(), state.object().conditions.moved_secrets());
+        let known = state.known_finding().cloned();
+        let begun = self.objects.begin_poll(turn, now)?;
         let read = self.target.read.http()?;
         let step = match read.render(&view.open()) {
             Ok(request) => Step::Poll { begun, look: Look { view, moved, known }, request: Box::new(request) },

@@ -14,7 +14,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 use crate::engine::hints::watched_resources::WatchedResources;
-use crate::engine::object::object_store::Roster;
+use crate::engine::object::object_store::ObjectStore;
 use crate::engine::object::prepared::Prepared;
 use crate::engine::poll::request::Request;
 
@@ -78,9 +78,9 @@ impl Hints {
     }
 
     /// An object came, or may read something else now.
-    pub fn note_object(&mut self, roster: &mut Roster, uid: &Uid, now: Moment) {
+    pub fn note_object(&mut self, objects: &mut ObjectStore, uid: &Uid, now: Moment) {
         let Some(watched) = &mut self.watched else { return };
-        let prepared = roster.prepare(uid);
+        let prepared = objects.prepare(uid);
         let resource = match prepared.as_deref().map(Prepared::first) {
             Some(Ok(Request::Kubernetes(resource))) => Some(resource),
             _ => None,
@@ -97,13 +97,13 @@ impl Hints {
 
     /// An object of the cluster changed: whoever reads it is polled when his turn comes. A poll that is wanted already will see
     /// this change too.
-    pub fn take_change(&mut self, roster: &mut Roster, changed: &ObjectName, now: Moment) -> HintOutcome {
+    pub fn take_change(&mut self, objects: &mut ObjectStore, changed: &ObjectName, now: Moment) -> HintOutcome {
         let Some(watched) = &mut self.watched else { return HintOutcome::Unknown };
         let readers = watched.readers_of(changed);
         for uid in &readers {
-            if roster.track(uid).is_some_and(|track| !track.is_polled_soon(now)) {
+            if objects.state(uid).is_some_and(|state| !state.is_polled_soon(now)) {
                 let wait = watched.take_turn(uid, now);
-                roster.update(uid, now, |track| track.take_hint_after(wait, now));
+                objects.update(uid, now, |state| state.take_hint_after(wait, now));
             }
         }
         if readers.is_empty() && !self.listed {
@@ -121,34 +121,34 @@ impl Hints {
     }
 
     /// The resource of an identity may have changed; `holder` has it, over all targets.
-    pub fn take(&self, roster: &mut Roster, identity: &str, holder: Option<Uid>, now: Moment) -> HintOutcome {
+    pub fn take(&self, objects: &mut ObjectStore, identity: &str, holder: Option<Uid>, now: Moment) -> HintOutcome {
         let is_named = |uid: &Uid| {
             // Who claimed it may name another one by now.
-            roster.track(uid).is_some_and(|track| track.rendered().identity.as_deref() == Some(identity))
+            objects.state(uid).is_some_and(|state| state.rendered().identity.as_deref() == Some(identity))
         };
         let Some(uid) = holder.filter(is_named) else { return HintOutcome::Unknown };
-        roster.update(&uid, now, |track| track.take_hint(now));
+        objects.update(&uid, now, |state| state.take_hint(now));
         HintOutcome::Polled
     }
 
     /// Hints may have been missed: the regular polls of all objects come now, those of the first list too. There may be very many
     /// of them, and an edit or another hint must not wait for that.
-    pub fn take_everything(&mut self, roster: &mut Roster, now: Moment) {
+    pub fn take_everything(&mut self, objects: &mut ObjectStore, now: Moment) {
         self.waits_for_list = !self.listed;
-        let uids: Vec<Uid> = roster.tracks().map(|track| track.object().id.uid.clone()).collect();
+        let uids: Vec<Uid> = objects.states().map(|state| state.object().id.uid.clone()).collect();
         for uid in uids {
-            roster.update(&uid, now, |track| track.miss_hints(now));
+            objects.update(&uid, now, |state| state.miss_hints(now));
         }
     }
 
     /// The target's first list is complete.
-    pub fn note_listed(&mut self, roster: &mut Roster, now: Moment) {
+    pub fn note_listed(&mut self, objects: &mut ObjectStore, now: Moment) {
         self.listed = true;
         for changed in std::mem::take(&mut self.early) {
-            self.take_change(roster, &changed, now);
+            self.take_change(objects, &changed, now);
         }
         if self.waits_for_list {
-            self.take_everything(roster, now);
+            self.take_everything(objects, now);
         }
     }
 }
@@ -165,65 +165,65 @@ mod tests {
     use crate::engine::schedule::{Now, PROMPT_SPACING};
 
     /// Objects `u` and `v`, in sync and not due for long, with identities `one` and `two`.
-    fn roster() -> Roster {
+    fn objects() -> ObjectStore {
         let target = target(&TEXT.replace("interval: 30s", "interval: 24h"));
-        let mut roster = Roster::new(target.clone());
+        let mut objects = ObjectStore::new(target.clone());
         for (uid, identity) in [("u", "one"), ("v", "two")] {
-            roster.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+            objects.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
         }
-        poll_all(&mut roster, at(0));
-        roster
+        poll_all(&mut objects, at(0));
+        objects
     }
 
     /// Who is polled now.
-    fn poll_all(roster: &mut Roster, now: Now) -> Vec<Uid> {
-        while let Some(uid) = roster.pop_awake(now.moment) {
-            roster.queue_poll(&uid);
+    fn poll_all(objects: &mut ObjectStore, now: Now) -> Vec<Uid> {
+        while let Some(uid) = objects.pop_awake(now.moment) {
+            objects.queue_poll(&uid);
         }
         let mut polled = Vec::new();
-        while let Some(turn) = roster.next_poll(now.moment) {
-            let begun = roster.begin_poll(&turn, now).unwrap();
+        while let Some(turn) = objects.next_poll(now.moment) {
+            let begun = objects.begin_poll(&turn, now).unwrap();
             let finding = crate::engine::judgement::finding::Finding::InSync;
-            roster.update(&turn.uid, now.moment, |track| track.finish_poll(begun, finding, now.moment));
+            objects.update(&turn.uid, now.moment, |state| state.finish_poll(begun, finding, now.moment));
             polled.push(turn.uid);
         }
         polled.sort();
         polled
     }
 
-    fn hint(roster: &mut Roster, identity: &str, holder: Option<&str>, now: Now) -> HintOutcome {
-        Hints::default().take(roster, identity, holder.map(Uid::from), now.moment)
+    fn hint(objects: &mut ObjectStore, identity: &str, holder: Option<&str>, now: Now) -> HintOutcome {
+        Hints::default().take(objects, identity, holder.map(Uid::from), now.moment)
     }
 
     #[test]
     fn the_object_that_has_the_resource_is_polled_at_once() {
-        let mut roster = roster();
-        assert_eq!(hint(&mut roster, "two", Some("v"), at(5)), HintOutcome::Polled);
-        assert_eq!(poll_all(&mut roster, at(5)), [Uid::from("v")]);
+        let mut objects = objects();
+        assert_eq!(hint(&mut objects, "two", Some("v"), at(5)), HintOutcome::Polled);
+        assert_eq!(poll_all(&mut objects, at(5)), [Uid::from("v")]);
     }
 
     #[test]
     fn what_no_object_of_the_target_has_is_unknown() {
-        let mut roster = roster();
+        let mut objects = objects();
         let table = [("three", None), ("three", Some("w")), ("one", Some("v"))];
         for (identity, holder) in table {
-            assert_eq!(hint(&mut roster, identity, holder, at(5)), HintOutcome::Unknown, "{identity} {holder:?}");
+            assert_eq!(hint(&mut objects, identity, holder, at(5)), HintOutcome::Unknown, "{identity} {holder:?}");
         }
-        assert!(poll_all(&mut roster, at(5)).is_empty());
+        assert!(poll_all(&mut objects, at(5)).is_empty());
     }
 
     #[test]
     fn a_storm_of_hints_is_one_poll_a_second() {
-        let mut roster = roster();
+        let mut objects = objects();
         let mut polls = 0;
         for millisecond in 0..5_000 {
             let now = at(5).after(Duration::from_millis(millisecond));
-            hint(&mut roster, "one", Some("u"), now);
-            polls += poll_all(&mut roster, now).len();
+            hint(&mut objects, "one", Some("u"), now);
+            polls += poll_all(&mut objects, now).len();
         }
         assert_eq!(polls, 5);
         let after = at(10).after(PROMPT_SPACING);
-        assert_eq!(poll_all(&mut roster, after).len(), 1, "the last of them is not lost");
+        assert_eq!(poll_all(&mut objects, after).len(), 1, "the last of them is not lost");
     }
 
     #[test]
@@ -233,45 +233,45 @@ mod tests {
             .replace("interval: 30s", "interval: 24h")
             .replace("read: {http: {url: \"http://h/${self.spec.id}\"}}", &format!("{read}\n  hints: {{watch: true}}"));
         let target = target(&text);
-        let (mut roster, mut hints) = (Roster::new(target.clone()), Hints::of(&target));
+        let (mut objects, mut hints) = (ObjectStore::new(target.clone()), Hints::of(&target));
         let changed = |name: &str| ObjectName { namespace: None, name: name.to_owned() };
-        assert_eq!(hints.take_change(&mut roster, &changed("one"), at(0).moment), HintOutcome::Unknown);
+        assert_eq!(hints.take_change(&mut objects, &changed("one"), at(0).moment), HintOutcome::Unknown);
         for (uid, identity) in [("u", "one"), ("v", "two")] {
-            roster.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
-            hints.note_object(&mut roster, &uid.into(), at(0).moment);
+            objects.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+            hints.note_object(&mut objects, &uid.into(), at(0).moment);
         }
-        poll_all(&mut roster, at(0));
-        hints.note_listed(&mut roster, at(5).moment);
-        assert_eq!(poll_all(&mut roster, at(5)), [Uid::from("u")], "the other one does not read it");
-        assert_eq!(hints.take_change(&mut roster, &changed("three"), at(6).moment), HintOutcome::Unknown);
-        hints.note_listed(&mut roster, at(7).moment);
-        assert!(poll_all(&mut roster, at(9)).is_empty());
+        poll_all(&mut objects, at(0));
+        hints.note_listed(&mut objects, at(5).moment);
+        assert_eq!(poll_all(&mut objects, at(5)), [Uid::from("u")], "the other one does not read it");
+        assert_eq!(hints.take_change(&mut objects, &changed("three"), at(6).moment), HintOutcome::Unknown);
+        hints.note_listed(&mut objects, at(7).moment);
+        assert!(poll_all(&mut objects, at(9)).is_empty());
     }
 
     #[test]
     fn what_was_missed_waits_behind_what_is_told() {
-        let mut roster = roster();
-        Hints::default().take_everything(&mut roster, at(5).moment);
-        hint(&mut roster, "two", Some("v"), at(5));
-        while let Some(uid) = roster.pop_awake(at(5).moment) {
-            roster.queue_poll(&uid);
+        let mut objects = objects();
+        Hints::default().take_everything(&mut objects, at(5).moment);
+        hint(&mut objects, "two", Some("v"), at(5));
+        while let Some(uid) = objects.pop_awake(at(5).moment) {
+            objects.queue_poll(&uid);
         }
-        let order: Vec<_> = std::iter::from_fn(|| roster.next_poll(at(5).moment)).map(|turn| turn.uid).collect();
+        let order: Vec<_> = std::iter::from_fn(|| objects.next_poll(at(5).moment)).map(|turn| turn.uid).collect();
         assert_eq!(order, [Uid::from("v"), Uid::from("u")]);
     }
 
     #[test]
     fn what_was_missed_before_the_list_is_polled_after_it() {
-        let mut roster = roster();
+        let mut objects = objects();
         let mut hints = Hints::default();
-        hints.take_everything(&mut roster, at(5).moment);
-        assert_eq!(poll_all(&mut roster, at(5)).len(), 2);
-        hints.note_listed(&mut roster, at(7).moment);
-        assert_eq!(poll_all(&mut roster, at(7)).len(), 2);
-        hints.note_listed(&mut roster, at(9).moment);
-        assert!(poll_all(&mut roster, at(9)).is_empty(), "they were polled already");
+        hints.take_everything(&mut objects, at(5).moment);
+        assert_eq!(poll_all(&mut objects, at(5)).len(), 2);
+        hints.note_listed(&mut objects, at(7).moment);
+        assert_eq!(poll_all(&mut objects, at(7)).len(), 2);
+        hints.note_listed(&mut objects, at(9).moment);
+        assert!(poll_all(&mut objects, at(9)).is_empty(), "they were polled already");
         let mut early = Hints::default();
-        early.note_listed(&mut roster, at(11).moment);
-        assert!(poll_all(&mut roster, at(11)).is_empty(), "nothing was missed");
+        early.note_listed(&mut objects, at(11).moment);
+        assert!(poll_all(&mut objects, at(11)).is_empty(), "nothing was missed");
     }
 }

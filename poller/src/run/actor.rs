@@ -31,8 +31,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::collection::traversals::Traversals;
 use crate::engine::hints::{Hint, Hints};
-use crate::engine::object::object_state::{NextWrite, Track};
-use crate::engine::object::object_store::Roster;
+use crate::engine::object::object_state::{NextWrite, ObjectState};
+use crate::engine::object::object_store::ObjectStore;
 use crate::engine::schedule::{Now, tick_of};
 use crate::run::context::Context;
 use crate::run::counts::TargetCounts;
@@ -57,7 +57,7 @@ pub struct TargetActor {
     target: Arc<Target>,
     context: Arc<Context>,
     writer: ObjectWriter,
-    roster: Roster,
+    objects: ObjectStore,
     identities: Member,
     read_rate: SharedRate,
     polls: Pending<PollResults>,
@@ -83,7 +83,7 @@ impl TargetActor {
     #[must_use]
     pub fn new(target: Arc<Target>, context: Arc<Context>, writer: ObjectWriter) -> Self {
         Self {
-            roster: Roster::new(target.clone()),
+            objects: ObjectStore::new(target.clone()),
             identities: context.identities.join(&target),
             read_rate: SharedRate::per_second(target.read.limits.per_second),
             polls: FuturesUnordered::new(),
@@ -139,11 +139,11 @@ impl TargetActor {
     /// Gives everybody who is awake what they want, as far as the limits allow.
     fn attend(&mut self) {
         let now = clock::now();
-        while let Some(uid) = self.roster.pop_awake(now) {
+        while let Some(uid) = self.objects.pop_awake(now) {
             self.attend_object(&uid, now);
         }
         while self.has_free_hand() {
-            let Some(uid) = self.roster.next_write() else { break };
+            let Some(uid) = self.objects.next_write() else { break };
             self.attend_object(&uid, now);
         }
         self.begin_polls();
@@ -151,23 +151,23 @@ impl TargetActor {
     }
 
     fn attend_object(&mut self, uid: &Uid, now: Moment) {
-        let updated = self.roster.update(uid, now, |track| {
-            track.notice_silence(now);
-            (track.next_write(now), track.flapping_is_news())
+        let updated = self.objects.update(uid, now, |state| {
+            state.notice_silence(now);
+            (state.next_write(now), state.flapping_is_news())
         });
         let Some((next, flapping_is_news)) = updated else { return };
         if flapping_is_news {
             self.tell_of_flapping(uid);
         }
-        if self.roster.track(uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
-            self.roster.queue_poll(uid);
+        if self.objects.state(uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now) {
+            self.objects.queue_poll(uid);
         }
         match next {
             NextWrite::Write(verdict, urgency) if self.may_go(uid, urgency, now) => {
                 if self.has_free_hand() {
                     self.begin_write(uid, &verdict, urgency, now);
                 } else {
-                    self.roster.queue_write(uid, now);
+                    self.objects.queue_write(uid, now);
                 }
             }
             // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
@@ -178,7 +178,7 @@ impl TargetActor {
 
     fn forget(&mut self, uid: &Uid, now: Moment) {
         self.leave_slow_lane(uid, now);
-        self.roster.forget(uid);
+        self.objects.forget(uid);
         self.traversals.forget(uid);
         self.hints.forget(uid);
         let concerned = self.identities.remove(uid);
@@ -187,17 +187,17 @@ impl TargetActor {
 
     fn see(&mut self, object: LeanObject, now: Now) {
         let (uid, mut concerned) = (object.id.uid.clone(), Vec::new());
-        self.roster.see(object, now, |claimant| {
+        self.objects.see(object, now, |claimant| {
             concerned = self.identities.insert(&uid, claimant.clone());
             self.identities.rights(&uid, &claimant).has
         });
-        self.hints.note_object(&mut self.roster, &uid, now.moment);
+        self.hints.note_object(&mut self.objects, &uid, now.moment);
         self.appraise_again(&concerned, now.moment);
     }
 
     fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
         for uid in uids {
-            self.roster.appraise_again(uid, now, |claimant| self.identities.rights(uid, &claimant).has);
+            self.objects.appraise_again(uid, now, |claimant| self.identities.rights(uid, &claimant).has);
         }
     }
 
@@ -217,16 +217,16 @@ impl TargetActor {
             }
             ObjectEvent::Skipped(object) => self.skip(&object.id, now),
             ObjectEvent::Listed => {
-                self.roster.note_listed(now.moment);
-                self.hints.note_listed(&mut self.roster, now.moment);
+                self.objects.note_listed(now.moment);
+                self.hints.note_listed(&mut self.objects, now.moment);
                 self.identities.note_listed();
             }
-            ObjectEvent::Alive { since } => self.roster.note_alive(since),
+            ObjectEvent::Alive { since } => self.objects.note_alive(since),
         }
     }
 
     fn take_seen(&mut self, object: LeanObject, now: Now) {
-        let known = self.roster.track(&object.id.uid).map(Track::object);
+        let known = self.objects.state(&object.id.uid).map(ObjectState::object);
         if let Some(known) = known.filter(|known| object.is_listed_before(known)).cloned() {
             let writer = self.writer.clone();
             self.reads.push(Box::pin(async move { writer.read_anew(&known).await }));
@@ -245,16 +245,16 @@ impl TargetActor {
 
     /// An object that left meanwhile stays forgotten.
     fn take_read(&mut self, live: Option<LeanObject>) {
-        if let Some(live) = live.filter(|live| self.roster.track(&live.id.uid).is_some()) {
+        if let Some(live) = live.filter(|live| self.objects.state(&live.id.uid).is_some()) {
             self.take_seen(live, read_clock());
         }
     }
 
     fn next_wake(&self) -> Moment {
         let now = clock::now();
-        let poll = (self.roster.has_waiting_polls() && self.polls.len() < self.target.read.limits.concurrent as usize)
+        let poll = (self.objects.has_waiting_polls() && self.polls.len() < self.target.read.limits.concurrent as usize)
             .then(|| self.read_rate.available_at(now));
-        let wakes = [self.roster.next_wake(), poll];
+        let wakes = [self.objects.next_wake(), poll];
         wakes.into_iter().flatten().min().unwrap_or(now + HOUSEKEEPING).rounded_up(tick_of(self.target.interval))
     }
 }
@@ -264,7 +264,7 @@ impl Drop for TargetActor {
     /// others'.
     fn drop(&mut self) {
         let mut lane = self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner);
-        self.roster.slow_slots().for_each(|slot| lane.give_back(slot));
+        self.objects.slow_slots().for_each(|slot| lane.give_back(slot));
         drop(lane);
         self.context.in_force.set(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);

@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::engine::judgement::finding::Finding;
-use crate::engine::object::object_state::Track;
+use crate::engine::object::object_state::ObjectState;
 use crate::run::metrics::{Metrics, of_outcome, of_target};
 
 /// The counts of one target.
@@ -56,14 +56,14 @@ impl TargetCounts {
     }
 
     /// Counts the objects by the reason that stands on them, those that flap, and how late polls are.
-    pub fn count<'a>(&mut self, tracks: impl Iterator<Item = &'a Track>, now: Moment) {
+    pub fn count<'a>(&mut self, states: impl Iterator<Item = &'a ObjectState>, now: Moment) {
         self.reasons.values_mut().for_each(|count| *count = 0);
         let mut flapping = 0;
         let mut lateness = Duration::ZERO;
-        for track in tracks {
-            flapping += i64::from(track.is_flapping(now));
-            lateness = lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
-            let reason = track.object().conditions.observed().map_or("None", |condition| &*condition.reason);
+        for state in states {
+            flapping += i64::from(state.is_flapping(now));
+            lateness = lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now - due));
+            let reason = state.object().conditions.observed().map_or("None", |condition| &*condition.reason);
             match self.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
                 None => {
@@ -100,22 +100,22 @@ mod tests {
 
     use super::*;
     use crate::engine::fixtures::{TEXT, at, object, target};
-    use crate::engine::object::object_store::Roster;
+    use crate::engine::object::object_store::ObjectStore;
 
     #[test]
     fn the_oldest_waiting_poll_says_how_late_polls_are() {
         let target = target(TEXT);
-        let mut roster = Roster::new(target.clone());
+        let mut objects = ObjectStore::new(target.clone());
         for (uid, second) in [("first", 10), ("second", 15)] {
-            roster.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second), |_| true);
+            objects.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second), |_| true);
         }
         let metrics = Metrics::register(&mut Registry::default());
         let mut counts = TargetCounts::new("t", metrics.clone());
         let lateness = || metrics.lateness.get_or_create(&of_target("t")).get();
-        counts.count(roster.tracks(), at(22).moment);
+        counts.count(objects.states(), at(22).moment);
         assert_eq!(lateness(), 12.0);
-        roster.update(&"first".into(), at(23).moment, |track| track.begin_poll(at(23)));
-        counts.count(roster.tracks(), at(23).moment);
+        objects.update(&"first".into(), at(23).moment, |state| state.begin_poll(at(23)));
+        counts.count(objects.states(), at(23).moment);
         assert_eq!(lateness(), 8.0);
     }
 

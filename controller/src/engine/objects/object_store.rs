@@ -48,7 +48,7 @@ pub struct Around {
 
 /// The objects of one target.
 #[derive(Debug)]
-pub struct Roster {
+pub struct ObjectStore {
     target: TargetFacts,
     known: IndexMap<Uid, Known>,
     breaker: Breaker,
@@ -57,7 +57,7 @@ pub struct Roster {
     listed: bool,
 }
 
-/// What of a roster outlives an edit of its target.
+/// What of an object store outlives an edit of its target.
 #[derive(Debug, Default)]
 pub struct Handover {
     memories: HashMap<Uid, ObjectMemory>,
@@ -73,15 +73,15 @@ impl Handover {
     }
 }
 
-impl Roster {
-    /// A roster that has seen nothing; `handover` is what the roster of the target's former text left.
+impl ObjectStore {
+    /// An object store that has seen nothing; `handover` is what the object store of the target's former text left.
     #[must_use]
     pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
         let Handover { memories, breaker, pace } = handover;
         (Self { target, known: IndexMap::default(), breaker, pace, listed: false }, memories)
     }
 
-    /// Ends the roster.
+    /// Ends the object store.
     #[must_use]
     pub fn into_handover(self, left: HashMap<Uid, ObjectMemory>) -> Handover {
         let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));

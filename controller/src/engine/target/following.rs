@@ -10,7 +10,7 @@ use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::execution::{ExecutionEnd, Interrupt};
 use crate::engine::input::Now;
-use crate::engine::objects::object_store::{Handover, Roster};
+use crate::engine::objects::object_store::{Handover, ObjectStore};
 use crate::engine::program::Program;
 
 impl<P: Program> Target<P> {
@@ -100,9 +100,9 @@ impl<P: Program> Target<P> {
     /// Returns what the engine of the next text goes on with, and what is to be done.
     #[must_use]
     pub fn supersede(&mut self, now: Now) -> (Handover, Vec<Effect>) {
-        let (empty, _) = Roster::new(TargetFacts::of(&self.text), Handover::default());
-        let roster = std::mem::replace(&mut self.roster, empty);
-        let handover = roster.into_handover(std::mem::take(&mut self.memories));
+        let (empty, _) = ObjectStore::new(TargetFacts::of(&self.text), Handover::default());
+        let objects = std::mem::replace(&mut self.objects, empty);
+        let handover = objects.into_handover(std::mem::take(&mut self.memories));
         let held = self.held.counts().filter(|(why, _)| why.is_noteworthy());
         self.effects.extend(held.map(|(why, count)| Effect::Report(Report::HeldBy(why, -count))));
         self.report(Report::Ended);

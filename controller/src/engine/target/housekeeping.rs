@@ -34,21 +34,21 @@ pub(super) struct Schedule {
 
 impl<P: Program> Target<P> {
     pub(super) fn attend_breaker(&mut self, now: Moment) {
-        let Some(transition) = self.roster.evaluate_breaker(now) else { return };
+        let Some(transition) = self.objects.evaluate_breaker(now) else { return };
         self.report(Report::Breaker(transition));
-        self.report(Report::BreakerOpen(self.roster.breaker_is_open()));
+        self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
         self.reconsider_all();
     }
 
     pub(super) fn let_pass(&mut self) {
-        if let Some(transition) = self.roster.let_pass() {
+        if let Some(transition) = self.objects.let_pass() {
             self.report(Report::Breaker(transition));
-            self.report(Report::BreakerOpen(self.roster.breaker_is_open()));
+            self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
         }
     }
 
     pub(super) fn reconsider_all(&mut self) {
-        let uids: Vec<Uid> = self.roster.uids().cloned().collect();
+        let uids: Vec<Uid> = self.objects.uids().cloned().collect();
         self.add_all(&uids);
     }
 
@@ -74,11 +74,11 @@ impl<P: Program> Target<P> {
         if change.is_none() {
             return;
         }
-        let waited = self.roster.send_anew(|object| change.concerns(object));
+        let waited = self.objects.send_anew(|object| change.concerns(object));
         self.add_all(&waited);
         if !self.text.compare.write_only.is_empty() {
-            let is_concerned = |uid: &&Uid| self.roster.object(uid).is_some_and(|object| change.concerns(object));
-            let concerned: Vec<Uid> = self.roster.uids().filter(is_concerned).cloned().collect();
+            let is_concerned = |uid: &&Uid| self.objects.object(uid).is_some_and(|object| change.concerns(object));
+            let concerned: Vec<Uid> = self.objects.uids().filter(is_concerned).cloned().collect();
             self.add_all(&concerned);
         }
     }
@@ -98,7 +98,7 @@ impl<P: Program> Target<P> {
     fn give_room_back(&mut self, now: Moment) {
         if now >= self.schedule.room {
             self.schedule.room = now + GIVE_ROOM_BACK;
-            self.roster.give_room_back(now);
+            self.objects.give_room_back(now);
         }
     }
 

@@ -17,13 +17,13 @@ impl<P: Program> Target<P> {
     pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) -> Option<Answer> {
         let uid = object.id.uid.clone();
         if let Some(place) = self.under_way.get_mut(&uid).and_then(|underway| underway.reserved.take()) {
-            self.roster.pace.call_off(place);
+            self.objects.pace.call_off(place);
         }
         if was_read && self.unreadable.remove(&uid) {
             self.report(Report::ReadableAgain);
         }
         // What left the selection meanwhile is not brought back by what was read.
-        self.roster.object(&uid)?;
+        self.objects.object(&uid)?;
         self.see(object, now);
         self.attend_breaker(now.moment);
         let decision = self.decide(&uid, now.moment)?;
@@ -31,10 +31,10 @@ impl<P: Program> Target<P> {
             self.queue.add(&uid);
             return None;
         }
-        let object = Box::new(self.roster.object(&uid)?.clone());
-        let mut begun = matches!(decision, Decision::Correct(_)).then(|| self.roster.begin(&uid, now.moment));
+        let object = Box::new(self.objects.object(&uid)?.clone());
+        let mut begun = matches!(decision, Decision::Correct(_)).then(|| self.objects.begin(&uid, now.moment));
         let taken = begun.as_mut().and_then(Place::hand_over);
-        if let Some(claimant) = self.roster.claimant(&uid).filter(|_| taken.is_some()) {
+        if let Some(claimant) = self.objects.claimant(&uid).filter(|_| taken.is_some()) {
             self.program.hold(&uid, claimant);
         }
         if let Some(underway) = self.under_way.get_mut(&uid) {
@@ -45,8 +45,8 @@ impl<P: Program> Target<P> {
 
     /// Shows all others that the object claims what it wants, before the claim is written. Returns false if it has lost that.
     fn claim(&mut self, uid: &Uid) -> bool {
-        let claimed = self.roster.claimant(uid).is_some_and(|claimant| self.program.claim(uid, claimant));
-        self.roster.set_claiming(uid, claimed);
+        let claimed = self.objects.claimant(uid).is_some_and(|claimant| self.program.claim(uid, claimant));
+        self.objects.set_claiming(uid, claimed);
         claimed
     }
 }

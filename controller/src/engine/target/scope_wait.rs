@@ -35,7 +35,7 @@ impl<P: Program> Target<P> {
             return;
         }
         for uid in self.held.held_for(Held::ScopeIncomplete) {
-            let Some(object) = self.roster.object(uid) else { continue };
+            let Some(object) = self.objects.object(uid) else { continue };
             if self.scope_wait.reported.insert((uid.clone(), object.deleting)) {
                 let report = Report::ScopeIncomplete(Box::new(object.clone()), awaited.clone());
                 self.effects.push(Effect::Report(report));

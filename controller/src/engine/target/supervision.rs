@@ -43,12 +43,12 @@ impl<P: Program> Target<P> {
             self.queue.add_after(uid, ready_at);
             return false;
         }
-        let Some(object) = self.roster.object(uid).cloned().filter(|_| self.program.begin(uid)) else {
+        let Some(object) = self.objects.object(uid).cloned().filter(|_| self.program.begin(uid)) else {
             self.queue.add_after(uid, now.moment + LOOK_AGAIN);
             return false;
         };
-        let line = self.roster.line(uid);
-        let reserved = is_correction.then(|| self.roster.pace.begin(&line, now.moment));
+        let line = self.objects.line(uid);
+        let reserved = is_correction.then(|| self.objects.pace.begin(&line, now.moment));
         let (carrying, next) = Carrying::begin(object, decision, now.moment);
         self.under_way.insert(uid.clone(), Underway { carrying, reserved, begun: None, is_correction });
         self.follow(uid, next, now);
@@ -73,15 +73,15 @@ impl<P: Program> Target<P> {
         let Underway { reserved, begun, .. } = underway;
         let has_begun = begun.is_some();
         for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
-            self.roster.pace.call_off(place);
+            self.objects.pace.call_off(place);
         }
-        let refused = self.roster.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now.moment));
+        let refused = self.objects.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now.moment));
         // What left the selection meanwhile is not brought back by our own write.
-        if self.roster.object(&uid).is_some() {
+        if self.objects.object(&uid).is_some() {
             self.look_after(object, end, (refused, now));
         }
         // What is claimed on the object is taken in by now; before, the claim would seem to be given up for a moment.
-        self.roster.set_claiming(&uid, false);
+        self.objects.set_claiming(&uid, false);
         self.contend(&uid);
         self.queue.done(&uid);
     }
@@ -109,7 +109,7 @@ impl<P: Program> Target<P> {
             | ExecutionEnd::Corrected { .. }
             | ExecutionEnd::Refused { .. } => self.queue.add(&uid),
         }
-        let known = self.roster.object(&uid).map(|known| &known.resource_version);
+        let known = self.objects.object(&uid).map(|known| &known.resource_version);
         if known != Some(&object.resource_version) {
             self.see(object, now);
         }

@@ -17,7 +17,7 @@ impl<P: Program> Target<P> {
     pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
         // A list shows the object older than it is known: only a live read tells which of both holds.
-        if let Some(known) = self.roster.object(&uid).filter(|known| object.is_listed_before(known)) {
+        if let Some(known) = self.objects.object(&uid).filter(|known| object.is_listed_before(known)) {
             return self.effects.push(Effect::ReadAnew(Box::new(known.clone())));
         }
         // A target that only looks has nothing to do but to let go what an earlier text of it held.
@@ -30,7 +30,7 @@ impl<P: Program> Target<P> {
     }
 
     pub(super) fn note_listed(&mut self) {
-        self.roster.note_listed();
+        self.objects.note_listed();
         self.memories.clear();
         self.program.note_listed();
         self.reconsider_all();
@@ -38,7 +38,7 @@ impl<P: Program> Target<P> {
 
     /// An object that left the selection meanwhile is not brought back.
     pub(super) fn take_read_anew(&mut self, live: Option<Box<LeanObject>>, now: Now) {
-        if let Some(live) = live.filter(|live| self.roster.object(&live.id.uid).is_some()) {
+        if let Some(live) = live.filter(|live| self.objects.object(&live.id.uid).is_some()) {
             self.see(*live, now);
         }
     }
@@ -48,9 +48,9 @@ impl<P: Program> Target<P> {
         let memory = self.memories.remove(&object.id.uid);
         self.note_deletion(&object, now);
         let uid = object.id.uid.clone();
-        if self.roster.see(object, facts, memory, now.moment) {
-            self.roster.hold_verdict_ahead(&uid, now.wall, now.moment);
-            if let Some(object) = self.roster.object(&uid) {
+        if self.objects.see(object, facts, memory, now.moment) {
+            self.objects.hold_verdict_ahead(&uid, now.wall, now.moment);
+            if let Some(object) = self.objects.object(&uid) {
                 self.deletions.see(object);
             }
             self.contend(&uid);
@@ -69,7 +69,7 @@ impl<P: Program> Target<P> {
 
     /// Shows the other objects, of all targets, what this one says of external resources now.
     pub(super) fn contend(&mut self, uid: &Uid) {
-        if let Some(claimant) = self.roster.claimant(uid) {
+        if let Some(claimant) = self.objects.claimant(uid) {
             let concerned = self.program.insert(uid, claimant);
             self.add_all(&concerned);
         }
@@ -94,12 +94,12 @@ impl<P: Program> Target<P> {
     fn drop_known(&mut self, uid: &Uid) {
         self.hold(uid, None);
         self.queue.remove(uid);
-        self.limited.leave(&self.roster.line(uid), uid);
+        self.limited.leave(&self.objects.line(uid), uid);
         self.crowded.leave(uid);
         self.unreadable.remove(uid);
         self.deletions.forget(uid);
         self.reported_deletions.remove(uid);
         self.report(Report::Forgotten(uid.clone()));
-        self.roster.forget(uid);
+        self.objects.forget(uid);
     }
 }

@@ -25,7 +25,7 @@ use crate::engine::object::owing::Affair;
 use crate::engine::object::prepared::Prepared;
 use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;
-use crate::engine::schedule::limits::Pace;
+use crate::engine::schedule::limits::PollLimits;
 use crate::engine::schedule::{Now, Phase, Schedule};
 use crate::engine::writes::urgency::Urgency;
 use writing::Writing;
@@ -71,13 +71,13 @@ pub enum NextWrite {
 /// One object and all that is remembered of it. There are very many of them, and what nearly none of them needs has its own
 /// room.
 #[derive(Debug)]
-pub struct Track {
+pub struct ObjectState {
     object: LeanObject,
     rendered: Rendered,
     /// K, and which secrets moved, as the [`Basis`] has them.
     correction: u64,
     moved: u64,
-    pace: Arc<Pace>,
+    limits: Arc<PollLimits>,
     schedule: Schedule,
     confirmation: Confirmation,
     /// Whether this process saw the object in sync at this spec.
@@ -102,12 +102,12 @@ pub struct Track {
 }
 
 /// A program keeps 100,000 of these. A field that few objects need belongs in a box.
-const _: () = assert!(size_of::<Track>() <= 512);
+const _: () = assert!(size_of::<ObjectState>() <= 512);
 
-impl Track {
+impl ObjectState {
     /// Begins to follow an object.
     #[must_use]
-    pub fn new(object: LeanObject, rendered: Rendered, pace: Arc<Pace>, arrival: Arrival, now: Now) -> Self {
+    pub fn new(object: LeanObject, rendered: Rendered, limits: Arc<PollLimits>, arrival: Arrival, now: Now) -> Self {
         let standing = object.conditions.observed().and_then(Standing::read);
         let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
@@ -117,10 +117,10 @@ impl Track {
             Arrival::Listed => Owing::Since(now.moment),
         };
         let basis = Basis::of(&object, rendered.desired_hash);
-        let mut track = Self {
-            schedule: match pace.shared_phase {
+        let mut state = Self {
+            schedule: match limits.shared_phase {
                 Some(phase) => Schedule::new(phase, now),
-                None => Schedule::new(Phase::of(&object.id.uid, pace.interval), now),
+                None => Schedule::new(Phase::of(&object.id.uid, limits.interval), now),
             },
             confirmation: Confirmation::default(),
             seen_in_sync: false,
@@ -138,19 +138,19 @@ impl Track {
             moved: basis.moved,
             object: object.kept(),
             rendered,
-            pace,
+            limits,
         };
-        let may_be_late = track.schedule.may_have_been_missed(now.moment);
-        if arrival == Arrival::Later || may_be_late || !track.is_in_sync_as_desired() {
-            track.schedule.want_promptly(now.moment);
+        let may_be_late = state.schedule.may_have_been_missed(now.moment);
+        if arrival == Arrival::Later || may_be_late || !state.is_in_sync_as_desired() {
+            state.schedule.want_promptly(now.moment);
         }
-        let is_verified = standing.as_ref().is_some_and(|standing| standing.tag.correction >= track.correction);
-        let is_judged = standing.as_ref().is_some_and(|standing| standing.generation == track.object.generation);
-        if track.correction > 0 && !is_verified || track.pace.settles_edits && !is_judged {
-            track.settle_from(now.moment);
+        let is_verified = standing.as_ref().is_some_and(|standing| standing.tag.correction >= state.correction);
+        let is_judged = standing.as_ref().is_some_and(|standing| standing.generation == state.object.generation);
+        if state.correction > 0 && !is_verified || state.limits.settles_edits && !is_judged {
+            state.settle_from(now.moment);
         }
-        track.believe_bar();
-        track
+        state.believe_bar();
+        state
     }
 
     /// The object as it was last seen.
@@ -212,7 +212,7 @@ impl Track {
         (self.correction, self.moved) = (after.correction, after.moved);
         if after.correction > before.correction {
             self.settle_from(now);
-        } else if self.pace.settles_edits && !after.has_the_spec_of(&before) {
+        } else if self.limits.settles_edits && !after.has_the_spec_of(&before) {
             self.settle_edit(now);
         }
         self.forget_former(&before, view_differs);

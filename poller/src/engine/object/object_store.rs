@@ -18,11 +18,11 @@ use drift_language::Target;
 use indexmap::IndexMap;
 
 use crate::engine::judgement::rendered::{Rendered, appraise};
-use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, Track};
+use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState};
 use crate::engine::object::owing::OwingObjects;
 use crate::engine::object::prepared::Prepared;
 use crate::engine::schedule::Now;
-use crate::engine::schedule::limits::Pace;
+use crate::engine::schedule::limits::PollLimits;
 use crate::engine::schedule::poll_turns::{PollTurn, PollTurns};
 use crate::engine::writes::urgency::Urgency;
 
@@ -32,10 +32,10 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 
 /// The objects of one target.
 #[derive(Debug)]
-pub struct Roster {
+pub struct ObjectStore {
     target: Arc<Target>,
-    pace: Arc<Pace>,
-    tracks: IndexMap<Uid, Track>,
+    limits: Arc<PollLimits>,
+    states: IndexMap<Uid, ObjectState>,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
@@ -46,14 +46,14 @@ pub struct Roster {
     heard: Option<Moment>,
 }
 
-impl Roster {
+impl ObjectStore {
     /// Nobody yet.
     #[must_use]
     pub fn new(target: Arc<Target>) -> Self {
         Self {
-            pace: Arc::new(Pace::of(&target)),
+            limits: Arc::new(PollLimits::of(&target)),
             target,
-            tracks: IndexMap::default(),
+            states: IndexMap::default(),
             wakes: WorkQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
@@ -68,16 +68,16 @@ impl Roster {
     /// whether the object, as that claimant, has the external resource that it names, over all targets.
     pub fn see(&mut self, object: LeanObject, now: Now, has: impl FnOnce(Claimant) -> bool) {
         let uid = object.id.uid.clone();
-        if self.tracks.get(&uid).is_some_and(|track| !object.is_as_new_as(track.object())) {
+        if self.states.get(&uid).is_some_and(|state| !object.is_as_new_as(state.object())) {
             return;
         }
         let rendered = self.appraise(&object, has);
-        match self.tracks.get_mut(&uid) {
-            Some(track) => track.see(object, rendered, now.moment),
+        match self.states.get_mut(&uid) {
+            Some(state) => state.see(object, rendered, now.moment),
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
-                let track = Track::new(object, rendered, self.pace.clone(), arrival, now);
-                self.tracks.insert(uid.clone(), track);
+                let state = ObjectState::new(object, rendered, self.limits.clone(), arrival, now);
+                self.states.insert(uid.clone(), state);
             }
         }
         self.rearrange(&uid, now.moment);
@@ -85,8 +85,8 @@ impl Roster {
 
     /// Drops an object that is gone or no longer selected.
     pub fn forget(&mut self, uid: &Uid) {
-        if let Some(track) = self.tracks.swap_remove(uid) {
-            self.owing.set(&track.object().id, None);
+        if let Some(state) = self.states.swap_remove(uid) {
+            self.owing.set(&state.object().id, None);
         }
         self.polls.remove(uid);
         self.writes.leave(uid);
@@ -115,7 +115,7 @@ impl Roster {
         if !self.listed || !alive {
             return None;
         }
-        self.owing.exceptions(|uid| self.tracks.get(uid).is_some_and(|track| track.is_waited_for(now)))
+        self.owing.exceptions(|uid| self.states.get(uid).is_some_and(|state| state.is_waited_for(now)))
     }
 
     /// Namespaces in which so many verdicts cannot be renewed that they are excepted as a whole.
@@ -124,20 +124,20 @@ impl Roster {
         self.owing.crowded()
     }
 
-    /// The track of an object.
+    /// The object state of an object.
     #[must_use]
-    pub fn track(&self, uid: &Uid) -> Option<&Track> {
-        self.tracks.get(uid)
+    pub fn state(&self, uid: &Uid) -> Option<&ObjectState> {
+        self.states.get(uid)
     }
 
-    /// Every track.
-    pub fn tracks(&self) -> impl Iterator<Item = &Track> {
-        self.tracks.values()
+    /// Every object state.
+    pub fn states(&self) -> impl Iterator<Item = &ObjectState> {
+        self.states.values()
     }
 
     /// Lets something happen to one object and arranges its next wake.
-    pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut Track) -> R) -> Option<R> {
-        let result = self.tracks.get_mut(uid).map(change);
+    pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut ObjectState) -> R) -> Option<R> {
+        let result = self.states.get_mut(uid).map(change);
         self.rearrange(uid, now);
         result
     }
@@ -157,7 +157,7 @@ impl Roster {
 
     /// Puts an object whose poll is due into the line for the read limits.
     pub fn queue_poll(&mut self, uid: &Uid) {
-        if self.tracks.get(uid).is_some_and(|track| track.wants_prompt_poll()) {
+        if self.states.get(uid).is_some_and(|state| state.wants_prompt_poll()) {
             self.polls.add_prompt(uid);
         } else {
             self.polls.add_regular(uid);
@@ -174,7 +174,7 @@ impl Roster {
     /// that has to settle, comes again when it is due.
     pub fn next_poll(&mut self, now: Moment) -> Option<PollTurn> {
         while let Some(turn) = self.polls.call_next() {
-            if self.tracks.get(&turn.uid).and_then(|track| track.poll_due()).is_some_and(|due| due <= now) {
+            if self.states.get(&turn.uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now) {
                 return Some(turn);
             }
             self.rearrange(&turn.uid, now);
@@ -184,13 +184,13 @@ impl Roster {
 
     /// What the next poll of an object begins with.
     pub fn prepare(&mut self, uid: &Uid) -> Option<Arc<Prepared>> {
-        Some(self.tracks.get_mut(uid)?.prepare(&self.target))
+        Some(self.states.get_mut(uid)?.prepare(&self.target))
     }
 
     /// Begins the poll of an object whose turn it is.
     pub fn begin_poll(&mut self, turn: &PollTurn, now: Now) -> Option<BegunPoll> {
         self.polls.note_used(turn);
-        self.update(&turn.uid, now.moment, |track| track.begin_poll(now))
+        self.update(&turn.uid, now.moment, |state| state.begin_poll(now))
     }
 
     /// Puts an object whose write may go into the line for a free hand.
@@ -226,9 +226,9 @@ impl Roster {
 
     /// An object whose external resource another one names, of whatever target, may have another right to it now.
     pub fn appraise_again(&mut self, uid: &Uid, now: Moment, has: impl FnOnce(Claimant) -> bool) {
-        let Some(object) = self.tracks.get(uid).map(|track| track.object().clone()) else { return };
+        let Some(object) = self.states.get(uid).map(|state| state.object().clone()) else { return };
         let rendered = self.appraise(&object, has);
-        self.update(uid, now, |track| track.set_appraisal(rendered, now));
+        self.update(uid, now, |state| state.set_appraisal(rendered, now));
     }
 
     fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
@@ -242,8 +242,8 @@ impl Roster {
 
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
         self.wakes.remove(uid);
-        let Some(track) = self.tracks.get_mut(uid) else { return };
-        let write = match track.next_write(now) {
+        let Some(state) = self.states.get_mut(uid) else { return };
+        let write = match state.next_write(now) {
             // A slow write that is not to be made any more: its moment is to be given back.
             NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
             NextWrite::Nothing => None,
@@ -252,11 +252,11 @@ impl Roster {
             NextWrite::Write(..) => Some(now),
         };
         let write = write.filter(|_| !self.writes.has(uid));
-        self.owing.set(&track.object().id, track.owes_verdict());
+        self.owing.set(&state.object().id, state.owes_verdict());
         // One that stands in the regular line wakes once more to go over to the prompt one.
-        let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !track.wants_prompt_poll());
-        let poll = track.poll_due().filter(|_| !in_line);
-        if let Some(wake) = [poll, track.silence_due(), write].into_iter().flatten().min() {
+        let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !state.wants_prompt_poll());
+        let poll = state.poll_due().filter(|_| !in_line);
+        if let Some(wake) = [poll, state.silence_due(), write].into_iter().flatten().min() {
             self.wakes.add_after(uid, wake);
         }
     }

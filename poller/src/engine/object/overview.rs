@@ -14,7 +14,7 @@ use drift_api::object::ObjectId;
 use drift_api::timing::moment::Moment;
 
 use crate::engine::object::deletion::verdict_of;
-use crate::engine::object::object_state::Track;
+use crate::engine::object::object_state::ObjectState;
 
 /// Most objects in one answer, and on the page: more than anybody reads. With their messages they take half a megabyte at most.
 pub const MOST_ROWS: usize = 200;
@@ -147,8 +147,8 @@ pub enum Rank {
     InSync,
 }
 
-fn rank(track: &Track) -> Rank {
-    let object = track.object();
+fn rank(state: &ObjectState) -> Rank {
+    let object = state.object();
     rank_of(verdict_of(object).map(|condition| condition.status), object.deleting)
 }
 
@@ -178,40 +178,40 @@ impl Question {
 #[must_use]
 pub fn overview<'a>(
     target: &str,
-    tracks: impl Iterator<Item = &'a Track>,
+    states: impl Iterator<Item = &'a ObjectState>,
     question: &Question,
     now: Moment,
 ) -> TargetOverview {
     let mut found = TargetOverview::default();
     let mut meant = Vec::new();
     let has_rows = question.asks_for(target);
-    for track in tracks {
-        let rank = rank(track);
+    for state in states {
+        let rank = rank(state);
         *match rank {
             Rank::Drifted => &mut found.counts.drifted,
             Rank::Unknown => &mut found.counts.unknown,
             Rank::Deleting => &mut found.counts.deleting,
             Rank::InSync => &mut found.counts.in_sync,
         } += 1;
-        found.lateness = found.lateness.max(track.poll_due().map_or(Duration::ZERO, |due| now - due));
-        if has_rows && question.means(rank, &track.object().id) {
-            meant.push((rank, track));
+        found.lateness = found.lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now - due));
+        if has_rows && question.means(rank, &state.object().id) {
+            meant.push((rank, state));
         }
     }
     found.matching = meant.len();
-    let order = |one: &(Rank, &Track), other: &(Rank, &Track)| place(one).cmp(&place(other));
-    found.rows = first(meant, MOST_ROWS, order).into_iter().map(|(_, track)| row(track, now)).collect();
+    let order = |one: &(Rank, &ObjectState), other: &(Rank, &ObjectState)| place(one).cmp(&place(other));
+    found.rows = first(meant, MOST_ROWS, order).into_iter().map(|(_, state)| row(state, now)).collect();
     found
 }
 
 /// Where it stands among others: the worst first, then by name.
-fn place<'t>((rank, track): &(Rank, &'t Track)) -> (Rank, &'t ObjectId) {
-    (*rank, &track.object().id)
+fn place<'t>((rank, state): &(Rank, &'t ObjectState)) -> (Rank, &'t ObjectId) {
+    (*rank, &state.object().id)
 }
 
-fn row(track: &Track, now: Moment) -> ObjectRow {
-    let shown = track.object();
-    let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (track.is_flapping(now), "flapping")];
+fn row(state: &ObjectState, now: Moment) -> ObjectRow {
+    let shown = state.object();
+    let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now), "flapping")];
     ObjectRow {
         object: shown.id.to_string(),
         deleting: shown.deleting,
@@ -224,7 +224,7 @@ fn row(track: &Track, now: Moment) -> ObjectRow {
             row_condition(condition, &text)
         }),
         marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
-        next_poll: track.poll_due().map(|due| due - now),
+        next_poll: state.poll_due().map(|due| due - now),
     }
 }
 

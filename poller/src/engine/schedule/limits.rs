@@ -17,7 +17,7 @@ const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(10);
 
 /// What a target says of all its objects.
 #[derive(Debug)]
-pub struct Pace {
+pub struct PollLimits {
     /// Time between polls.
     pub interval: Duration,
     /// Whether polls are so frequent that what they begin with is kept.
@@ -34,7 +34,7 @@ pub struct Pace {
     pub shared_phase: Option<Phase>,
 }
 
-impl Pace {
+impl PollLimits {
     /// What this target says.
     #[must_use]
     pub fn of(target: &Target) -> Self {
@@ -60,7 +60,7 @@ mod tests {
     fn requests_are_kept_where_polls_are_frequent() {
         for (interval, keeps) in [("1s", true), ("10s", true), ("11s", false), ("5m", false)] {
             let target = target(&TEXT.replace("interval: 30s", &format!("interval: {interval}")));
-            assert_eq!(Pace::of(&target).keeps_requests, keeps, "{interval}");
+            assert_eq!(PollLimits::of(&target).keeps_requests, keeps, "{interval}");
         }
     }
 }

@@ -25,13 +25,13 @@ impl TargetActor {
         let now = clock::now();
         match hint {
             Hint::ClusterObject(changed) => {
-                let outcome = self.hints.take_change(&mut self.roster, changed, now);
+                let outcome = self.hints.take_change(&mut self.objects, changed, now);
                 self.counts.hint(outcome.as_str());
             }
-            Hint::Everything => self.hints.take_everything(&mut self.roster, now),
+            Hint::Everything => self.hints.take_everything(&mut self.objects, now),
             Hint::Resource(identity) => {
                 let holder = self.identities.holder(identity);
-                let outcome = self.hints.take(&mut self.roster, identity, holder, now);
+                let outcome = self.hints.take(&mut self.objects, identity, holder, now);
                 self.counts.hint(outcome.as_str());
             }
         }

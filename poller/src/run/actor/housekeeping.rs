@@ -16,7 +16,7 @@ use crate::run::page::Asked;
 impl TargetActor {
     pub(super) fn housekeep(&mut self) {
         let now = read_clock();
-        self.counts.count(self.roster.tracks(), now.moment);
+        self.counts.count(self.objects.states(), now.moment);
         let skipped = i64::try_from(self.skipped.len()).unwrap_or(i64::MAX);
         self.context.metrics.skipped.get_or_create(&of_target(&self.target.name)).set(skipped);
         self.show_crowded();
@@ -24,7 +24,7 @@ impl TargetActor {
 
     /// Says which namespaces are not vouched for as a whole.
     fn show_crowded(&mut self) {
-        let crowded = self.roster.crowded_namespaces();
+        let crowded = self.objects.crowded_namespaces();
         let known = self.crowded.as_ref().map(|(namespaces, _)| namespaces);
         if known.unwrap_or(&BTreeSet::new()) == &crowded {
             return;
@@ -53,11 +53,11 @@ impl TargetActor {
     }
 
     pub(super) fn answer(&self, asked: Asked) {
-        asked.answer_with(|question| overview(&self.target.name, self.roster.tracks(), question, clock::now()));
+        asked.answer_with(|question| overview(&self.target.name, self.objects.states(), question, clock::now()));
     }
 
     pub(super) fn vouch(&self, now: Moment) {
-        let except = self.roster.vouched_except(now);
+        let except = self.objects.vouched_except(now);
         let hash = &self.target.verdict_hash;
         // Asked at every turn, and news hardly ever.
         if !self.context.in_force.says(&self.target.name, except.as_ref().map(|except| (hash.as_str(), except))) {

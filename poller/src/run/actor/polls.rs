@@ -29,7 +29,7 @@ impl TargetActor {
             return self.begin_traversals(now);
         }
         while self.may_read(now.moment) {
-            let Some(turn) = self.roster.next_poll(now.moment) else { break };
+            let Some(turn) = self.objects.next_poll(now.moment) else { break };
             self.begin_poll(&turn, now);
         }
     }
@@ -42,7 +42,7 @@ impl TargetActor {
 
     fn begin_poll(&mut self, turn: &PollTurn, now: Now) {
         let uid = &turn.uid;
-        let Some(prepared) = self.roster.prepare(uid) else { return };
+        let Some(prepared) = self.objects.prepare(uid) else { return };
         if let Ok(request) = prepared.first()
             && let Some(postponed) = self.context.outside.postponed(&self.target, request, now.moment)
         {
@@ -51,11 +51,11 @@ impl TargetActor {
         }
         // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
         let _ = self.read_rate.take(now.moment);
-        let Some(track) = self.roster.track(uid) else { return };
-        let (view, moved) = (track.object().view.clone(), track.object().conditions.moved_secrets());
-        let tag = track.known_tag().cloned();
-        let known = track.known_finding().filter(|_| !self.context.judges_every_answer).cloned();
-        let Some(begun) = self.roster.begin_poll(turn, now) else { return };
+        let Some(state) = self.objects.state(uid) else { return };
+        let (view, moved) = (state.object().view.clone(), state.object().conditions.moved_secrets());
+        let tag = state.known_tag().cloned();
+        let known = state.known_finding().filter(|_| !self.context.judges_every_answer).cloned();
+        let Some(begun) = self.objects.begin_poll(turn, now) else { return };
         match prepared.first() {
             Ok(_) => {
                 let order = PollOrder { uid: uid.clone(), begun, view, prepared, moved, tag, known };
@@ -97,13 +97,13 @@ impl TargetActor {
             PollOutcome::Found { found, pause, tagged, known } => {
                 self.counts.poll(&found.finding, took);
                 let now = clock::now();
-                self.roster.update(&uid, now, |track| {
-                    if track.finish_poll(begun, found, now) {
-                        track.remember_tag(tagged);
-                        track.remember_finding(known);
+                self.objects.update(&uid, now, |state| {
+                    if state.finish_poll(begun, found, now) {
+                        state.remember_tag(tagged);
+                        state.remember_finding(known);
                     }
                     if let Some(pause) = pause {
-                        track.hold_polls(now + pause);
+                        state.hold_polls(now + pause);
                     }
                 });
             }
@@ -113,6 +113,6 @@ impl TargetActor {
     /// A poll that was not begun is late, not failed.
     pub(super) fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, Postponed { until, cause }: Postponed) {
         self.context.metrics.polls_postponed.get_or_create(&of_target(&self.target.name)).inc();
-        self.roster.update(uid, clock::now(), |track| track.postpone_poll(begun, until, cause));
+        self.objects.update(uid, clock::now(), |state| state.postpone_poll(begun, until, cause));
     }
 }

@@ -50,8 +50,8 @@ impl TargetActor {
             return;
         }
         let mut due = Groups::default();
-        while let Some(turn) = self.roster.next_poll(now.moment) {
-            let Some(view) = self.roster.track(&turn.uid).map(|track| track.object().view.clone()) else { continue };
+        while let Some(turn) = self.objects.next_poll(now.moment) {
+            let Some(view) = self.objects.state(&turn.uid).map(|state| state.object().view.clone()) else { continue };
             match self.ask(&turn, &view) {
                 Ok(Asked { request, name, .. }) => due.add(&request, Due { turn, view, name }),
                 Err(found) => self.end_at_once(&turn, found, now),
@@ -69,25 +69,25 @@ impl TargetActor {
         }
         let open = view.open();
         let request = first_request(&self.target, &open)?;
-        let identity = self.roster.track(&turn.uid).and_then(|track| track.rendered().identity.as_deref());
+        let identity = self.objects.state(&turn.uid).and_then(|state| state.rendered().identity.as_deref());
         let name = self.target.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
         let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
         Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
     }
 
     fn end_at_once(&mut self, turn: &PollTurn, found: Found, now: Now) {
-        if let Some(begun) = self.roster.begin_poll(turn, now) {
+        if let Some(begun) = self.objects.begin_poll(turn, now) {
             self.take_found(&turn.uid, begun, found);
         }
     }
 
     fn begin_traversal(&mut self, key: RequestKey, group: Vec<Due>, now: Now) {
         if !self.may_read(now.moment) {
-            return group.iter().for_each(|due| self.roster.queue_poll(&due.turn.uid));
+            return group.iter().for_each(|due| self.objects.queue_poll(&due.turn.uid));
         }
         if let Some(until) = self.traversals.not_before(&key, now.moment) {
             for due in &group {
-                self.roster.update(&due.turn.uid, now.moment, |track| track.hold_polls(until));
+                self.objects.update(&due.turn.uid, now.moment, |state| state.hold_polls(until));
             }
             return;
         }
@@ -108,8 +108,8 @@ impl TargetActor {
 
     fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {
         let join = |Due { turn, view, name }: Due| {
-            let moved = self.roster.track(&turn.uid)?.object().conditions.moved_secrets();
-            let begun = self.roster.begin_poll(&turn, now)?;
+            let moved = self.objects.state(&turn.uid)?.object().conditions.moved_secrets();
+            let begun = self.objects.begin_poll(&turn, now)?;
             Some(Member { uid: turn.uid, begun, view, moved, key: name })
         };
         group.into_iter().filter_map(join).collect()
@@ -119,14 +119,14 @@ impl TargetActor {
     pub(super) fn end_traversal(&mut self, EndedTraversal { key, names, credentials }: EndedTraversal) {
         self.traversals.end(&key);
         let (Some(mut names), Some(keys)) = (names, self.target.read.keys()) else { return };
-        for track in self.roster.tracks() {
-            match self.traversals.own_entry(&track.object().id.uid, &key) {
+        for state in self.objects.states() {
+            match self.traversals.own_entry(&state.object().id.uid, &key) {
                 OwnEntry::Named(own) => drop(names.remove(own)),
                 OwnEntry::Elsewhere => {}
                 // One that is not polled, as while it is suspended, has its entry all the same.
                 OwnEntry::Unknown => {
-                    let identity = track.rendered().identity.as_deref().unwrap_or_default();
-                    if let Ok(own) = keys.of_object(&track.object().view.open(), identity) {
+                    let identity = state.rendered().identity.as_deref().unwrap_or_default();
+                    if let Ok(own) = keys.of_object(&state.object().view.open(), identity) {
                         names.remove(&own);
                     }
                 }

@@ -11,7 +11,7 @@ use drift_kube::object_writer::CONCURRENT_CALLS;
 use drift_kube::process::clock;
 
 use super::{TargetActor, read_clock};
-use crate::engine::object::object_state::Track;
+use crate::engine::object::object_state::ObjectState;
 use crate::engine::writes::urgency::Urgency;
 use crate::engine::writes::write_attempts::WriteOutcome;
 use crate::run::metrics::of_target;
@@ -21,10 +21,10 @@ use crate::run::write::{WriteResult, write};
 impl TargetActor {
     /// Its moment in the lane, where it has not come yet, is another's.
     pub(super) fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
-        if let Some(slot) = self.roster.slow_slot(uid).filter(|slot| *slot > now) {
+        if let Some(slot) = self.objects.slow_slot(uid).filter(|slot| *slot > now) {
             self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).give_back(slot);
         }
-        self.roster.set_slow_slot(uid, None, now);
+        self.objects.set_slow_slot(uid, None, now);
     }
 
     /// Whether a write may go now; a slow one gets its moment in the lane first.
@@ -33,10 +33,10 @@ impl TargetActor {
             return true;
         }
         let slot = self
-            .roster
+            .objects
             .slow_slot(uid)
             .unwrap_or_else(|| self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner).reserve(now));
-        self.roster.set_slow_slot(uid, Some(slot), now);
+        self.objects.set_slow_slot(uid, Some(slot), now);
         slot <= now
     }
 
@@ -49,8 +49,8 @@ impl TargetActor {
     pub(super) fn begin_write(&mut self, uid: &Uid, verdict: &Verdict, urgency: Urgency, now: Moment) {
         let wall = clock::wall_seconds();
         let begun = self
-            .roster
-            .update(uid, now, |track| (track.object().clone(), track.begin_write(verdict, urgency, now, &wall)));
+            .objects
+            .update(uid, now, |state| (state.object().clone(), state.begin_write(verdict, urgency, now, &wall)));
         self.leave_slow_lane(uid, now);
         if let Some((before, begun)) = begun {
             let writer = self.writer.clone();
@@ -62,13 +62,13 @@ impl TargetActor {
         let now = clock::now();
         let uid = result.before.id.uid.clone();
         self.counts.write(result.outcome.as_label());
-        if let Some(object) = result.object.clone().filter(|_| self.roster.track(&uid).is_some()) {
+        if let Some(object) = result.object.clone().filter(|_| self.objects.state(&uid).is_some()) {
             // An object that left meanwhile stays forgotten. Before the write counts as ended, so that the state machine knows its own hand in the new state.
             self.see(object, read_clock());
         }
-        let lost = self.roster.update(&uid, now, |track| {
-            track.finish_write(&result.outcome, now);
-            track.has_given_up()
+        let lost = self.objects.update(&uid, now, |state| {
+            state.finish_write(&result.outcome, now);
+            state.has_given_up()
         });
         if lost == Some(true) {
             self.context.metrics.races_lost.get_or_create(&of_target(&self.target.name)).inc();
@@ -91,7 +91,7 @@ impl TargetActor {
     fn tell(&mut self, uid: &Uid, result: &WriteResult, now: Moment) {
         let (events, target, kind) = (&self.context.events, &self.target, &self.writer.kind);
         if let WriteOutcome::Refused(sentence) = &result.outcome
-            && self.roster.update(uid, now, Track::refusal_is_news) == Some(true)
+            && self.objects.update(uid, now, ObjectState::refusal_is_news) == Some(true)
         {
             notices::tell_of_refusal(events, target, kind, (&result.before.id, sentence));
         }
@@ -99,7 +99,7 @@ impl TargetActor {
     }
 
     pub(super) fn tell_of_flapping(&self, uid: &Uid) {
-        let Some(track) = self.roster.track(uid) else { return };
-        notices::tell_of_flapping(&self.context.events, &self.target, &self.writer.kind, &track.object().id);
+        let Some(state) = self.objects.state(uid) else { return };
+        notices::tell_of_flapping(&self.context.events, &self.target, &self.writer.kind, &state.object().id);
     }
 }

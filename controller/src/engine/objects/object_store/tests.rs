@@ -29,58 +29,59 @@ fn drifted(number: usize) -> LeanObject {
     numbered(scene.observed(ObservedReason::FieldsDiffer), number)
 }
 
-fn roster() -> Roster {
-    let mut roster = Roster::new(target(), Handover::default()).0;
-    roster.note_listed();
-    roster
+fn objects() -> ObjectStore {
+    let mut objects = ObjectStore::new(target(), Handover::default()).0;
+    objects.note_listed();
+    objects
 }
 
 #[test]
 fn incidents_in_the_first_list_open_the_breaker() {
-    let mut roster = Roster::new(target(), Handover::default()).0;
+    let mut objects = ObjectStore::new(target(), Handover::default()).0;
     for number in 0..12 {
-        roster.see(drifted(number), named(number), None, at(1));
+        objects.see(drifted(number), named(number), None, at(1));
     }
-    assert_eq!(roster.evaluate_breaker(at(1)), None, "before the list is whole nothing can be told");
-    roster.note_listed();
-    assert_eq!(roster.evaluate_breaker(at(1)), Some(Transition::Opened { drifted: 12, judged: 12 }));
-    assert_eq!(roster.decide(&"u3".into(), CALM, at(1)), Some(Decision::Nothing(Held::BreakerOpen)));
-    assert_eq!(roster.let_pass(), Some(Transition::Closed));
-    assert!(matches!(roster.decide(&"u3".into(), CALM, at(1)), Some(Decision::Correct(_))));
+    assert_eq!(objects.evaluate_breaker(at(1)), None, "before the list is whole nothing can be told");
+    objects.note_listed();
+    assert_eq!(objects.evaluate_breaker(at(1)), Some(Transition::Opened { drifted: 12, judged: 12 }));
+    assert_eq!(objects.decide(&"u3".into(), CALM, at(1)), Some(Decision::Nothing(Held::BreakerOpen)));
+    assert_eq!(objects.let_pass(), Some(Transition::Closed));
+    assert!(matches!(objects.decide(&"u3".into(), CALM, at(1)), Some(Decision::Correct(_))));
 }
 
 #[test]
 fn what_was_tried_takes_no_room_for_ever() {
-    let mut roster = roster();
+    let mut objects = objects();
     let (object, now) = (drifted(1), at(1));
     let uid = object.id.uid.clone();
-    roster.see(object, named(1), None, now);
-    let has_room_taken = |roster: &mut Roster| roster.memory(&uid).map(|memory| memory.delay.has_room_taken());
-    let memory = roster.memory(&uid).unwrap();
+    objects.see(object, named(1), None, now);
+    let has_room_taken = |objects: &mut ObjectStore| objects.memory(&uid).map(|memory| memory.delay.has_room_taken());
+    let memory = objects.memory(&uid).unwrap();
     memory.begin(now, None);
     memory.finish(&correction(Action::Update), &Outcome::Applied, now);
-    assert_eq!(has_room_taken(&mut roster), Some(true));
-    roster.give_room_back(at(3_600));
-    assert_eq!(has_room_taken(&mut roster), Some(true), "it counts for an hour");
-    roster.give_room_back(at(3_602));
-    assert_eq!(has_room_taken(&mut roster), Some(false));
+    assert_eq!(has_room_taken(&mut objects), Some(true));
+    objects.give_room_back(at(3_600));
+    assert_eq!(has_room_taken(&mut objects), Some(true), "it counts for an hour");
+    objects.give_room_back(at(3_602));
+    assert_eq!(has_room_taken(&mut objects), Some(false));
 }
 
 #[test]
 fn a_note_without_a_claim_is_of_no_time() {
-    let mut roster = roster();
+    let mut objects = objects();
     let object = numbered(Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None), 1);
     let uid = object.id.uid.clone();
-    roster.see(object, named(1), None, at(1));
-    let said = |roster: &Roster| roster.claimant(&uid).map(|claimant| (claimant.owns.is_some(), claimant.claimed));
-    assert_eq!(said(&roster), Some((false, 0)));
-    roster.set_claiming(&uid, true);
-    assert_eq!(said(&roster), Some((true, u32::MAX)));
+    objects.see(object, named(1), None, at(1));
+    let said =
+        |objects: &ObjectStore| objects.claimant(&uid).map(|claimant| (claimant.owns.is_some(), claimant.claimed));
+    assert_eq!(said(&objects), Some((false, 0)));
+    objects.set_claiming(&uid, true);
+    assert_eq!(said(&objects), Some((true, u32::MAX)));
 }
 
 #[test]
 fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
-    let mut roster = roster();
+    let mut objects = objects();
     let healed = |number: usize| {
         let identity = format!("db{number}");
         let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns(&identity));
@@ -89,38 +90,38 @@ fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
         object
     };
     for number in 0..9 {
-        roster.see(drifted(number), named(number), None, at(1));
-        assert_eq!(roster.evaluate_breaker(at(1)), None);
-        drop(roster.begin(&Uid::from(format!("u{number}")), at(1)));
-        roster.see(healed(number), named(number), None, at(2));
+        objects.see(drifted(number), named(number), None, at(1));
+        assert_eq!(objects.evaluate_breaker(at(1)), None);
+        drop(objects.begin(&Uid::from(format!("u{number}")), at(1)));
+        objects.see(healed(number), named(number), None, at(2));
     }
-    roster.see(drifted(9), named(9), None, at(3));
-    assert_eq!(roster.evaluate_breaker(at(3)), Some(Transition::Opened { drifted: 10, judged: 10 }));
-    assert_eq!(roster.evaluate_breaker(at(3)), None);
-    assert_eq!(roster.decide(&"u9".into(), CALM, at(9)), Some(Decision::Nothing(Held::BreakerOpen)));
+    objects.see(drifted(9), named(9), None, at(3));
+    assert_eq!(objects.evaluate_breaker(at(3)), Some(Transition::Opened { drifted: 10, judged: 10 }));
+    assert_eq!(objects.evaluate_breaker(at(3)), None);
+    assert_eq!(objects.decide(&"u9".into(), CALM, at(9)), Some(Decision::Nothing(Held::BreakerOpen)));
 }
 
 #[test]
 fn a_verdict_brought_along_waits_for_the_poller() {
-    let decide = |roster: &Roster, seconds| roster.decide(&Uid::from("u0"), CALM, at(seconds));
-    let mut listed_with_it = Roster::new(target(), Handover::default()).0;
+    let decide = |objects: &ObjectStore, seconds| objects.decide(&Uid::from("u0"), CALM, at(seconds));
+    let mut listed_with_it = ObjectStore::new(target(), Handover::default()).0;
     listed_with_it.see(drifted(0), named(0), None, at(1));
     listed_with_it.note_listed();
     assert!(matches!(decide(&listed_with_it, 1), Some(Decision::Correct(_))), "vouching covers what is listed");
 
-    let mut roster = roster();
-    roster.see(drifted(0), named(0), None, at(100));
-    assert_eq!(decide(&roster, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
-    assert!(matches!(decide(&roster, 110), Some(Decision::Correct(_))), "still vouched for: the poller has seen it");
+    let mut objects = objects();
+    objects.see(drifted(0), named(0), None, at(100));
+    assert_eq!(decide(&objects, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
+    assert!(matches!(decide(&objects, 110), Some(Decision::Correct(_))), "still vouched for: the poller has seen it");
     let tag = Tag { desired_hash: Some(desired_hash()), correction: 7, unhealed: 1, ..Tag::default() };
     let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, owns("db0"));
-    roster.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));
-    assert!(matches!(decide(&roster, 103), Some(Decision::Correct(_))), "a new verdict is no old word");
+    objects.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));
+    assert!(matches!(decide(&objects, 103), Some(Decision::Correct(_))), "a new verdict is no old word");
 }
 
 /// The target's part in an index that it shares with others.
-fn around(roster: &Roster, index: &IdentityIndex, uid: &Uid) -> Around {
-    let rights = roster.claimant(uid).map(|claimant| index.rights(uid, &claimant)).unwrap_or_default();
+fn around(objects: &ObjectStore, index: &IdentityIndex, uid: &Uid) -> Around {
+    let rights = objects.claimant(uid).map(|claimant| index.rights(uid, &claimant)).unwrap_or_default();
     Around { rights, ..CALM }
 }
 
@@ -129,17 +130,17 @@ fn selected(target: &str, uid: &str) -> Selected {
 }
 
 /// Two targets, each with an object whose external resource is to be created; the second's is the younger.
-fn two_targets() -> ([Roster; 2], IdentityIndex) {
+fn two_targets() -> ([ObjectStore; 2], IdentityIndex) {
     let mut index = IdentityIndex::default();
     let rosters = [0, 1].map(|number| {
-        let mut roster = Roster::new(target(), Handover::default()).0;
+        let mut objects = ObjectStore::new(target(), Handover::default()).0;
         let mut object = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), number);
         object.created = u32::try_from(number).unwrap();
         let uid = object.id.uid.clone();
-        roster.see(object, facts(), None, at(1));
-        roster.note_listed();
-        index.insert(&selected(&format!("t{number}"), &uid), roster.claimant(&uid).unwrap());
-        roster
+        objects.see(object, facts(), None, at(1));
+        objects.note_listed();
+        index.insert(&selected(&format!("t{number}"), &uid), objects.claimant(&uid).unwrap());
+        objects
     });
     (rosters, index)
 }
@@ -148,7 +149,8 @@ fn two_targets() -> ([Roster; 2], IdentityIndex) {
 fn of_two_targets_with_one_resource_one_claims_it() {
     let ([first, second], mut index) = two_targets();
     let (older, younger) = (Uid::from("u0"), Uid::from("u1"));
-    let decide = |roster: &Roster, index: &IdentityIndex, uid| roster.decide(uid, around(roster, index, uid), at(1));
+    let decide =
+        |objects: &ObjectStore, index: &IdentityIndex, uid| objects.decide(uid, around(objects, index, uid), at(1));
     assert!(matches!(decide(&first, &index, &older), Some(Decision::Correct(_))));
     assert_eq!(decide(&second, &index, &younger), Some(Decision::Nothing(Held::IdentityTaken)));
     assert_eq!(index.remove(&selected("t0", "u0")), [selected("t1", "u1")]);
@@ -183,14 +185,14 @@ fn a_claim_that_is_being_written_counts_already() {
 #[test]
 fn nothing_new_is_claimed_until_everybody_is_known() {
     let actions = drift_language::Actions { delete: true, ..target().actions };
-    let mut roster = Roster::new(TargetFacts { actions, ..target() }, Handover::default()).0;
+    let mut objects = ObjectStore::new(TargetFacts { actions, ..target() }, Handover::default()).0;
     let unknown = Around { scope_complete: false, ..CALM };
     let ours = |number| LeanObject { finalizers: [FINALIZER.into()].into(), ..drifted(number) };
-    roster.see(numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0), facts(), None, at(1));
-    roster.see(ours(1), named(1), None, at(1));
-    roster.see(LeanObject { deleting: true, ..ours(2) }, named(2), None, at(1));
-    roster.note_listed();
-    let decide = |number: u8| roster.decide(&Uid::from(format!("u{number}")), unknown.clone(), at(1));
+    objects.see(numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0), facts(), None, at(1));
+    objects.see(ours(1), named(1), None, at(1));
+    objects.see(LeanObject { deleting: true, ..ours(2) }, named(2), None, at(1));
+    objects.note_listed();
+    let decide = |number: u8| objects.decide(&Uid::from(format!("u{number}")), unknown.clone(), at(1));
     assert_eq!(decide(0), Some(Decision::Nothing(Held::ScopeIncomplete)));
     assert!(matches!(decide(1), Some(Decision::Correct(_))), "what is owned goes on");
     assert_eq!(decide(2), Some(Decision::Nothing(Held::ScopeIncomplete)));
@@ -198,73 +200,73 @@ fn nothing_new_is_claimed_until_everybody_is_known() {
 
 #[test]
 fn an_earlier_processs_note_is_put_back() {
-    let mut roster = roster();
+    let mut objects = objects();
     let mut object = drifted(0);
-    roster.see(object.clone(), named(0), None, at(1));
+    objects.see(object.clone(), named(0), None, at(1));
     object.conditions.corrected = None;
     object.resource_version = "9".into();
-    roster.see(object.clone(), named(0), None, at(2));
+    objects.see(object.clone(), named(0), None, at(2));
     let restored = |decision: Option<Decision>| match decision {
         Some(Decision::WriteStatus(status)) => Some((status.correction, status.claim)),
         _ => None,
     };
-    assert_eq!(restored(roster.decide(&"u0".into(), CALM, at(20))), Some((7, owns("db0"))));
-    let said = roster.known.get("u0").map(|known| known.memory.status_of(&known.object).claim);
+    assert_eq!(restored(objects.decide(&"u0".into(), CALM, at(20))), Some((7, owns("db0"))));
+    let said = objects.known.get("u0").map(|known| known.memory.status_of(&known.object).claim);
     assert_eq!(said, Some(owns("db0")), "a deletion finds the claim too");
 }
 
 #[test]
 fn a_claim_that_was_taken_back_stays_so() {
-    let mut roster = roster();
+    let mut objects = objects();
     let claimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db0"));
-    roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
+    objects.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
     for (version, correction) in [("8", 8), ("9", 7)] {
         let refused = Scene::new().corrected(CorrectedReason::CorrectionFailed, correction, None);
         let mut object = numbered(refused.observed(ObservedReason::NotCreated), 0);
         object.resource_version = version.into();
-        roster.see(object, named(0), None, at(2));
-        let decision = roster.decide(&"u0".into(), CALM, at(20));
+        objects.see(object, named(0), None, at(2));
+        let decision = objects.decide(&"u0".into(), CALM, at(20));
         assert!(!matches!(decision, Some(Decision::WriteStatus(_))), "{decision:?}");
-        assert_eq!(roster.known.get("u0").map(|known| known.memory.status_of(&known.object).claim), Some(None));
-        roster.forget(&"u0".into());
+        assert_eq!(objects.known.get("u0").map(|known| known.memory.status_of(&known.object).claim), Some(None));
+        objects.forget(&"u0".into());
         let claimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db0"));
-        roster.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
+        objects.see(numbered(claimed.observed(ObservedReason::NotCreated), 0), named(0), None, at(1));
     }
 }
 
 #[test]
 fn a_note_without_an_answer_is_put_back() {
-    let mut roster = roster();
-    roster.see(drifted(0), named(0), None, at(1));
+    let mut objects = objects();
+    objects.see(drifted(0), named(0), None, at(1));
     let newer = Scene::new().corrected(CorrectedReason::CorrectionApplied, 8, owns("db0"));
     let mut object = numbered(newer.observed(ObservedReason::FieldsDiffer), 0);
     object.resource_version = "8".into();
-    roster.see(object.clone(), named(0), None, at(2));
+    objects.see(object.clone(), named(0), None, at(2));
     object.conditions.corrected = None;
     object.resource_version = "9".into();
-    roster.see(object, named(0), None, at(3));
-    let Some(Decision::WriteStatus(status)) = roster.decide(&"u0".into(), CALM, at(20)) else { unreachable!() };
+    objects.see(object, named(0), None, at(3));
+    let Some(Decision::WriteStatus(status)) = objects.decide(&"u0".into(), CALM, at(20)) else { unreachable!() };
     assert_eq!(status.correction, 8);
 }
 
 #[test]
 fn an_older_state_does_not_replace_a_newer_one() {
-    let mut roster = roster();
+    let mut objects = objects();
     let mut newer = bare_object();
     newer.resource_version = "9".into();
     let uid = newer.id.uid.clone();
-    roster.see(newer, facts(), None, at(1));
-    assert!(!roster.see(bare_object(), facts(), None, at(1)));
-    assert_eq!(roster.object(&uid).map(|object| &object.resource_version), Some(&"9".into()));
+    objects.see(newer, facts(), None, at(1));
+    assert!(!objects.see(bare_object(), facts(), None, at(1)));
+    assert_eq!(objects.object(&uid).map(|object| &object.resource_version), Some(&"9".into()));
 }
 
 #[test]
 fn what_the_former_text_began_counts_until_it_ends() {
     let limits = drift_language::CorrectLimits { concurrent: 1, ..target().limits };
-    let mut roster = Roster::new(TargetFacts { limits, ..target() }, Handover::default()).0;
-    let line = roster.line(&"u0".into());
-    let place = roster.pace.begin(&line, at(1));
-    let next = Roster::new(TargetFacts { limits, ..target() }, roster.into_handover(HashMap::new())).0;
+    let mut objects = ObjectStore::new(TargetFacts { limits, ..target() }, Handover::default()).0;
+    let line = objects.line(&"u0".into());
+    let place = objects.pace.begin(&line, at(1));
+    let next = ObjectStore::new(TargetFacts { limits, ..target() }, objects.into_handover(HashMap::new())).0;
     assert_eq!(next.room(&line, at(2)), Room::AfterAnEnd);
     drop(place);
     assert_eq!(next.room(&line, at(2)), Room::Free);
@@ -272,12 +274,12 @@ fn what_the_former_text_began_counts_until_it_ends() {
 
 #[test]
 fn the_breaker_forgets_what_the_list_lacks() {
-    let mut roster = roster();
+    let mut objects = objects();
     for number in 0..12 {
-        roster.see(drifted(number), named(number), None, at(1));
+        objects.see(drifted(number), named(number), None, at(1));
     }
-    assert!(roster.evaluate_breaker(at(1)).is_some());
-    let mut next = Roster::new(target(), roster.into_handover(HashMap::new())).0;
+    assert!(objects.evaluate_breaker(at(1)).is_some());
+    let mut next = ObjectStore::new(target(), objects.into_handover(HashMap::new())).0;
     assert!(next.breaker_is_open());
     next.see(drifted(0), named(0), None, at(2));
     assert_eq!(next.evaluate_breaker(at(2)), None, "before the list is whole nothing can be told");
@@ -289,14 +291,14 @@ fn the_breaker_forgets_what_the_list_lacks() {
 
 #[test]
 fn an_edit_of_the_target_keeps_what_is_remembered() {
-    let mut roster = roster();
+    let mut objects = objects();
     let object = numbered(Scene::new().observed_with(ObservedReason::FieldsDiffer, Tag::default()), 0);
     let uid = object.id.uid.clone();
-    roster.see(object.clone(), facts(), None, at(1));
-    if let Some(memory) = roster.memory(&uid) {
+    objects.see(object.clone(), facts(), None, at(1));
+    if let Some(memory) = objects.memory(&uid) {
         memory.begin(at(5), None);
     }
-    let (mut next, mut memories) = Roster::new(target(), roster.into_handover(HashMap::new()));
+    let (mut next, mut memories) = ObjectStore::new(target(), objects.into_handover(HashMap::new()));
     let memory = memories.remove(&uid);
     next.see(object, facts(), memory, at(9));
     assert_eq!(next.memory(&uid).map(|memory| memory.delay.last_begun()), Some(at(5)));
@@ -304,14 +306,14 @@ fn an_edit_of_the_target_keeps_what_is_remembered() {
 
 #[test]
 fn a_target_that_went_and_came_back_claims_nothing_anew() {
-    let mut before = roster();
+    let mut before = objects();
     before.see(drifted(0), named(0), None, at(1));
     if let Some(memory) = before.memory(&"u0".into()) {
         memory.begin(at(5), None);
     }
     let mut handover = before.into_handover(HashMap::new());
     handover.forget_claims();
-    let (mut next, mut memories) = Roster::new(target(), handover);
+    let (mut next, mut memories) = ObjectStore::new(target(), handover);
     // Our status was cleaned up, and somebody else made the resource anew.
     let cleaned = numbered(Scene::new().without_status().observed(ObservedReason::NotUpdated), 0);
     next.see(cleaned, named(0), memories.remove("u0"), at(9));
@@ -324,15 +326,15 @@ fn a_target_that_went_and_came_back_claims_nothing_anew() {
 
 #[test]
 fn only_whose_secret_changed_is_tried_again() {
-    let mut roster = roster();
+    let mut objects = objects();
     for number in 0..3 {
-        roster.see(drifted(number), named(number), None, at(1));
+        objects.see(drifted(number), named(number), None, at(1));
     }
     for uid in ["u0", "u1"].map(Uid::from) {
-        let memory = roster.memory(&uid).unwrap();
+        let memory = objects.memory(&uid).unwrap();
         memory.begin(at(2), None);
         memory.finish(&correction(Action::Update), &doubtful(Doubt::SecretUnavailable), at(2));
     }
-    assert_eq!(roster.send_anew(|object| *object.id.uid != *"u0"), [Uid::from("u1")]);
-    assert_eq!(roster.send_anew(|_| true), [Uid::from("u0")], "it waited on");
+    assert_eq!(objects.send_anew(|object| *object.id.uid != *"u0"), [Uid::from("u1")]);
+    assert_eq!(objects.send_anew(|_| true), [Uid::from("u0")], "it waited on");
 }

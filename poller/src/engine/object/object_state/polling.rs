@@ -10,7 +10,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 use super::writing::Believed;
-use super::{SILENT_INTERVALS, Track, stands_true};
+use super::{ObjectState, SILENT_INTERVALS, stands_true};
 use crate::engine::judgement::confirmation::{Belief, Look};
 use crate::engine::judgement::finding::{Failure, Finding, Found};
 use crate::engine::judgement::verdict::{Basis, reach_verdict};
@@ -31,7 +31,7 @@ pub struct BegunPoll {
     at: Moment,
 }
 
-impl Track {
+impl ObjectState {
     /// When the next poll may begin; `None` while one is under way or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
@@ -70,14 +70,14 @@ impl Track {
     }
 
     fn hint_waits(&self) -> Option<Duration> {
-        (self.pace.corrects && stands_true(&self.object)).then(|| self.pace.settle.max(PROMPT_SPACING))
+        (self.limits.corrects && stands_true(&self.object)).then(|| self.limits.settle.max(PROMPT_SPACING))
     }
 
-    /// When [`Track::notice_silence`] has to be asked.
+    /// When [`ObjectState::notice_silence`] has to be asked.
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
         let polled = !self.object.deleting && self.rendered.barred.is_none();
-        polled.then(|| self.last_heard + self.pace.interval.saturating_mul(SILENT_INTERVALS))
+        polled.then(|| self.last_heard + self.limits.interval.saturating_mul(SILENT_INTERVALS))
     }
 
     /// Begins a poll and gives what its result is held against.
@@ -126,7 +126,7 @@ impl Track {
             return prepared.clone();
         }
         let prepared = Arc::new(Prepared::of(target, &self.object.view));
-        self.prepared = self.pace.keeps_requests.then(|| prepared.clone());
+        self.prepared = self.limits.keeps_requests.then(|| prepared.clone());
         prepared
     }
 
@@ -162,7 +162,7 @@ impl Track {
         let was_there =
             self.seen_in_sync || basis.correction > 0 || standing.as_ref().is_some_and(Standing::proves_seen);
         let look = Look { finding: &finding, basis: &basis, standing: standing.as_ref(), was_there, flaps, at: now };
-        match self.confirmation.count(&look, &self.pace.confirm) {
+        match self.confirmation.count(&look, &self.limits.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 if flaps {
@@ -198,14 +198,14 @@ impl Track {
 
     /// A correction has to settle before the next poll; what is quiet because of that is not silent.
     pub(super) fn settle_from(&mut self, now: Moment) {
-        let settled = now + self.pace.settle;
+        let settled = now + self.limits.settle;
         self.schedule.hold_until(settled);
         self.be_quiet_until(settled);
     }
 
     /// The same of an edit, which wakes the object's own operator.
     pub(super) fn settle_edit(&mut self, now: Moment) {
-        let settled = self.schedule.settle_edit(self.pace.settle, now);
+        let settled = self.schedule.settle_edit(self.limits.settle, now);
         self.be_quiet_until(settled);
     }
 

@@ -19,7 +19,7 @@ type Case = (&'static str, fn(u64) -> Value);
 struct Published {
     target: Arc<Target>,
     whole: Value,
-    track: Track,
+    state: ObjectState,
     version: u64,
 }
 
@@ -31,7 +31,7 @@ impl Published {
         let object = LeanObject::prune(&whole, &target.poll_fields);
         let rendered = appraise(&target, &object);
         let confirm = Confirm { absent: 1, ..Confirm::default() };
-        let pace = Pace {
+        let limits = PollLimits {
             interval: target.interval,
             settle: Duration::ZERO,
             corrects: true,
@@ -40,15 +40,15 @@ impl Published {
             keeps_requests: false,
             shared_phase: None,
         };
-        let track = Track::new(object, rendered, std::sync::Arc::new(pace), Arrival::Later, at(0));
-        Self { target, whole, track, version: 1 }
+        let state = ObjectState::new(object, rendered, std::sync::Arc::new(limits), Arrival::Later, at(0));
+        Self { target, whole, state, version: 1 }
     }
 
     /// A poll that finds this.
     fn poll(&mut self, seconds: u64, finding: Finding, address: Option<Value>) {
-        let begun = self.track.begin_poll(at(seconds));
+        let begun = self.state.begin_poll(at(seconds));
         let published = address.map(|address| [("address", address)].into_iter().collect()).unwrap_or_default();
-        self.track.finish_poll(
+        self.state.finish_poll(
             begun,
             Found { finding, published: Some(published), withheld: Vec::new() },
             at(seconds).moment,
@@ -57,22 +57,22 @@ impl Published {
 
     /// What is written of the fields, if anything is written; `kept` says what the API server makes of it.
     fn write(&mut self, seconds: u64, kept: impl FnOnce(Value) -> Value) -> Option<Value> {
-        let NextWrite::Write(verdict, urgency) = self.track.next_write(at(seconds).moment) else { return None };
-        let begun = self.track.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
+        let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
+        let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
         let before = self.whole["status"].clone();
         self.whole = begun.fields.put_on(&self.whole);
         self.whole["status"] = kept(self.whole["status"].clone());
         self.whole["status"]["conditions"] = json!([begun.condition.to_json()]);
         self.show(seconds);
-        self.track.finish_write(&WriteOutcome::Written, at(seconds).moment);
+        self.state.finish_write(&WriteOutcome::Written, at(seconds).moment);
         Some(json!([before["address"], self.whole["status"]["address"]]))
     }
 
     /// Tries what is to be written where the kind's schema has only texts at that field; says what was sent of it, and
     /// whether it was written.
     fn try_write(&mut self, seconds: u64) -> Option<(Value, bool)> {
-        let NextWrite::Write(verdict, urgency) = self.track.next_write(at(seconds).moment) else { return None };
-        let begun = self.track.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
+        let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
+        let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
         let sent = begun.fields.put_on(&json!({}))["status"]["address"].clone();
         let is_valid = sent.is_null() || sent.is_string();
         let outcome = if is_valid { WriteOutcome::Written } else { WriteOutcome::Refused("no".to_owned()) };
@@ -81,7 +81,7 @@ impl Published {
             self.whole["status"]["conditions"] = json!([begun.condition.to_json()]);
             self.show(seconds);
         }
-        self.track.finish_write(&outcome, at(seconds).moment);
+        self.state.finish_write(&outcome, at(seconds).moment);
         Some((sent, is_valid))
     }
 
@@ -90,7 +90,7 @@ impl Published {
         self.whole["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = LeanObject::prune(&self.whole, &self.target.poll_fields);
         let rendered = appraise(&self.target, &object);
-        self.track.see(object, rendered, at(seconds).moment);
+        self.state.see(object, rendered, at(seconds).moment);
     }
 }
 
@@ -106,7 +106,7 @@ fn a_field_is_written_on_change_and_never_again() {
     }
     object.poll(120, Finding::InSync, Some(json!("b")));
     assert_eq!(object.write(120, |status| status), Some(json!(["a", "b"])));
-    assert!(!object.track.wants_prompt_poll(), "our own write is no edit");
+    assert!(!object.state.wants_prompt_poll(), "our own write is no edit");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn another_hand_on_a_field_is_put_right() {
     object.write(1, |status| status);
     object.whole["status"]["address"] = json!("forged");
     object.show(2);
-    assert!(object.track.wants_prompt_poll());
+    assert!(object.state.wants_prompt_poll());
     assert_eq!(object.write(2, |status| status), Some(json!(["forged", "a"])));
 }
 

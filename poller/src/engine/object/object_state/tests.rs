@@ -13,7 +13,7 @@ use drift_api::object::object_view::ObjectView;
 use drift_language::Confirm;
 use drift_systems::{HttpReply, ReplyBody};
 
-const PACE: Pace = Pace {
+const PACE: PollLimits = PollLimits {
     interval: Duration::from_secs(30),
     keeps_requests: false,
     settle: Duration::from_secs(2),
@@ -24,7 +24,7 @@ const PACE: Pace = Pace {
 };
 
 /// What happens to an object, and its name.
-type Case = (&'static str, fn(&mut Track));
+type Case = (&'static str, fn(&mut ObjectState));
 
 fn named(name: &'static str) -> Option<Tagged> {
     let headers = [(http::header::ETAG, http::HeaderValue::from_static(name))].into_iter().collect();
@@ -49,131 +49,131 @@ fn spec() -> Value {
     json!({"id": "x", "a": 1})
 }
 
-/// A track of which a whole answer was seen in sync, at second 0.
-fn tagged() -> Track {
+/// An object state of which a whole answer was seen in sync, at second 0.
+fn tagged() -> ObjectState {
     let (object, target) = (object(&spec(), 0, 1), target(TEXT));
     let rendered = appraise(&target, &object);
-    let mut track = Track::new(object, rendered, std::sync::Arc::new(PACE), Arrival::Listed, at(0));
-    poll(&mut track, 0, Finding::InSync, named("\"a\""));
-    track
+    let mut state = ObjectState::new(object, rendered, std::sync::Arc::new(PACE), Arrival::Listed, at(0));
+    poll(&mut state, 0, Finding::InSync, named("\"a\""));
+    state
 }
 
-fn poll(track: &mut Track, second: u64, finding: Finding, tagged: Option<Tagged>) {
-    let begun = track.begin_poll(at(second));
-    assert!(track.finish_poll(begun, finding, at(second).moment));
-    track.remember_tag(tagged);
+fn poll(state: &mut ObjectState, second: u64, finding: Finding, tagged: Option<Tagged>) {
+    let begun = state.begin_poll(at(second));
+    assert!(state.finish_poll(begun, finding, at(second).moment));
+    state.remember_tag(tagged);
 }
 
-fn see(track: &mut Track, object: LeanObject) {
+fn see(state: &mut ObjectState, object: LeanObject) {
     let rendered = appraise(&target(TEXT), &object);
-    track.see(object, rendered, at(1).moment);
+    state.see(object, rendered, at(1).moment);
 }
 
 #[test]
 fn only_what_is_in_sync_is_asked_for_by_name() {
     assert!(tagged().known_tag().is_some());
     let cases: [Case; 8] = [
-        ("an edit", |track| see(track, object(&json!({"id": "x", "a": 2}), 0, 2))),
-        ("another resource", |track| see(track, object(&json!({"id": "y", "a": 1}), 0, 2))),
-        ("a correction", |track| see(track, object(&spec(), 1, 2))),
-        ("a poll that was asked for", |track| {
+        ("an edit", |state| see(state, object(&json!({"id": "x", "a": 2}), 0, 2))),
+        ("another resource", |state| see(state, object(&json!({"id": "y", "a": 1}), 0, 2))),
+        ("a correction", |state| see(state, object(&spec(), 1, 2))),
+        ("a poll that was asked for", |state| {
             let mut asked = object(&spec(), 0, 2);
             asked.asked.get_or_insert_default().poll = Some("now".into());
-            see(track, asked);
+            see(state, asked);
         }),
-        ("drift", |track| poll(track, 1, Finding::Differs("x".into()), None)),
-        ("an absence to be confirmed", |track| poll(track, 1, Finding::Absent, None)),
-        ("a failure", |track| poll(track, 1, ObservedReason::PollTimedOut.into(), None)),
-        ("an answer without a name", |track| poll(track, 1, Finding::InSync, None)),
+        ("drift", |state| poll(state, 1, Finding::Differs("x".into()), None)),
+        ("an absence to be confirmed", |state| poll(state, 1, Finding::Absent, None)),
+        ("a failure", |state| poll(state, 1, ObservedReason::PollTimedOut.into(), None)),
+        ("an answer without a name", |state| poll(state, 1, Finding::InSync, None)),
     ];
     for (case, happens) in cases {
-        let mut track = tagged();
-        happens(&mut track);
-        assert_eq!(track.known_tag(), None, "{case}");
+        let mut state = tagged();
+        happens(&mut state);
+        assert_eq!(state.known_tag(), None, "{case}");
     }
 }
 
 #[test]
 fn a_name_from_before_an_edit_is_not_remembered() {
-    let mut track = tagged();
-    let begun = track.begin_poll(at(1));
+    let mut state = tagged();
+    let begun = state.begin_poll(at(1));
     let mut edited = object(&spec(), 0, 2);
     edited.view = ObjectView::of(&json!({"spec": spec(), "metadata": {"name": "u", "labels": {"zone": "b"}}}));
-    see(&mut track, edited);
-    assert!(track.finish_poll(begun, Finding::InSync, at(1).moment), "neither desired state nor generation moved");
-    track.remember_tag(named("\"a\""));
-    let begun = track.begin_poll(at(2));
-    assert_eq!(track.known_tag(), None);
-    track.finish_poll(begun, Finding::InSync, at(2).moment);
-    track.remember_tag(named("\"b\""));
-    assert!(track.known_tag().is_some());
+    see(&mut state, edited);
+    assert!(state.finish_poll(begun, Finding::InSync, at(1).moment), "neither desired state nor generation moved");
+    state.remember_tag(named("\"a\""));
+    let begun = state.begin_poll(at(2));
+    assert_eq!(state.known_tag(), None);
+    state.finish_poll(begun, Finding::InSync, at(2).moment);
+    state.remember_tag(named("\"b\""));
+    assert!(state.known_tag().is_some());
 }
 
 #[test]
 fn the_poll_after_a_correction_is_whole() {
-    let mut track = tagged();
-    see(&mut track, object(&spec(), 1, 2));
-    let begun = track.begin_poll(at(4));
-    assert_eq!(track.known_tag(), None);
-    track.finish_poll(begun, Finding::InSync, at(4).moment);
-    track.remember_tag(named("\"a\""));
-    assert!(track.known_tag().is_some(), "the verdict that stands speaks of that correction");
+    let mut state = tagged();
+    see(&mut state, object(&spec(), 1, 2));
+    let begun = state.begin_poll(at(4));
+    assert_eq!(state.known_tag(), None);
+    state.finish_poll(begun, Finding::InSync, at(4).moment);
+    state.remember_tag(named("\"a\""));
+    assert!(state.known_tag().is_some(), "the verdict that stands speaks of that correction");
 }
 
 #[test]
 fn a_name_serves_a_bounded_number_of_polls() {
-    let mut track = tagged();
+    let mut state = tagged();
     for second in 1..=u64::from(MAX_REPEATS) {
-        assert!(track.known_tag().is_some());
-        poll(&mut track, second, Finding::InSync, Some(Tagged::Repeated));
+        assert!(state.known_tag().is_some());
+        poll(&mut state, second, Finding::InSync, Some(Tagged::Repeated));
     }
-    assert_eq!(track.known_tag(), None);
+    assert_eq!(state.known_tag(), None);
 }
 
 #[test]
 fn our_own_published_field_makes_the_next_poll_whole() {
     for while_polled in [false, true] {
-        let mut track = tagged();
-        let begun = while_polled.then(|| track.begin_poll(at(1)));
+        let mut state = tagged();
+        let begun = while_polled.then(|| state.begin_poll(at(1)));
         let fields: StatusFields = [("address", json!("a"))].into_iter().collect();
-        let written = track.object().conditions.observed().cloned().unwrap();
-        track.writing_mut().attempts.begin(written, fields.clone());
+        let written = state.object().conditions.observed().cloned().unwrap();
+        state.writing_mut().attempts.begin(written, fields.clone());
         let mut published = object(&spec(), 0, 2);
-        published.view = ObjectView::of(&fields.put_on(&track.object().view.open()));
-        see(&mut track, published);
-        assert!(!track.wants_prompt_poll(), "our own write is no edit");
+        published.view = ObjectView::of(&fields.put_on(&state.object().view.open()));
+        see(&mut state, published);
+        assert!(!state.wants_prompt_poll(), "our own write is no edit");
         if let Some(begun) = begun {
-            track.finish_poll(begun, Finding::InSync, at(1).moment);
-            track.remember_tag(named("\"a\""));
+            state.finish_poll(begun, Finding::InSync, at(1).moment);
+            state.remember_tag(named("\"a\""));
         }
-        assert_eq!(track.known_tag(), None, "while polled: {while_polled}");
+        assert_eq!(state.known_tag(), None, "while polled: {while_polled}");
     }
 }
 
 #[test]
 fn a_secret_that_moved_is_polled_for_at_once() {
-    let mut track = tagged();
-    let noted = |track: &Track, ending: &str, version: u32| {
+    let mut state = tagged();
+    let noted = |state: &ObjectState, ending: &str, version: u32| {
         let mut object = object(&spec(), 0, version);
         let condition = object.conditions.corrected.as_mut().unwrap();
         condition.condition.message = format!("owns \"x\": done [scope 00000000, secrets 00000001{ending}]").into();
-        (object, track.rendered().clone())
+        (object, state.rendered().clone())
     };
-    let (sent, rendered) = noted(&track, "", 2);
-    track.see(sent, rendered, at(1).moment);
-    assert!(!track.wants_prompt_poll() && track.known_tag().is_some(), "nothing differs");
-    let begun = track.begin_poll(at(30));
-    let (moved, rendered) = noted(&track, ", moved password", 3);
-    track.see(moved, rendered, at(31).moment);
-    assert_eq!(track.known_tag(), None, "what was in sync says nothing");
-    assert!(track.wants_prompt_poll());
-    assert!(!track.finish_poll(begun, Finding::InSync, at(32).moment), "it began before");
-    poll(&mut track, 33, Finding::Differs("x".into()), None);
+    let (sent, rendered) = noted(&state, "", 2);
+    state.see(sent, rendered, at(1).moment);
+    assert!(!state.wants_prompt_poll() && state.known_tag().is_some(), "nothing differs");
+    let begun = state.begin_poll(at(30));
+    let (moved, rendered) = noted(&state, ", moved password", 3);
+    state.see(moved, rendered, at(31).moment);
+    assert_eq!(state.known_tag(), None, "what was in sync says nothing");
+    assert!(state.wants_prompt_poll());
+    assert!(!state.finish_poll(begun, Finding::InSync, at(32).moment), "it began before");
+    poll(&mut state, 33, Finding::Differs("x".into()), None);
     assert!(
-        matches!(track.next_write(at(33).moment), NextWrite::Write(verdict, _) if verdict.reason == ObservedReason::FieldsDiffer)
+        matches!(state.next_write(at(33).moment), NextWrite::Write(verdict, _) if verdict.reason == ObservedReason::FieldsDiffer)
     );
-    poll(&mut track, 34, Finding::InSync, named("\"a\""));
-    assert_eq!(track.known_tag(), None, "it still stands as moved");
+    poll(&mut state, 34, Finding::InSync, named("\"a\""));
+    assert_eq!(state.known_tag(), None, "it still stands as moved");
 }
 
 #[test]
@@ -181,10 +181,11 @@ fn a_request_is_kept_between_frequent_polls_alone() {
     let target = target(TEXT);
     for keeps_requests in [false, true] {
         let object = object(&spec(), 0, 1);
-        let pace = Pace { keeps_requests, ..PACE };
-        let mut track = Track::new(object.clone(), appraise(&target, &object), Arc::new(pace), Arrival::Listed, at(0));
-        let first = track.prepare(&target);
-        assert_eq!(Arc::ptr_eq(&first, &track.prepare(&target)), keeps_requests);
+        let limits = PollLimits { keeps_requests, ..PACE };
+        let mut state =
+            ObjectState::new(object.clone(), appraise(&target, &object), Arc::new(limits), Arrival::Listed, at(0));
+        let first = state.prepare(&target);
+        assert_eq!(Arc::ptr_eq(&first, &state.prepare(&target)), keeps_requests);
     }
 }
 
@@ -198,12 +199,13 @@ fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64
         object.conditions = fixtures::object(&target, "u", &spec(), &json!({"conditions": []})).conditions;
     }
     let rendered = appraise(&target, &object);
-    let mut track = Track::new(object, rendered, std::sync::Arc::new(Pace::of(&target)), Arrival::Later, at(0));
+    let mut state =
+        ObjectState::new(object, rendered, std::sync::Arc::new(PollLimits::of(&target)), Arrival::Later, at(0));
     for second in 0..100 {
-        if track.poll_due().is_some_and(|due| due <= at(second).moment) {
-            poll(&mut track, second, Finding::Absent, None);
+        if state.poll_due().is_some_and(|due| due <= at(second).moment) {
+            poll(&mut state, second, Finding::Absent, None);
         }
-        if let NextWrite::Write(verdict, _) = track.next_write(at(second).moment) {
+        if let NextWrite::Write(verdict, _) = state.next_write(at(second).moment) {
             assert!(verdict.reason.is_absence());
             return second;
         }

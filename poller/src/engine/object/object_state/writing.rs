@@ -7,7 +7,7 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 
-use super::{NextWrite, Owing, Track, stands_true};
+use super::{NextWrite, ObjectState, Owing, stands_true};
 use crate::engine::writes::announcement::{Announcement, announce};
 use crate::engine::writes::urgency::{Definite, LastDefinite, Urgency, is_change, quiet_bucket, weigh};
 use crate::engine::writes::write_attempts::{AFTER_LOST_RACES, WriteAttempts, WriteOutcome};
@@ -42,7 +42,7 @@ pub(super) struct Writing {
     /// Of writes that only inform people; full where there is none.
     quiet: Option<TokenBucket>,
     last_definite: LastDefinite,
-    /// See [`Track::owes_verdict`].
+    /// See [`ObjectState::owes_verdict`].
     pub(super) owing: Option<Owing>,
 }
 
@@ -69,7 +69,7 @@ impl Writing {
     }
 }
 
-impl Track {
+impl ObjectState {
     pub(super) fn writing(&self) -> &Writing {
         self.writing.as_deref().unwrap_or(&NOTHING)
     }
@@ -132,7 +132,7 @@ impl Track {
         if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
     }
 
-    /// Notes that the write that [`Track::next_write`] gave begins.
+    /// Notes that the write that [`ObjectState::next_write`] gave begins.
     pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> BegunWrite {
         if urgency != Urgency::News {
             // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.

@@ -17,21 +17,21 @@ fn tag(id: &str) -> String {
     format!("x [desired {}]", drift_api::condition::DesiredHash::of(&json!([id, {"a": 1}])))
 }
 
-/// A roster whose objects contend with one another alone.
+/// An object store whose objects contend with one another alone.
 struct Alone {
-    roster: Roster,
+    objects: ObjectStore,
     identities: Rc<RefCell<IdentityIndex>>,
 }
 
 impl Alone {
     fn new(target: Arc<Target>) -> Self {
-        Self { roster: Roster::new(target), identities: Rc::default() }
+        Self { objects: ObjectStore::new(target), identities: Rc::default() }
     }
 
     fn see(&mut self, object: LeanObject, now: Now) {
         let selected = self.selected(&object.id.uid);
         let (mut identities, mut concerned) = (self.identities.borrow_mut(), Vec::new());
-        self.roster.see(object, now, |claimant| {
+        self.objects.see(object, now, |claimant| {
             concerned = identities.insert(&selected, claimant.clone());
             identities.rights(&selected.uid, &claimant).has
         });
@@ -40,51 +40,51 @@ impl Alone {
     }
 
     fn forget(&mut self, uid: &Uid, now: Moment) {
-        self.roster.forget(uid);
+        self.objects.forget(uid);
         let concerned = self.identities.borrow_mut().remove(&self.selected(uid));
         self.appraise_again(concerned, now);
     }
 
     fn appraise_again(&mut self, concerned: Vec<Selected>, now: Moment) {
         for Selected { uid, .. } in concerned {
-            self.roster.appraise_again(&uid, now, |claimant| self.identities.borrow().rights(&uid, &claimant).has);
+            self.objects.appraise_again(&uid, now, |claimant| self.identities.borrow().rights(&uid, &claimant).has);
         }
     }
 
     fn selected(&self, uid: &Uid) -> Selected {
-        Selected { target: self.roster.target.name.as_str().into(), uid: uid.clone() }
+        Selected { target: self.objects.target.name.as_str().into(), uid: uid.clone() }
     }
 }
 
 impl Deref for Alone {
-    type Target = Roster;
+    type Target = ObjectStore;
 
-    fn deref(&self) -> &Roster {
-        &self.roster
+    fn deref(&self) -> &ObjectStore {
+        &self.objects
     }
 }
 
 impl DerefMut for Alone {
-    fn deref_mut(&mut self) -> &mut Roster {
-        &mut self.roster
+    fn deref_mut(&mut self) -> &mut ObjectStore {
+        &mut self.objects
     }
 }
 
-fn roster() -> Alone {
+fn objects() -> Alone {
     Alone::new(target(TEXT))
 }
 
-fn object(roster: &Roster, uid: &str, spec: &Value, status: &Value) -> LeanObject {
-    fixtures::object(&roster.target, uid, spec, status)
+fn object(objects: &ObjectStore, uid: &str, spec: &Value, status: &Value) -> LeanObject {
+    fixtures::object(&objects.target, uid, spec, status)
 }
 
 /// Without exceptions.
-fn is_vouched_for(roster: &Roster, now: Moment) -> bool {
-    roster.vouched_except(now).is_some_and(|except| except.is_empty())
+fn is_vouched_for(objects: &ObjectStore, now: Moment) -> bool {
+    objects.vouched_except(now).is_some_and(|except| except.is_empty())
 }
 
-fn reason(roster: &mut Roster, uid: &str, now: Moment) -> Option<ObservedReason> {
-    match roster.update(&Uid::from(uid), now, |track| track.next_write(now)) {
+fn reason(objects: &mut ObjectStore, uid: &str, now: Moment) -> Option<ObservedReason> {
+    match objects.update(&Uid::from(uid), now, |state| state.next_write(now)) {
         Some(NextWrite::Write(verdict, _)) => Some(verdict.reason),
         _ => None,
     }
@@ -92,48 +92,52 @@ fn reason(roster: &mut Roster, uid: &str, now: Moment) -> Option<ObservedReason>
 
 #[test]
 fn objects_that_are_barred_get_their_unknown_without_a_poll() {
-    let mut roster = roster();
+    let mut objects = objects();
     for (uid, spec, expected) in [
         ("a", json!({"id": "forbidden", "a": 1}), ObservedReason::NotAllowed),
         ("b", json!({"id": "x", "a": 1, "asleep": true}), ObservedReason::Suspended),
         ("c", json!({"id": "y"}), ObservedReason::RuleError),
         ("d", json!({"a": 1}), ObservedReason::RuleError),
     ] {
-        let object = object(&roster, uid, &spec, &json!({}));
-        roster.see(object, at(0));
-        assert_eq!(reason(&mut roster, uid, at(0).moment), Some(expected), "{spec}");
-        assert!(roster.track(&Uid::from(uid)).unwrap().poll_due().is_none());
+        let object = object(&objects, uid, &spec, &json!({}));
+        objects.see(object, at(0));
+        assert_eq!(reason(&mut objects, uid, at(0).moment), Some(expected), "{spec}");
+        assert!(objects.state(&Uid::from(uid)).unwrap().poll_due().is_none());
     }
 }
 
 #[test]
 fn a_template_that_fails_names_its_place_and_the_mistake() {
-    let mut roster = roster();
-    let object = object(&roster, "a", &json!({"a": 1}), &json!({}));
-    roster.see(object, at(0));
-    let barred = roster.track(&Uid::from("a")).and_then(|track| track.rendered().barred.clone());
+    let mut objects = objects();
+    let object = object(&objects, "a", &json!({"a": 1}), &json!({}));
+    objects.see(object, at(0));
+    let barred = objects.state(&Uid::from("a")).and_then(|state| state.rendered().barred.clone());
     let text = barred.map(|failure| failure.text).unwrap_or_default();
     assert!(text.ends_with(": require[0].that: no field `id`"), "{text}");
 }
 
 #[test]
 fn the_next_is_polled_when_the_oldest_goes() {
-    let mut roster = roster();
-    roster.note_listed(at(0).moment);
+    let mut objects = objects();
+    objects.note_listed(at(0).moment);
     for uid in ["old", "younger"] {
-        let object = object(&roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
-        roster.see(object, at(0));
+        let object = object(&objects, uid, &json!({"id": "x", "a": 1}), &json!({}));
+        objects.see(object, at(0));
     }
-    assert_eq!(reason(&mut roster, "younger", at(0).moment), Some(ObservedReason::IdentityTaken));
-    assert_eq!(reason(&mut roster, "old", at(0).moment), None);
-    roster.forget(&Uid::from("old"), at(5).moment);
-    assert!(roster.track(&Uid::from("younger")).unwrap().poll_due().is_some_and(|due| due <= at(5).moment));
-    assert_eq!(reason(&mut roster, "younger", at(5).moment), Some(ObservedReason::IdentityTaken), "until it is polled");
+    assert_eq!(reason(&mut objects, "younger", at(0).moment), Some(ObservedReason::IdentityTaken));
+    assert_eq!(reason(&mut objects, "old", at(0).moment), None);
+    objects.forget(&Uid::from("old"), at(5).moment);
+    assert!(objects.state(&Uid::from("younger")).unwrap().poll_due().is_some_and(|due| due <= at(5).moment));
+    assert_eq!(
+        reason(&mut objects, "younger", at(5).moment),
+        Some(ObservedReason::IdentityTaken),
+        "until it is polled"
+    );
 }
 
 #[test]
 fn of_two_targets_with_one_resource_one_object_has_it() {
-    let mut first = roster();
+    let mut first = objects();
     let mut second =
         Alone { identities: first.identities.clone(), ..Alone::new(target(&TEXT.replace("name: t}", "name: u}"))) };
     let spec = json!({"id": "x", "a": 1});
@@ -143,82 +147,82 @@ fn of_two_targets_with_one_resource_one_object_has_it() {
     assert_eq!(reason(&mut second, &uid, at(0).moment), None);
     first.see(old, at(1));
     second.appraise_again(vec![second.selected(&uid)], at(1).moment);
-    let written = second.update(&uid, at(1).moment, |track| track.next_write(at(1).moment));
+    let written = second.update(&uid, at(1).moment, |state| state.next_write(at(1).moment));
     let Some(NextWrite::Write(verdict, _)) = written else { panic!("{written:?}") };
     assert_eq!(verdict.reason, ObservedReason::IdentityTaken);
     assert_eq!(verdict.text, "another object has the same identity in this scope: GET http://h/${…}");
     first.forget(&"old".into(), at(5).moment);
     second.appraise_again(vec![second.selected(&uid)], at(5).moment);
-    assert!(second.track(&uid).unwrap().poll_due().is_some_and(|due| due <= at(5).moment), "it is polled at once");
+    assert!(second.state(&uid).unwrap().poll_due().is_some_and(|due| due <= at(5).moment), "it is polled at once");
 }
 
 #[test]
 fn an_older_state_of_an_object_takes_no_identity() {
-    let mut roster = roster();
-    roster.note_listed(at(0).moment);
-    let was = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
-    let mut is = object(&roster, "a", &json!({"id": "y", "a": 1}), &json!({}));
+    let mut objects = objects();
+    objects.note_listed(at(0).moment);
+    let was = object(&objects, "a", &json!({"id": "x", "a": 1}), &json!({}));
+    let mut is = object(&objects, "a", &json!({"id": "y", "a": 1}), &json!({}));
     is.resource_version = "2".into();
-    roster.see(is, at(0));
-    roster.see(was, at(1));
-    let younger = object(&roster, "bb", &json!({"id": "x", "a": 1}), &json!({}));
-    roster.see(younger, at(2));
-    assert_eq!(reason(&mut roster, "bb", at(2).moment), None, "nobody has x");
-    assert!(roster.track(&Uid::from("bb")).unwrap().poll_due().is_some());
+    objects.see(is, at(0));
+    objects.see(was, at(1));
+    let younger = object(&objects, "bb", &json!({"id": "x", "a": 1}), &json!({}));
+    objects.see(younger, at(2));
+    assert_eq!(reason(&mut objects, "bb", at(2).moment), None, "nobody has x");
+    assert!(objects.state(&Uid::from("bb")).unwrap().poll_due().is_some());
 }
 
 #[test]
 fn a_result_of_an_object_made_anew_lands_nowhere() {
-    let mut roster = roster();
+    let mut objects = objects();
     let (old, new) = (Uid::from("a"), Uid::from("ab"));
-    let object = |roster: &Roster, uid| object(roster, uid, &json!({"id": "x", "a": 1}), &json!({}));
-    let before = object(&roster, "a");
-    roster.see(before, at(0));
-    let begun = roster.update(&old, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
-    roster.forget(&old, at(2).moment);
-    let anew = object(&roster, "ab");
-    roster.see(anew, at(2));
-    let late = roster.update(&old, at(3).moment, |track| track.finish_poll(begun, Finding::InSync, at(3).moment));
-    assert_eq!((late, reason(&mut roster, "ab", at(3).moment)), (None, None));
-    assert!(roster.track(&new).unwrap().poll_due().is_some_and(|due| due <= at(3).moment), "polled on its own");
+    let object = |objects: &ObjectStore, uid| object(objects, uid, &json!({"id": "x", "a": 1}), &json!({}));
+    let before = object(&objects, "a");
+    objects.see(before, at(0));
+    let begun = objects.update(&old, at(1).moment, |state| state.begin_poll(at(1))).unwrap();
+    objects.forget(&old, at(2).moment);
+    let anew = object(&objects, "ab");
+    objects.see(anew, at(2));
+    let late = objects.update(&old, at(3).moment, |state| state.finish_poll(begun, Finding::InSync, at(3).moment));
+    assert_eq!((late, reason(&mut objects, "ab", at(3).moment)), (None, None));
+    assert!(objects.state(&new).unwrap().poll_due().is_some_and(|due| due <= at(3).moment), "polled on its own");
 }
 
 #[test]
 fn a_poll_from_before_an_absence_counts_for_nothing() {
-    let mut roster = roster();
+    let mut objects = objects();
     let uid = Uid::from("a");
-    let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &json!({}));
-    roster.see(object.clone(), at(0));
-    let old = roster.update(&uid, at(1).moment, |track| track.begin_poll(at(1))).unwrap();
-    roster.forget(&uid, at(2).moment);
-    roster.see(object, at(3));
-    let finish = |roster: &mut Roster, begun, finding, now: Moment| {
-        roster.update(&uid, now, |track| track.finish_poll(begun, finding, now));
-        reason(roster, "a", now)
+    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &json!({}));
+    objects.see(object.clone(), at(0));
+    let old = objects.update(&uid, at(1).moment, |state| state.begin_poll(at(1))).unwrap();
+    objects.forget(&uid, at(2).moment);
+    objects.see(object, at(3));
+    let finish = |objects: &mut ObjectStore, begun, finding, now: Moment| {
+        objects.update(&uid, now, |state| state.finish_poll(begun, finding, now));
+        reason(objects, "a", now)
     };
-    assert_eq!(finish(&mut roster, old, Finding::InSync, at(3).moment), None, "before its own poll has begun");
-    let own = roster.update(&uid, at(4).moment, |track| track.begin_poll(at(4))).unwrap();
-    assert_eq!(finish(&mut roster, old, Finding::InSync, at(5).moment), None, "while its own is under way");
+    assert_eq!(finish(&mut objects, old, Finding::InSync, at(3).moment), None, "before its own poll has begun");
+    let own = objects.update(&uid, at(4).moment, |state| state.begin_poll(at(4))).unwrap();
+    assert_eq!(finish(&mut objects, old, Finding::InSync, at(5).moment), None, "while its own is under way");
     let cause = Failure::of(ObservedReason::RateLimited);
-    roster.update(&uid, at(5).moment, |track| track.postpone_poll(Some(old), at(9).moment, cause));
-    assert_eq!(roster.track(&uid).unwrap().poll_due(), None, "its own poll is under way still");
+    objects.update(&uid, at(5).moment, |state| state.postpone_poll(Some(old), at(9).moment, cause));
+    assert_eq!(objects.state(&uid).unwrap().poll_due(), None, "its own poll is under way still");
     let differs = Finding::Differs("1 field differs: /a".into());
-    assert_eq!(finish(&mut roster, own, differs, at(6).moment), Some(ObservedReason::NotUpdated));
+    assert_eq!(finish(&mut objects, own, differs, at(6).moment), Some(ObservedReason::NotUpdated));
 }
 
 /// An object in sync whose verdict stands word for word.
-fn in_sync(roster: &Roster, uid: &str, spec: &Value) -> LeanObject {
+fn in_sync(objects: &ObjectStore, uid: &str, spec: &Value) -> LeanObject {
     let message = tag(uid).replace('x', drift_api::condition::closed_text(ObservedReason::InSync));
     let status = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
-    object(roster, uid, spec, &status)
+    object(objects, uid, spec, &status)
 }
 
 /// Puts everybody who is awake into line, as the shell does; gives who was.
-fn queue_awake(roster: &mut Roster, now: Moment) -> Vec<Uid> {
+fn queue_awake(objects: &mut ObjectStore, now: Moment) -> Vec<Uid> {
     let mut awake = Vec::new();
-    while let Some(uid) = roster.pop_awake(now).filter(|_| awake.len() < 10) {
-        roster.queue_poll(&uid);
-        roster.update(&uid, now, |_| ());
+    while let Some(uid) = objects.pop_awake(now).filter(|_| awake.len() < 10) {
+        objects.queue_poll(&uid);
+        objects.update(&uid, now, |_| ());
         awake.push(uid);
     }
     awake
@@ -226,206 +230,210 @@ fn queue_awake(roster: &mut Roster, now: Moment) -> Vec<Uid> {
 
 #[test]
 fn an_edited_object_moves_to_the_prompt_line() {
-    let mut roster = roster();
+    let mut objects = objects();
     for uid in &["a", "bb"].map(Uid::from) {
-        let object = in_sync(&roster, uid, &json!({"id": **uid, "a": 1}));
-        roster.see(object, at(0));
+        let object = in_sync(&objects, uid, &json!({"id": **uid, "a": 1}));
+        objects.see(object, at(0));
         // What a takeover may have missed is asked for once; the next poll is a regular one.
-        let begun = roster.update(uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-        roster.update(uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
+        let begun = objects.update(uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
+        objects.update(uid, at(0).moment, |state| state.finish_poll(begun, Finding::InSync, at(0).moment));
     }
     let now = at(31).moment;
-    let in_line: [Uid; 2] = queue_awake(&mut roster, now).try_into().unwrap();
+    let in_line: [Uid; 2] = queue_awake(&mut objects, now).try_into().unwrap();
     let [first, last] = in_line;
-    let mut edited = in_sync(&roster, &last, &json!({"id": *last, "a": 2}));
+    let mut edited = in_sync(&objects, &last, &json!({"id": *last, "a": 2}));
     edited.resource_version = "2".into();
-    roster.see(edited, at(31));
-    assert_eq!(queue_awake(&mut roster, now), std::slice::from_ref(&last), "woken once");
-    assert_eq!([take_turn(&mut roster, at(31)), take_turn(&mut roster, at(31))], [Some(last), Some(first)]);
-    assert_eq!(roster.next_poll(now), None);
+    objects.see(edited, at(31));
+    assert_eq!(queue_awake(&mut objects, now), std::slice::from_ref(&last), "woken once");
+    assert_eq!([take_turn(&mut objects, at(31)), take_turn(&mut objects, at(31))], [Some(last), Some(first)]);
+    assert_eq!(objects.next_poll(now), None);
 }
 
 /// Takes the next turn.
-fn take_turn(roster: &mut Roster, now: Now) -> Option<Uid> {
-    let turn = roster.next_poll(now.moment)?;
-    roster.begin_poll(&turn, now)?;
+fn take_turn(objects: &mut ObjectStore, now: Now) -> Option<Uid> {
+    let turn = objects.next_poll(now.moment)?;
+    objects.begin_poll(&turn, now)?;
     Some(turn.uid)
 }
 
 /// Puts an object into the line of regular polls.
-fn queue_regular(roster: &mut Alone, uid: &str) {
-    let object = in_sync(roster, uid, &json!({"id": uid, "a": 1}));
-    roster.see(object, at(0));
+fn queue_regular(objects: &mut Alone, uid: &str) {
+    let object = in_sync(objects, uid, &json!({"id": uid, "a": 1}));
+    objects.see(object, at(0));
     let uid = Uid::from(uid);
     // What a takeover may have missed is asked for once; the next poll is a regular one.
-    let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-    roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
-    roster.queue_poll(&uid);
+    let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
+    objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::InSync, at(0).moment));
+    objects.queue_poll(&uid);
 }
 
 #[test]
 fn of_four_turns_prompt_polls_take_three() {
-    let mut roster = roster();
-    ["regular-0", "regular-1"].iter().for_each(|uid| queue_regular(&mut roster, uid));
+    let mut objects = objects();
+    ["regular-0", "regular-1"].iter().for_each(|uid| queue_regular(&mut objects, uid));
     for number in 0..8 {
         let uid = format!("prompt-{number}");
-        let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &json!({}));
-        roster.see(object, at(31));
-        roster.queue_poll(&uid.as_str().into());
+        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &json!({}));
+        objects.see(object, at(31));
+        objects.queue_poll(&uid.as_str().into());
     }
-    let turns: Vec<_> = std::iter::from_fn(|| take_turn(&mut roster, at(31))).collect();
+    let turns: Vec<_> = std::iter::from_fn(|| take_turn(&mut objects, at(31))).collect();
     let regular: Vec<_> = (0..turns.len()).filter(|turn| turns[*turn].starts_with("regular")).collect();
     assert_eq!((regular, turns.len()), (vec![3, 7], 10), "{turns:?}");
 }
 
 #[test]
 fn a_target_is_vouched_for_once_all_are_judged() {
-    let mut roster = roster();
+    let mut objects = objects();
     let entry = |status: &str, reason: &str, id: &str| json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": tag(id), "observedGeneration": 1}]});
     for (uid, id, status, reason) in [("a", "x", "True", "NotCreated"), ("bb", "y", "False", "InSync")] {
-        let object = object(&roster, uid, &json!({"id": id, "a": 1}), &entry(status, reason, id));
-        roster.see(object, at(0));
+        let object = object(&objects, uid, &json!({"id": id, "a": 1}), &entry(status, reason, id));
+        objects.see(object, at(0));
     }
-    assert!(!is_vouched_for(&roster, at(0).moment), "before the list is known");
-    roster.note_listed(at(0).moment);
-    assert!(!is_vouched_for(&roster, at(0).moment), "while an object stands True on another's word");
+    assert!(!is_vouched_for(&objects, at(0).moment), "before the list is known");
+    objects.note_listed(at(0).moment);
+    assert!(!is_vouched_for(&objects, at(0).moment), "while an object stands True on another's word");
     let uid = Uid::from("a");
-    assert_eq!(roster.track(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
-    let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-    roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::Absent, at(0).moment));
+    assert_eq!(objects.state(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
+    let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
+    objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::Absent, at(0).moment));
     // The sentence differs from the one that stood, so the verdict is not standing before it is written.
-    assert!(!is_vouched_for(&roster, at(0).moment));
-    roster.forget(&uid, at(1).moment);
-    assert!(is_vouched_for(&roster, at(1).moment));
-    assert!(!is_vouched_for(&roster, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
-    roster.note_alive(at(200).moment);
-    assert!(is_vouched_for(&roster, at(200).moment));
+    assert!(!is_vouched_for(&objects, at(0).moment));
+    objects.forget(&uid, at(1).moment);
+    assert!(is_vouched_for(&objects, at(1).moment));
+    assert!(!is_vouched_for(&objects, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
+    objects.note_alive(at(200).moment);
+    assert!(is_vouched_for(&objects, at(200).moment));
 }
 
 #[test]
 fn settling_puts_off_a_poll_in_line() {
     let text = TEXT.replace("  compare:", "  correct: {settle: 10s}\n  compare:");
-    let mut roster = Alone::new(target(&text));
+    let mut objects = Alone::new(target(&text));
     let uid = Uid::from("a");
     let spec = json!({"id": "x", "a": 1});
-    let standing = object(&roster, "a", &spec, &json!({}));
-    roster.see(standing, at(0));
-    roster.queue_poll(&uid);
+    let standing = object(&objects, "a", &spec, &json!({}));
+    objects.see(standing, at(0));
+    objects.queue_poll(&uid);
     let note = json!({"conditions": [{"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
         "message": "correction 1, owns \"x\": applied", "observedGeneration": 1}]});
-    let mut corrected = object(&roster, "a", &spec, &note);
+    let mut corrected = object(&objects, "a", &spec, &note);
     corrected.resource_version = "2".into();
-    roster.see(corrected, at(1));
-    assert_eq!(roster.next_poll(at(3).moment), None, "polled before the correction has settled");
-    assert_eq!(roster.pop_awake(at(10).moment), None);
-    assert_eq!(roster.pop_awake(at(11).moment), Some(uid.clone()), "nobody wakes it");
-    roster.queue_poll(&uid);
-    assert_eq!(take_turn(&mut roster, at(11)), Some(uid));
+    objects.see(corrected, at(1));
+    assert_eq!(objects.next_poll(at(3).moment), None, "polled before the correction has settled");
+    assert_eq!(objects.pop_awake(at(10).moment), None);
+    assert_eq!(objects.pop_awake(at(11).moment), Some(uid.clone()), "nobody wakes it");
+    objects.queue_poll(&uid);
+    assert_eq!(take_turn(&mut objects, at(11)), Some(uid));
 }
 
 #[test]
 fn an_object_in_line_for_its_write_sleeps() {
-    let mut roster = roster();
-    let object = object(&roster, "a", &json!({"id": "forbidden", "a": 1}), &json!({}));
+    let mut objects = objects();
+    let object = object(&objects, "a", &json!({"id": "forbidden", "a": 1}), &json!({}));
     let uid = Uid::from("a");
-    roster.see(object, at(0));
-    assert_eq!(roster.pop_awake(at(0).moment), Some(uid.clone()), "its NotAllowed is to be written");
-    roster.queue_write(&uid, at(0).moment);
-    roster.queue_write(&uid, at(0).moment);
-    assert_eq!(roster.pop_awake(at(9).moment), None);
-    assert_eq!((roster.next_write(), roster.next_write()), (Some(uid.clone()), None));
-    roster.queue_write(&uid, at(9).moment);
-    roster.forget(&uid, at(9).moment);
-    assert_eq!(roster.next_write(), None, "it left");
+    objects.see(object, at(0));
+    assert_eq!(objects.pop_awake(at(0).moment), Some(uid.clone()), "its NotAllowed is to be written");
+    objects.queue_write(&uid, at(0).moment);
+    objects.queue_write(&uid, at(0).moment);
+    assert_eq!(objects.pop_awake(at(9).moment), None);
+    assert_eq!((objects.next_write(), objects.next_write()), (Some(uid.clone()), None));
+    objects.queue_write(&uid, at(9).moment);
+    objects.forget(&uid, at(9).moment);
+    assert_eq!(objects.next_write(), None, "it left");
 }
 
 #[test]
 fn a_changed_target_waits_for_all_new_verdicts() {
-    let mut roster = roster();
+    let mut objects = objects();
     let tag =
         |uid: &str, a: u32| format!("x [desired {}]", drift_api::condition::DesiredHash::of(&json!([uid, {"a": a}])));
     let entry = |uid, a, generation| json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(uid, a), "observedGeneration": generation}]});
     for (uid, desired, generation) in [("a", 1, 1), ("bb", 2, 1), ("ccc", 2, 0)] {
-        let object = object(&roster, uid, &json!({"id": uid, "a": 1}), &entry(uid, desired, generation));
-        roster.see(object, at(0));
+        let object = object(&objects, uid, &json!({"id": uid, "a": 1}), &entry(uid, desired, generation));
+        objects.see(object, at(0));
     }
-    roster.note_listed(at(0).moment);
-    assert!(!is_vouched_for(&roster, at(0).moment), "bb was in sync with what the target said before");
+    objects.note_listed(at(0).moment);
+    assert!(!is_vouched_for(&objects, at(0).moment), "bb was in sync with what the target said before");
     let uid = Uid::from("bb");
-    let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+    let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let differs = Finding::Differs("x".into());
-    roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, differs, at(0).moment));
-    assert!(!is_vouched_for(&roster, at(0).moment), "before the verdict is written");
-    assert_eq!(reason(&mut roster, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
-    roster.forget(&uid, at(1).moment);
-    assert!(is_vouched_for(&roster, at(1).moment), "ccc was edited, which is no incident");
+    objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, differs, at(0).moment));
+    assert!(!is_vouched_for(&objects, at(0).moment), "before the verdict is written");
+    assert_eq!(reason(&mut objects, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
+    objects.forget(&uid, at(1).moment);
+    assert!(is_vouched_for(&objects, at(1).moment), "ccc was edited, which is no incident");
 }
 
-/// A roster whose objects stood True before this process began; all were found in sync since, which is not written.
+/// An object store whose objects stood True before this process began; all were found in sync since, which is not written.
 fn owing(count: usize) -> Alone {
-    let mut roster = roster();
+    let mut objects = objects();
     for number in 0..count {
         let uid = format!("u{number}");
         let standing = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": tag(&uid), "observedGeneration": 1}]});
-        let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
-        roster.see(object, at(0));
+        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &standing);
+        objects.see(object, at(0));
         let uid = Uid::from(uid);
-        let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
-        roster.update(&uid, at(0).moment, |track| track.finish_poll(begun, Finding::InSync, at(0).moment));
+        let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
+        objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::InSync, at(0).moment));
     }
-    roster.note_listed(at(0).moment);
-    roster
+    objects.note_listed(at(0).moment);
+    objects
 }
 
-fn refuse_write(roster: &mut Roster, uid: &Uid, now: Moment) {
-    let Some(NextWrite::Write(verdict, urgency)) = roster.update(uid, now, |track| track.next_write(now)) else {
+fn refuse_write(objects: &mut ObjectStore, uid: &Uid, now: Moment) {
+    let Some(NextWrite::Write(verdict, urgency)) = objects.update(uid, now, |state| state.next_write(now)) else {
         panic!("nothing to write");
     };
-    roster.update(uid, now, |track| {
-        track.begin_write(&verdict, urgency, now, "");
-        track.finish_write(&WriteOutcome::Refused(String::new()), now);
+    objects.update(uid, now, |state| {
+        state.begin_write(&verdict, urgency, now, "");
+        state.finish_write(&WriteOutcome::Refused(String::new()), now);
     });
 }
 
 #[test]
 fn a_refused_verdict_keeps_back_only_its_object() {
-    let mut roster = owing(2);
+    let mut objects = owing(2);
     let [first, second] = ["u0", "u1"].map(Uid::from);
-    assert_eq!(roster.vouched_except(at(0).moment), None, "both are on their way");
-    refuse_write(&mut roster, &first, at(0).moment);
-    assert_eq!(roster.vouched_except(at(0).moment), None, "the second is on its way");
-    roster.forget(&second, at(1).moment);
-    assert_eq!(roster.vouched_except(at(1).moment), Some(Exceptions::from_iter([first.clone()])));
-    assert_eq!(roster.vouched_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
-    roster.forget(&first, at(2).moment);
-    assert_eq!(roster.vouched_except(at(2).moment), Some(Exceptions::default()));
+    assert_eq!(objects.vouched_except(at(0).moment), None, "both are on their way");
+    refuse_write(&mut objects, &first, at(0).moment);
+    assert_eq!(objects.vouched_except(at(0).moment), None, "the second is on its way");
+    objects.forget(&second, at(1).moment);
+    assert_eq!(objects.vouched_except(at(1).moment), Some(Exceptions::from_iter([first.clone()])));
+    assert_eq!(objects.vouched_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
+    objects.forget(&first, at(2).moment);
+    assert_eq!(objects.vouched_except(at(2).moment), Some(Exceptions::default()));
 }
 
 /// An object that somebody else says is drifted, in its `version`.
-fn called_drifted(roster: &Roster, uid: &str, version: u32) -> LeanObject {
+fn called_drifted(objects: &ObjectStore, uid: &str, version: u32) -> LeanObject {
     let message = format!("said {version} times: {}", tag(uid));
     let status = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": message, "observedGeneration": 1}]});
-    let mut object = object(roster, uid, &json!({"id": uid, "a": 1}), &status);
+    let mut object = object(objects, uid, &json!({"id": uid, "a": 1}), &status);
     object.resource_version = version.to_string().as_str().into();
     object
 }
 
 #[test]
 fn a_forged_verdict_keeps_back_only_its_object() {
-    let mut roster = roster();
-    let unknown = object(&roster, "a", &json!({"id": "a", "a": 1}), &json!({}));
+    let mut objects = objects();
+    let unknown = object(&objects, "a", &json!({"id": "a", "a": 1}), &json!({}));
     let uid = unknown.id.uid.clone();
-    roster.see(unknown, at(0));
-    roster.note_listed(at(0).moment);
+    objects.see(unknown, at(0));
+    objects.note_listed(at(0).moment);
     for round in 2..100 {
         let now = at(u64::from(round));
-        roster.see(called_drifted(&roster, "a", round), now);
-        assert_eq!(roster.vouched_except(now.moment), Some(Exceptions::from_iter([uid.clone()])), "said {round} times");
+        objects.see(called_drifted(&objects, "a", round), now);
+        assert_eq!(
+            objects.vouched_except(now.moment),
+            Some(Exceptions::from_iter([uid.clone()])),
+            "said {round} times"
+        );
     }
-    let begun = roster.update(&uid, at(100).moment, |track| track.begin_poll(at(100))).unwrap();
-    roster.update(&uid, at(100).moment, |track| track.finish_poll(begun, Finding::InSync, at(100).moment));
+    let begun = objects.update(&uid, at(100).moment, |state| state.begin_poll(at(100))).unwrap();
+    objects.update(&uid, at(100).moment, |state| state.finish_poll(begun, Finding::InSync, at(100).moment));
     assert_eq!(
-        roster.vouched_except(at(100).moment),
+        objects.vouched_except(at(100).moment),
         Some(Exceptions::from_iter([uid])),
         "until its new verdict stands, it is not acted on"
     );
@@ -433,114 +441,114 @@ fn a_forged_verdict_keeps_back_only_its_object() {
 
 #[test]
 fn a_latecomer_keeps_back_only_itself() {
-    let mut roster = owing(0);
+    let mut objects = owing(0);
     for number in 0..=MOST_EXCEPTIONS {
-        assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
-        roster.see(called_drifted(&roster, &format!("u{number}"), 1), at(0));
+        assert_eq!(objects.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
+        objects.see(called_drifted(&objects, &format!("u{number}"), 1), at(0));
     }
-    assert_eq!(roster.vouched_except(at(0).moment), None, "so many are no exceptions");
+    assert_eq!(objects.vouched_except(at(0).moment), None, "so many are no exceptions");
 }
 
 #[test]
 fn latecomers_with_another_desired_state_keep_back_their_namespace_alone() {
-    let mut roster = owing(0);
+    let mut objects = owing(0);
     let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [desired 3f2a9c71d04b58e6]", "observedGeneration": 1});
     for number in 0..=MOST_EXCEPTIONS {
-        assert_eq!(roster.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
+        assert_eq!(objects.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
         let name = format!("u{number}");
-        let mut moved = object(&roster, &name, &json!({"id": name, "a": 1}), &json!({"conditions": [entry]}));
+        let mut moved = object(&objects, &name, &json!({"id": name, "a": 1}), &json!({"conditions": [entry]}));
         moved.id.namespace = Some("team-a".into());
-        roster.see(moved, at(0));
+        objects.see(moved, at(0));
     }
     let namespaces = ["team-a".to_owned()].into();
-    assert_eq!(roster.vouched_except(at(0).moment), Some(Exceptions { namespaces, ..Exceptions::default() }));
+    assert_eq!(objects.vouched_except(at(0).moment), Some(Exceptions { namespaces, ..Exceptions::default() }));
 }
 
 #[test]
 fn what_stood_true_is_waited_for_whoever_writes() {
-    let mut roster = owing(1);
-    roster.see(called_drifted(&roster, "u0", 2), at(30));
-    assert_eq!(roster.vouched_except(at(59).moment), None);
-    assert!(roster.vouched_except(at(60).moment).is_some());
+    let mut objects = owing(1);
+    objects.see(called_drifted(&objects, "u0", 2), at(30));
+    assert_eq!(objects.vouched_except(at(59).moment), None);
+    assert!(objects.vouched_except(at(60).moment).is_some());
 }
 
 #[test]
 fn nobody_waits_over_a_minute_for_a_verdict() {
-    let roster = owing(1);
-    assert_eq!(roster.vouched_except(at(59).moment), None);
-    assert_eq!(roster.vouched_except(at(60).moment), Some(Exceptions::from_iter([Uid::from("u0")])));
+    let objects = owing(1);
+    assert_eq!(objects.vouched_except(at(59).moment), None);
+    assert_eq!(objects.vouched_except(at(60).moment), Some(Exceptions::from_iter([Uid::from("u0")])));
 }
 
 #[test]
 fn many_that_are_refused_are_no_exceptions() {
     for (count, vouched) in [(MOST_EXCEPTIONS, true), (MOST_EXCEPTIONS + 1, false)] {
-        let mut roster = owing(count);
-        (0..count).for_each(|number| refuse_write(&mut roster, &Uid::from(format!("u{number}")), at(0).moment));
-        assert_eq!(roster.vouched_except(at(0).moment).is_some(), vouched, "{count}");
+        let mut objects = owing(count);
+        (0..count).for_each(|number| refuse_write(&mut objects, &Uid::from(format!("u{number}")), at(0).moment));
+        assert_eq!(objects.vouched_except(at(0).moment).is_some(), vouched, "{count}");
     }
 }
 
 #[test]
 fn news_leaves_the_slow_lane_of_an_outage() {
-    let mut roster = roster();
+    let mut objects = objects();
     let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
-    let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
-    roster.see(object, at(0));
+    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &standing);
+    objects.see(object, at(0));
     let uid = Uid::from("a");
-    let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
-        let begun = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
-        roster.update(&uid, at(seconds).moment, |track| track.finish_poll(begun, finding, at(seconds).moment));
+    let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
+        let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
+        objects.update(&uid, at(seconds).moment, |state| state.finish_poll(begun, finding, at(seconds).moment));
     };
     for seconds in 1..=3 {
-        poll(&mut roster, seconds, Finding::from(ObservedReason::PollTimedOut));
+        poll(&mut objects, seconds, Finding::from(ObservedReason::PollTimedOut));
     }
     let late = at(600).moment;
-    roster.set_slow_slot(&Uid::from("a"), Some(late), at(3).moment);
-    assert!(roster.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
-    poll(&mut roster, 5, Finding::Differs("x".into()));
-    assert_eq!(roster.next_wake(), Some(at(5).moment), "and drift at once");
+    objects.set_slow_slot(&Uid::from("a"), Some(late), at(3).moment);
+    assert!(objects.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
+    poll(&mut objects, 5, Finding::Differs("x".into()));
+    assert_eq!(objects.next_wake(), Some(at(5).moment), "and drift at once");
 }
 
 #[test]
 fn who_recovers_gives_its_slow_slot_back() {
-    let mut roster = roster();
+    let mut objects = objects();
     let text = drift_api::condition::closed_text(ObservedReason::InSync);
     let tag = format!("{text} [desired {}]", drift_api::condition::DesiredHash::of(&json!(["x", {"a": 1}])));
     let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
-    let object = object(&roster, "a", &json!({"id": "x", "a": 1}), &standing);
+    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &standing);
     let uid = object.id.uid.clone();
-    roster.see(object, at(0));
-    let poll = |roster: &mut Roster, seconds: u64, finding: Finding| {
-        let begun = roster.update(&uid, at(seconds).moment, |track| track.begin_poll(at(seconds))).unwrap();
-        roster.update(&uid, at(seconds).moment, |track| track.finish_poll(begun, finding, at(seconds).moment));
+    objects.see(object, at(0));
+    let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
+        let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
+        objects.update(&uid, at(seconds).moment, |state| state.finish_poll(begun, finding, at(seconds).moment));
     };
-    (1..=3).for_each(|second| poll(&mut roster, second, Finding::from(ObservedReason::PollTimedOut)));
-    roster.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);
-    poll(&mut roster, 4, Finding::InSync);
-    assert_eq!(reason(&mut roster, "a", at(4).moment), None, "nothing is to be written");
-    assert_eq!(roster.next_wake(), Some(at(4).moment));
+    (1..=3).for_each(|second| poll(&mut objects, second, Finding::from(ObservedReason::PollTimedOut)));
+    objects.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);
+    poll(&mut objects, 4, Finding::InSync);
+    assert_eq!(reason(&mut objects, "a", at(4).moment), None, "nothing is to be written");
+    assert_eq!(objects.next_wake(), Some(at(4).moment));
 }
 
 #[test]
 fn wakes_come_in_order_and_only_once() {
-    let mut roster = roster();
+    let mut objects = objects();
     for number in 0..50 {
         let uid = format!("{number}");
         let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(&uid), "observedGeneration": 1}]});
-        let object = object(&roster, &uid, &json!({"id": uid, "a": 1}), &standing);
-        roster.see(object, at(0));
+        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &standing);
+        objects.see(object, at(0));
     }
     let mut seen = HashSet::new();
-    while let Some(uid) = roster.pop_awake(at(0).moment) {
-        roster.queue_poll(&uid);
+    while let Some(uid) = objects.pop_awake(at(0).moment) {
+        objects.queue_poll(&uid);
         seen.insert(uid);
     }
     assert!((10..40).contains(&seen.len()), "at the start only what a takeover may have missed: {}", seen.len());
-    while let Some(wake) = roster.next_wake().filter(|wake| *wake <= at(30).moment) {
-        let uid = roster.pop_awake(wake).unwrap();
-        roster.queue_poll(&uid);
+    while let Some(wake) = objects.next_wake().filter(|wake| *wake <= at(30).moment) {
+        let uid = objects.pop_awake(wake).unwrap();
+        objects.queue_poll(&uid);
         assert!(seen.insert(uid));
     }
     assert_eq!(seen.len(), 50, "each has its phase within one interval");
-    assert_eq!(std::iter::from_fn(|| roster.next_poll(at(30).moment)).count(), 50);
+    assert_eq!(std::iter::from_fn(|| objects.next_poll(at(30).moment)).count(), 50);
 }

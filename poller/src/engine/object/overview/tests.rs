@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::*;
 use crate::engine::fixtures::{TEXT, at, object, target};
-use crate::engine::object::object_store::Roster;
+use crate::engine::object::object_store::ObjectStore;
 
 /// An object of that name with that verdict; without a word none.
-fn seen(roster: &mut Roster, name: &str, status: &str) {
+fn seen(objects: &mut ObjectStore, name: &str, status: &str) {
     let observed = json!({"type": "driftObserved", "status": status, "reason": "FieldsDiffer", "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "1 field differs [desired 3f2a9c71d04b58e6, correction 7]"});
     let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
         "observedGeneration": 1, "message": "correction 7, owns \"x\": updated"});
     let conditions = if status.is_empty() { json!([]) } else { json!([observed, corrected]) };
     let object = object(&target(TEXT), name, &json!({"id": name, "a": 1}), &json!({"conditions": conditions}));
-    roster.see(object, at(0), |_| true);
+    objects.see(object, at(0), |_| true);
 }
 
 fn with_rows() -> Question {
@@ -27,13 +27,13 @@ fn names(overview: &TargetOverview) -> Vec<&str> {
 
 #[test]
 fn the_worst_stand_first_and_all_are_counted() {
-    let mut roster = Roster::new(target(TEXT));
+    let mut objects = ObjectStore::new(target(TEXT));
     for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown"), ("d", ""), ("e", "True")] {
-        seen(&mut roster, name, status);
+        seen(&mut objects, name, status);
     }
     let ask = |search: &str, shown| {
         let question = Question { search: search.to_owned(), shown, ..with_rows() };
-        overview("t", roster.tracks(), &question, at(10).moment)
+        overview("t", objects.states(), &question, at(10).moment)
     };
     let all = ask("", Shown::All);
     assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
@@ -49,15 +49,15 @@ fn the_worst_stand_first_and_all_are_counted() {
 
 #[test]
 fn what_is_being_deleted_is_counted_for_itself() {
-    let mut roster = Roster::new(target(TEXT));
+    let mut objects = ObjectStore::new(target(TEXT));
     for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown")] {
-        seen(&mut roster, name, status);
-        let mut deleted = roster.tracks().find(|track| &*track.object().id.name == name).unwrap().object().clone();
+        seen(&mut objects, name, status);
+        let mut deleted = objects.states().find(|state| &*state.object().id.name == name).unwrap().object().clone();
         (deleted.deleting, deleted.resource_version) = (true, "2".into());
-        roster.see(deleted, at(1), |_| true);
+        objects.see(deleted, at(1), |_| true);
     }
-    seen(&mut roster, "d", "True");
-    let ask = |shown| overview("t", roster.tracks(), &Question { shown, ..with_rows() }, at(10).moment);
+    seen(&mut objects, "d", "True");
+    let ask = |shown| overview("t", objects.states(), &Question { shown, ..with_rows() }, at(10).moment);
     let all = ask(Shown::All);
     assert_eq!(all.counts, StandingCounts { drifted: 1, deleting: 3, ..StandingCounts::default() });
     assert_eq!(names(&all), ["d", "a", "b", "c"]);
@@ -67,12 +67,12 @@ fn what_is_being_deleted_is_counted_for_itself() {
 
 #[test]
 fn an_answer_is_bounded() {
-    let mut roster = Roster::new(target(TEXT));
+    let mut objects = ObjectStore::new(target(TEXT));
     for number in 0..=MOST_ROWS {
-        seen(&mut roster, &format!("o{number}"), "");
+        seen(&mut objects, &format!("o{number}"), "");
     }
-    seen(&mut roster, "z", "True");
-    let ask = |question: &Question| overview("t", roster.tracks(), question, at(10).moment);
+    seen(&mut objects, "z", "True");
+    let ask = |question: &Question| overview("t", objects.states(), question, at(10).moment);
     let all = ask(&with_rows());
     assert_eq!((all.matching, all.rows.len(), names(&all)[0]), (MOST_ROWS + 2, MOST_ROWS, "z"));
     for elsewhere in [Question::default(), Question { target: Some("other".to_owned()), ..with_rows() }] {

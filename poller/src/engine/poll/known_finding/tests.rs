@@ -15,8 +15,8 @@ use super::*;
 use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::drift::Subject;
 use crate::engine::judgement::finding::Finding;
-use crate::engine::object::object_state::Track;
-use crate::engine::object::object_store::Roster;
+use crate::engine::object::object_state::ObjectState;
+use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::reading::{Progress, Reading};
 use crate::engine::poll::reply::{Observation, compare};
 use crate::engine::schedule::Now;
@@ -103,7 +103,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 /// One object that is polled while it changes.
 struct Polled {
     target: Arc<Target>,
-    roster: Roster,
+    objects: ObjectStore,
     uid: Uid,
     version: usize,
     state: (i64, bool),
@@ -112,8 +112,8 @@ struct Polled {
 impl Polled {
     fn new(text: &str) -> Self {
         let target = reading(text);
-        let roster = Roster::new(target.clone());
-        let mut polled = Self { target, roster, uid: Uid::from("x"), version: 0, state: (0, false) };
+        let objects = ObjectStore::new(target.clone());
+        let mut polled = Self { target, objects, uid: Uid::from("x"), version: 0, state: (0, false) };
         polled.change((0, false));
         polled
     }
@@ -122,27 +122,27 @@ impl Polled {
         at(self.version as u64)
     }
 
-    fn track(&self) -> &Track {
-        self.roster.track(&self.uid).unwrap()
+    fn state(&self) -> &ObjectState {
+        self.objects.state(&self.uid).unwrap()
     }
 
     fn change(&mut self, state: (i64, bool)) {
         (self.state, self.version) = (state, self.version + 1);
-        self.roster.see(object(&self.target, self.version, state), self.now(), |_| true);
-        assert_eq!(self.track().object().conditions.moved_secrets().is_empty(), !state.1);
+        self.objects.see(object(&self.target, self.version, state), self.now(), |_| true);
+        assert_eq!(self.state().object().conditions.moved_secrets().is_empty(), !state.1);
     }
 
     /// What is found with what is known, and what is judged without.
     fn poll(&mut self, answers: &[HttpReply], edit: Option<i64>) -> (Found, Found) {
-        let (view, moved) = (self.track().object().view.clone(), self.track().object().conditions.moved_secrets());
-        let (known, now) = (self.track().known_finding().cloned(), self.now());
-        let begun = self.roster.update(&self.uid, now.moment, |track| track.begin_poll(now)).unwrap();
+        let (view, moved) = (self.state().object().view.clone(), self.state().object().conditions.moved_secrets());
+        let (known, now) = (self.state().known_finding().cloned(), self.now());
+        let begun = self.objects.update(&self.uid, now.moment, |state| state.begin_poll(now)).unwrap();
         edit.into_iter().for_each(|a| self.change((a, self.state.1)));
         let (judged, _) = read(&self.target, (&view, &moved), answers, None);
         let (found, after) = read(&self.target, (&view, &moved), answers, known.as_ref());
-        self.roster.update(&self.uid, now.moment, |track| {
-            if track.finish_poll(begun, found.clone(), now.moment) {
-                track.remember_finding(after);
+        self.objects.update(&self.uid, now.moment, |state| {
+            if state.finish_poll(begun, found.clone(), now.moment) {
+                state.remember_finding(after);
             }
         });
         (found, judged)
@@ -175,12 +175,12 @@ fn what_was_found_is_remembered_until_the_object_changes() {
         HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body: ReplyBody::Whole(b"{\"a\": 0}".to_vec()) };
     for (state, edit) in [((0, true), None), ((1, true), None), ((1, false), Some(2))] {
         polled.poll(std::slice::from_ref(&answer), None);
-        assert!(polled.track().known_finding().is_some());
+        assert!(polled.state().known_finding().is_some());
         match edit {
             Some(_) => _ = polled.poll(std::slice::from_ref(&answer), edit),
             None => polled.change(state),
         }
-        assert!(polled.track().known_finding().is_none(), "{state:?}");
+        assert!(polled.state().known_finding().is_none(), "{state:?}");
     }
 }
 

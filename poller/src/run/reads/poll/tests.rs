@@ -15,7 +15,7 @@ use drift_kube::resources::ResourceClient;
 
 use super::*;
 use crate::engine::fixtures::{TEXT, at, object, target};
-use crate::engine::object::object_store::Roster;
+use crate::engine::object::object_store::ObjectStore;
 use crate::engine::object::prepared::first_request;
 
 fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
@@ -45,11 +45,11 @@ async fn poll(outside: &Outside, target: &Arc<Target>, uid: &str) -> PollOutcome
 }
 
 async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Option<EntityTag>) -> PollOutcome {
-    let mut roster = Roster::new(target.clone());
+    let mut objects = ObjectStore::new(target.clone());
     let object = object(target, uid, &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
-    roster.see(object, at(0), |_| true);
-    let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+    objects.see(object, at(0), |_| true);
+    let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let prepared = Arc::new(Prepared::of(target, &view));
     super::poll(outside, target, PollOrder { uid, begun, view, prepared, moved: Vec::new(), tag, known: None })
         .await
@@ -233,11 +233,11 @@ fn reading_pages(host: &str) -> Arc<Target> {
 }
 
 async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) -> PollOutcome {
-    let mut roster = Roster::new(target.clone());
+    let mut objects = ObjectStore::new(target.clone());
     let object = object(target, "u", &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
-    roster.see(object, at(0), |_| true);
-    let begun = roster.update(&uid, at(0).moment, |track| track.begin_poll(at(0))).unwrap();
+    objects.see(object, at(0), |_| true);
+    let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let request = first_request(target, &view.open()).unwrap();
     let members = vec![Member { uid, begun, view, moved: Vec::new(), key: "x".to_owned() }];
     let order = TraversalOrder { key: RequestKey::of(&request), request, members };
