@@ -1,29 +1,32 @@
-//! The poller as a step machine: its real core between the values of the world, one step at a time.
+//! The poller as a step machine: its engines between the values of the world, one step at a time.
 //!
-//! It does what the shell does in the shell's order: poll, judge, confirm, write. A poll or a write that is under way
+//! It performs the effects that the engines ask for, in whatever order the history says. A poll or a write that is under way
 //! waits for its next step, so that anything can happen in between. It decides nothing.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_api::condition::{Condition, ObservedReason, PatchBase, StatusFields, condition_patch};
-use drift_api::identity::{Selected, Uid};
+use drift_api::identity::{Claimant, Selected, Uid};
 use drift_api::object::LeanObject;
-use drift_api::object::object_view::{ObjectView, OpenView};
-use drift_api::requests::http_request::HttpRequest;
+use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
 use drift_api::voucher::Voucher;
 use drift_language::{Mode, Target};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
-use drift_poller::engine::object::object_state::{BegunPoll, NextWrite};
-use drift_poller::engine::object::object_store::ObjectStore;
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::reading::{Progress, Reading};
 use drift_poller::engine::poll::reply::{Observation, compare};
+use drift_poller::engine::poll::request::Request;
+use drift_poller::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
 use drift_poller::engine::schedule::Now;
-use drift_poller::engine::schedule::poll_turns::PollTurn;
+use drift_poller::engine::writes::slow_lane::SlowLane;
 use drift_poller::engine::writes::write_attempts::WriteOutcome;
+use drift_poller::engine::{self, Effect, EndedWrite, Input, Program};
 use drift_systems::HttpReply;
 use serde_json::Value;
 
@@ -32,40 +35,81 @@ use crate::calls::{Clock, Dispatch, Scene, call};
 use crate::outside::{Fault, resource_of};
 use crate::resources::Resources;
 use crate::targets::NAMES;
-use crate::watch::{Event, Watch};
+use crate::watch::{Event, Watch, uid_of};
+
+/// The part of one target in what all targets of the simulated poller share.
+struct Shared {
+    target: Arc<Target>,
+    resources: Resources,
+    slow_lane: Rc<RefCell<SlowLane>>,
+}
+
+impl Program for Shared {
+    fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
+        self.resources.insert(&self.target, uid, claimant);
+        self.resources.take_concerned_of(&self.target.name)
+    }
+
+    fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
+        self.resources.remove(&self.target, uid);
+        self.resources.take_concerned_of(&self.target.name)
+    }
+
+    fn has(&self, uid: &Uid, claimant: &Claimant) -> bool {
+        self.resources.rights(uid, claimant).has
+    }
+
+    fn holder(&self, _identity: &str) -> Option<Uid> {
+        None
+    }
+
+    fn note_listed(&mut self) {
+        self.resources.note_listed(&self.target);
+    }
+
+    fn postponed(&self, _request: &Request, _now: Moment) -> Option<Postponed> {
+        None
+    }
+
+    fn next_read_at(&self, now: Moment) -> Moment {
+        now
+    }
+
+    fn take_read(&mut self, _now: Moment) {}
+
+    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
+        self.slow_lane.borrow_mut().reserve(now)
+    }
+
+    fn give_back_slow_write(&mut self, slot: Moment) {
+        self.slow_lane.borrow_mut().give_back(slot);
+    }
+}
 
 /// One target at work.
 struct AtWork {
+    engine: engine::Target<Shared>,
     target: Arc<Target>,
-    objects: ObjectStore,
-    resources: Resources,
     /// Which of the target's texts; what an earlier one began counts no more.
     text: u64,
     /// Its list cannot be read yet, so that it hears of nothing.
     awaits_list: bool,
 }
 
-/// A poll or a write that is under way.
+/// A read or a write that is under way.
 struct Task {
     target: &'static str,
     text: u64,
-    uid: Uid,
     since: Moment,
     step: Step,
 }
 
 enum Step {
-    Poll { begun: BegunPoll, look: Look, request: Box<HttpRequest> },
-    Answered { begun: BegunPoll, finding: Finding, known: Option<KnownFinding> },
-    Write { before: Box<LeanObject>, condition: Condition },
-    Written { outcome: WriteOutcome, object: Option<Box<LeanObject>> },
-}
-
-/// The object as a poll of it begins.
-struct Look {
-    view: ObjectView,
-    moved: Vec<String>,
-    known: Option<KnownFinding>,
+    Poll(Box<PollOrder>),
+    Write(Box<EndedWrite>),
+    ReadAnew(Box<LeanObject>),
+    /// The end, of which the engine does not know yet.
+    Ended(Input),
 }
 
 /// One process of the poller.
@@ -73,6 +117,7 @@ struct Look {
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
     resources: Resources,
+    slow_lane: Rc<RefCell<SlowLane>>,
     tasks: Vec<Task>,
     texts: u64,
     /// What it would put on the Lease.
@@ -93,7 +138,11 @@ impl Poller {
     /// Takes in the targets that are in force now.
     pub(crate) fn configure(&mut self, targets: &BTreeMap<&'static str, Arc<Target>>, watch: &Watch, clock: Clock) {
         self.targets.retain(|name, at_work| {
-            targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash)
+            let is_same = targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash);
+            if !is_same {
+                at_work.engine.end();
+            }
+            is_same
         });
         for name in NAMES.into_iter().filter(|name| !targets.contains_key(name)) {
             self.resources.drop_target(name);
@@ -103,18 +152,12 @@ impl Poller {
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
-                let objects = ObjectStore::new(target.clone());
                 self.resources.join(target);
-                self.targets.insert(
-                    name,
-                    AtWork {
-                        target: target.clone(),
-                        objects,
-                        resources: self.resources.clone(),
-                        text: self.texts,
-                        awaits_list: true,
-                    },
-                );
+                let (resources, slow_lane) = (self.resources.clone(), self.slow_lane.clone());
+                let shared = Shared { target: target.clone(), resources, slow_lane };
+                let engine = engine::Target::new(target.clone(), shared);
+                let at_work = AtWork { engine, target: target.clone(), text: self.texts, awaits_list: true };
+                self.targets.insert(name, at_work);
             }
         }
         self.read_lists(watch, clock);
@@ -129,55 +172,48 @@ impl Poller {
         }
     }
 
-    /// Takes in what the watch says: an object is the first target's by name that selects it.
+    /// Takes in what the watch says.
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
-        let now = now_of(clock);
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        for (name, at_work) in self.targets.iter_mut().filter(|(_, at_work)| !at_work.awaits_list) {
-            match &dispatch {
-                Dispatch::Owner(owner, object) if owner == name => {
-                    at_work.see(LeanObject::prune(object, &at_work.target.poll_fields), now);
-                }
-                Dispatch::Owner(_, object) | Dispatch::Nobody(object) => {
-                    let uid = Uid::from(object["metadata"]["uid"].as_str().unwrap_or_default());
-                    at_work.forget(&uid);
-                }
-                Dispatch::Listed => {
-                    at_work.objects.note_listed(now.moment);
-                    self.resources.note_listed(&at_work.target);
-                }
-                Dispatch::Alive => at_work.objects.note_alive(now.moment),
-            }
-        }
+        let hearing = self.targets.iter().filter(|(_, at_work)| !at_work.awaits_list);
+        let inputs: Vec<_> = hearing.map(|(name, at_work)| (*name, input(&dispatch, &at_work.target, clock))).collect();
+        inputs.into_iter().for_each(|(name, input)| self.feed(name, input, clock));
     }
 
     /// Gives everybody who is awake what they want.
     pub(crate) fn attend(&mut self, clock: Clock) {
-        let now = now_of(clock);
         for Selected { target, uid } in self.resources.take_concerned() {
-            if let Some(at_work) = self.targets.get_mut(&*target) {
-                let resources = &at_work.resources;
-                at_work.objects.appraise_again(&uid, now.moment, |claimant| resources.rights(&uid, &claimant).has);
+            if let Some(name) = NAMES.into_iter().find(|name| *name == &*target) {
+                self.feed(name, Input::Concerned(uid), clock);
             }
         }
-        for (name, at_work) in &mut self.targets {
-            while let Some(uid) = at_work.objects.pop_awake(now.moment) {
-                self.tasks.extend(at_work.write_of(name, &uid, clock));
-                let due = at_work.objects.state(&uid).and_then(|state| state.poll_due());
-                if due.is_some_and(|due| due <= now.moment) {
-                    at_work.objects.queue_poll(&uid);
+        NAMES.into_iter().for_each(|name| self.feed(name, Input::Tick, clock));
+    }
+
+    /// Gives the engine of the target an input, and performs what it asks for.
+    fn feed(&mut self, name: &'static str, input: Input, clock: Clock) {
+        let Some(at_work) = self.targets.get_mut(name) else { return };
+        let text = at_work.text;
+        for effect in at_work.engine.step(now_of(clock), input) {
+            let step = match effect {
+                Effect::Poll(order) => Step::Poll(order),
+                Effect::Write(before, begun) => {
+                    let (before, outcome) = (*before, WriteOutcome::Unavailable);
+                    Step::Write(Box::new(EndedWrite { before, begun, object: None, outcome }))
                 }
-            }
-            while let Some(turn) = at_work.objects.next_poll(now.moment) {
-                self.tasks.extend(at_work.poll_of(name, &turn, now));
-            }
-            match at_work.objects.vouched_except(now.moment) {
-                Some(except) => {
-                    let voucher = Voucher { hash: at_work.target.verdict_hash.clone(), except };
-                    self.in_force.insert((*name).to_owned(), voucher);
+                Effect::ReadAnew(known) => Step::ReadAnew(known),
+                Effect::Attest(Some(voucher)) => {
+                    self.in_force.insert(name.to_owned(), voucher);
+                    continue;
                 }
-                None => drop(self.in_force.remove(*name)),
-            }
+                Effect::Attest(None) => {
+                    self.in_force.remove(name);
+                    continue;
+                }
+                Effect::Traverse(_) => unreachable!("the targets read no collection"),
+                Effect::Report(_) | Effect::WakeAt(_) => continue,
+            };
+            self.tasks.push(Task { target: name, text, since: clock.moment, step });
         }
     }
 
@@ -187,50 +223,29 @@ impl Poller {
             return;
         }
         let mut task = self.tasks.swap_remove(index % self.tasks.len());
-        let at_work = self.targets.get_mut(task.target).filter(|at_work| at_work.text == task.text);
-        let now = scene.clock.moment;
+        let at_work = self.targets.get(task.target).filter(|at_work| at_work.text == task.text);
         match (task.step, at_work) {
-            (Step::Poll { begun, look, request }, Some(at_work)) => {
-                let reply = scene.outside.read(&resource_of(&request), fault);
-                if fault == Fault::None {
-                    let real = scene.outside.resources.get(&resource_of(&request)).map(|real| real.value);
-                    // What cannot be read back counts only where it would be sent.
-                    let is_sent = !at_work.target.compare.write_only.is_empty();
-                    let has_moved = at_work.target.correct.mode == Mode::Correct && is_sent && !look.moved.is_empty();
-                    let differs = real != look.view.open()["spec"]["value"].as_i64() || has_moved;
-                    scene.ledger.note_read(&task.uid, &begun.basis, differs);
-                }
-                let (finding, known) = find(&at_work.target, look, reply.as_ref());
-                task.step = Step::Answered { begun, finding, known };
+            (Step::Poll(order), Some(at_work)) => {
+                task.step = Step::Ended(Input::ReadEnded(poll(&at_work.target, *order, fault, scene)));
                 self.tasks.push(task);
             }
-            (Step::Answered { begun, finding, known }, Some(at_work)) => {
-                at_work.objects.update(&task.uid, now, |state| {
-                    if state.finish_poll(begun, finding, now) {
-                        state.remember_finding(known);
-                    }
-                });
-            }
-            (Step::Write { before, condition }, _) => {
+            (Step::Write(mut write), _) => {
                 // What was sent lands even where nobody waits for it any more.
-                let (outcome, object) = write(&before, &condition, fault, scene);
-                let object = object.map(|object| {
-                    let fields = self.targets.get(task.target).map(|at_work| &at_work.target.poll_fields);
-                    Box::new(LeanObject::prune(&object, fields.unwrap_or(&Default::default())))
-                });
-                task.step = Step::Written { outcome, object };
+                let (outcome, object) = send(&write.before, &write.begun.condition, fault, scene);
+                let fields = self.targets.get(task.target).map(|at_work| at_work.target.poll_fields.clone());
+                write.object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
+                write.outcome = outcome;
+                task.step = Step::Ended(Input::WriteEnded(write));
                 self.tasks.push(task);
             }
-            (Step::Written { outcome, object }, Some(at_work)) => {
-                if let Some(object) = object.filter(|_| at_work.objects.state(&task.uid).is_some()) {
-                    at_work.see(*object, now_of(scene.clock));
-                }
-                at_work.objects.update(&task.uid, now, |state| state.finish_write(&outcome, now));
-                if outcome == WriteOutcome::Gone {
-                    at_work.forget(&task.uid);
-                }
+            (Step::ReadAnew(known), Some(at_work)) => {
+                let live = scene.api.read(&known.id.name, &known.id.uid);
+                let live = live.map(|object| Box::new(LeanObject::prune(&object, &at_work.target.poll_fields)));
+                task.step = Step::Ended(Input::ReadAnew(live));
+                self.tasks.push(task);
             }
-            (Step::Poll { .. } | Step::Answered { .. } | Step::Written { .. }, None) => {}
+            (Step::Ended(input), Some(_)) => self.feed(task.target, input, scene.clock),
+            (Step::Poll(_) | Step::ReadAnew(_) | Step::Ended(_), None) => {}
         }
     }
 
@@ -241,65 +256,63 @@ impl Poller {
 
     /// The process ends. What it has sent may land still.
     pub(crate) fn die(self) -> Self {
-        let sent = self.tasks.into_iter().filter(|task| matches!(task.step, Step::Write { .. }));
+        let sent = self.tasks.into_iter().filter(|task| matches!(task.step, Step::Write(_)));
         Self { tasks: sent.map(|task| Task { text: 0, ..task }).collect(), texts: self.texts, ..Self::default() }
     }
 }
 
-impl AtWork {
-    fn see(&mut self, object: LeanObject, now: Now) {
-        let uid = object.id.uid.clone();
-        self.objects.see(object, now, |claimant| self.resources.insert(&self.target, &uid, claimant).has);
+/// What an event of the watch is to the target.
+fn input(dispatch: &Dispatch<'_>, target: &Target, clock: Clock) -> Input {
+    let lean = |object| Box::new(LeanObject::prune(object, &target.poll_fields));
+    match dispatch {
+        Dispatch::Owner(owner, object) if *owner == target.name => Input::Seen(lean(object)),
+        Dispatch::Owner(_, object) => {
+            let metadata = &object["metadata"];
+            let is_selected = target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
+            if is_selected { Input::Skipped(lean(object)) } else { Input::Left(uid_of(object)) }
+        }
+        Dispatch::Nobody(object) => Input::Left(uid_of(object)),
+        Dispatch::Listed => Input::Listed,
+        Dispatch::Alive => Input::Alive { since: clock.moment },
     }
+}
 
-    fn forget(&mut self, uid: &Uid) {
-        self.objects.forget(uid);
-        self.resources.remove(&self.target, uid);
-    }
-
-    fn write_of(&mut self, name: &'static str, uid: &Uid, clock: Clock) -> Option<Task> {
-        let next = self.objects.update(uid, clock.moment, |state| {
-            state.notice_silence(clock.moment);
-            state.next_write(clock.moment)
-        })?;
-        let NextWrite::Write(verdict, urgency) = next else {
-            self.objects.set_slow_slot(uid, None, clock.moment);
-            return None;
-        };
-        let before = self.objects.state(uid)?.object().clone();
-        self.objects.set_slow_slot(uid, None, clock.moment);
-        let begin = |state: &mut drift_poller::engine::object::object_state::ObjectState| {
-            state.begin_write(&verdict, urgency, clock.moment, &clock.wall())
-        };
-        let condition = self.objects.update(uid, clock.moment, begin)?.condition;
-        let step = Step::Write { before: Box::new(before), condition };
-        Some(Task { target: name, text: self.text, uid: uid.clone(), since: clock.moment, step })
-    }
-
-    fn poll_of(&mut self, name: &'static str, turn: &PollTurn, now: Now) -> Option<Task> {
-        let uid = &turn.uid;
-        let state = self.objects.state(uid)?;
-        let (view, moved) = (state.object().view.clone(), state.object().conditions.moved_secrets());
-        let known = state.known_finding().cloned();
-        let begun = self.objects.begin_poll(turn, now)?;
-        let read = self.target.read.http()?;
-        let step = match read.render(&view.open()) {
-            Ok(request) => Step::Poll { begun, look: Look { view, moved, known }, request: Box::new(request) },
-            Err(_) => Step::Answered { begun, finding: ObservedReason::RuleError.into(), known: None },
-        };
-        Some(Task { target: name, text: self.text, uid: uid.clone(), since: now.moment, step })
-    }
+/// Reads what is outside, and judges it.
+fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) -> PollResults {
+    let PollOrder { uid, begun, view, prepared, moved, known, .. } = order;
+    let open = view.open();
+    let (found, known) = match prepared.first() {
+        Ok(Request::Http(request)) => {
+            let resource = resource_of(request);
+            let reply = scene.outside.read(&resource, fault);
+            if fault == Fault::None {
+                let real = scene.outside.resources.get(&resource).map(|real| real.value);
+                // What cannot be read back counts only where it would be sent.
+                let is_sent = !target.compare.write_only.is_empty();
+                let has_moved = target.correct.mode == Mode::Correct && is_sent && !moved.is_empty();
+                let differs = real != open["spec"]["value"].as_i64() || has_moved;
+                scene.ledger.note_read(&uid, &begun.basis, differs);
+            }
+            find(target, (&open, &moved), reply.as_ref(), known)
+        }
+        other => unreachable!("the targets read by HTTP: {other:?}"),
+    };
+    let outcome = PollOutcome::Found { found: found.into(), pause: None, tagged: None, known };
+    PollResults { results: vec![PollResult { uid, begun, outcome, took: Duration::ZERO }], traversal: None }
 }
 
 /// What an answer says, as it is judged, which is what is known where the same one was judged before; and what is known
 /// afterwards.
-fn find(target: &Target, look: Look, reply: Option<&HttpReply>) -> (Finding, Option<KnownFinding>) {
-    let Look { view, moved, known } = look;
+fn find(
+    target: &Target,
+    (open, moved): (&OpenView<'_>, &[String]),
+    reply: Option<&HttpReply>,
+    known: Option<KnownFinding>,
+) -> (Finding, Option<KnownFinding>) {
     let Some(reply) = reply else { return (ObservedReason::PollTimedOut.into(), known) };
-    let open = view.open();
-    let subject = Subject { moved: &moved, ..Subject::from(&*open) };
-    let by_fingerprint = judge(target, (&open, subject), reply, known.as_ref());
-    let judged = judge(target, (&open, subject), reply, None);
+    let subject = Subject { moved, ..Subject::from(&**open) };
+    let by_fingerprint = judge(target, (open, subject), reply, known.as_ref());
+    let judged = judge(target, (open, subject), reply, None);
     assert_eq!(by_fingerprint, judged, "what was found before is found no more");
     let Some((found, answers)) = judged else { return (ObservedReason::ResponseInvalid.into(), None) };
     let known = KnownFinding::new(answers, &found);
@@ -319,7 +332,7 @@ fn judge(
 }
 
 /// The patch, and the live read that follows one that found the object moved.
-fn write(
+fn send(
     before: &LeanObject,
     condition: &Condition,
     fault: Fault,

@@ -1,14 +1,25 @@
-//! Decides what the poller does, as functions over values.
+//! The engine of a target: everything that the poller decides, as steps from inputs to effects.
 //!
-//! Tasks, clients, clocks and the environment are outside: time comes in as a value, and the work to be done goes out as one.
+//! The shell performs the effects and carries messages; the simulation does the same with a random scheduler. An engine
+//! knows no client, task, channel or clock: the same inputs give the same effects.
 
 pub mod collection;
+mod effect;
 pub mod hints;
+mod input;
 pub mod judgement;
 pub mod object;
 pub mod poll;
+mod program;
+pub mod reads;
 pub mod schedule;
+mod target;
 pub mod writes;
+
+pub use effect::{Effect, Report};
+pub use input::{EndedWrite, Input};
+pub use program::Program;
+pub use target::Target;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

@@ -28,6 +28,13 @@ pub struct Now {
 }
 
 impl Now {
+    /// The wall time as RFC 3339 in UTC with seconds, the form of `metav1.Time`.
+    #[must_use]
+    pub fn date(self) -> String {
+        let second = i64::try_from(self.wall.as_secs()).unwrap_or_default();
+        jiff::Timestamp::from_second(second).unwrap_or_default().to_string()
+    }
+
     /// The same instant `span` later on both clocks.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {

@@ -9,7 +9,6 @@ use drift_api::timing::moment::Moment;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
-use crate::engine::judgement::finding::Finding;
 use crate::engine::object::object_state::ObjectState;
 use crate::run::metrics::{Metrics, of_outcome, of_target};
 
@@ -31,14 +30,8 @@ impl TargetCounts {
         Self { target: target.to_owned(), metrics, polls: HashMap::new(), poll_seconds: None, reasons: BTreeMap::new() }
     }
 
-    /// One poll ended.
-    pub fn poll(&mut self, finding: &Finding, took: Duration) {
-        let word = match finding {
-            Finding::InSync => "InSync",
-            Finding::Differs(_) => "Differs",
-            Finding::Absent => "Absent",
-            Finding::Failed(failure) => failure.reason.as_str(),
-        };
+    /// One poll ended with that finding.
+    pub fn poll(&mut self, word: &'static str, took: Duration) {
         let counter = || self.metrics.polls.get_or_create_owned(&of_outcome(&self.target, word));
         self.polls.entry(word).or_insert_with(counter).inc();
         let histogram = || self.metrics.poll_seconds.get_or_create_owned(&of_target(&self.target));

@@ -11,10 +11,9 @@ use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_kube::kinds::KindNews;
 use drift_language::Target;
 
+use crate::engine::EndedWrite;
 use crate::engine::writes::announcement::Announcement;
-use crate::engine::writes::write_attempts::WriteOutcome;
 use crate::run::context::Context;
-use crate::run::write::WriteResult;
 
 /// Says on an object that its verdict cannot be written, and why.
 pub(crate) fn tell_of_refusal(
@@ -49,11 +48,9 @@ pub(crate) fn tell_of_flapping(events: &EventWriter, target: &Target, kind: &Res
     });
 }
 
-/// Sends the Event that belongs to a write, if any.
-pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, result: &WriteResult) {
-    let Some(announcement) = result.begun.announcement.filter(|_| result.outcome == WriteOutcome::Written) else {
-        return;
-    };
+/// Sends the Event of a verdict that was written, if it has one.
+pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, result: &EndedWrite) {
+    let Some(announcement) = result.begun.announcement else { return };
     events.emit(Notice {
         target: target.name.clone(),
         regarding: kind.reference(&result.before.id),

@@ -8,6 +8,7 @@ use drift_kube::client::WriteError;
 use drift_kube::object_writer::{CallSlot, ObjectWriter};
 use drift_kube::process::kill_point::{KillPoint, reach};
 
+use crate::engine::EndedWrite;
 use crate::engine::object::object_state::BegunWrite;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
@@ -15,21 +16,8 @@ use crate::engine::writes::write_attempts::WriteOutcome;
 const WITHOUT_STATUS: &str =
     "the API server finds the object and not its /status; its kind has to have the status subresource";
 
-/// How one write ended.
-#[derive(Debug)]
-pub struct WriteResult {
-    /// The state that the write was based on.
-    pub before: LeanObject,
-    /// What was to be written.
-    pub begun: BegunWrite,
-    /// The newest state we know of: the answer of the write, or what was read live after a lost race.
-    pub object: Option<LeanObject>,
-    /// What the state machine is told.
-    pub outcome: WriteOutcome,
-}
-
 /// Writes the condition onto the state `before`, and onto no other.
-pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite) -> WriteResult {
+pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite) -> EndedWrite {
     let slot = writer.slots.enter().await;
     let (observed, generation) = (before.conditions.observed.as_ref(), before.generation);
     reach(KillPoint::PollerBeforeCondition);
@@ -52,7 +40,7 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
         Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused(sentence)),
     };
     let object = object.map(|object| object.read_after(&before));
-    WriteResult { before, begun, object, outcome }
+    EndedWrite { before, begun, object, outcome }
 }
 
 /// Whether an object that cannot be found for a write is gone: it is not if only its `/status` was taken away.

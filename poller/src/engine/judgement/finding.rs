@@ -88,6 +88,17 @@ pub enum FindingClass {
 }
 
 impl Finding {
+    /// The label of a metric.
+    #[must_use]
+    pub const fn as_label(&self) -> &'static str {
+        match self {
+            Self::InSync => "InSync",
+            Self::Differs(_) => "Differs",
+            Self::Absent => "Absent",
+            Self::Failed(failure) => failure.reason.as_str(),
+        }
+    }
+
     /// The class of this finding.
     #[must_use]
     pub const fn class(&self) -> FindingClass {

@@ -12,6 +12,7 @@ use drift_systems::{Databases, HostGate, HttpSender, Pause, PauseCause};
 
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::request::Request;
+use crate::engine::reads::Postponed;
 use crate::run::reads::troubles::Troubles;
 
 /// The way out, shared by all targets.
@@ -43,15 +44,6 @@ impl Outside {
         };
         self.gate.paused(&host, now).map(Postponed::from)
     }
-}
-
-/// A poll that was not begun, or that had to wait for others, is late, not failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Postponed {
-    /// Until when.
-    pub until: Moment,
-    /// What is told of the object where that lasts too long.
-    pub cause: Failure,
 }
 
 impl From<Pause> for Postponed {

@@ -3,124 +3,17 @@
 //!
 //! Thin: the answers are judged in the core. It must not know what stands on the object.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
-
-use drift_api::identity::Uid;
-use drift_api::object::object_view::ObjectView;
 use drift_language::Target;
-use drift_language::cel::SecretValues;
 
-use crate::engine::collection::traversals::RequestKey;
 use crate::engine::judgement::credentials::Credentials;
 use crate::engine::judgement::drift::Subject;
-use crate::engine::judgement::finding::{Finding, Found};
-use crate::engine::object::object_state::BegunPoll;
-use crate::engine::object::prepared::Prepared;
-use crate::engine::poll::entity_tag::{EntityTag, Tagged};
+use crate::engine::judgement::finding::Finding;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::reply::{Observation, compare};
-use crate::engine::poll::request::Request;
-use crate::run::reads::outside::{Outside, Postponed};
+use crate::engine::reads::{EndedTraversal, Member, PollOrder, PollOutcome, PollResult, PollResults, TraversalOrder};
+use crate::run::reads::outside::Outside;
 use crate::run::reads::shared_rate::SharedRate;
 use crate::run::reads::sources::{Look, look_at_all, look_at_one, observe_entry, tell};
-
-/// What one poll needs.
-#[derive(Debug)]
-pub struct PollOrder {
-    /// The object's uid.
-    pub uid: Uid,
-    /// What the result will be held against.
-    pub begun: BegunPoll,
-    /// The object as the templates see it.
-    pub view: ObjectView,
-    /// Its first request, which there is.
-    pub prepared: Arc<Prepared>,
-    /// The names of the secrets that moved since they were sent.
-    pub moved: Vec<String>,
-    /// What the state was called that need not be sent again.
-    pub tag: Option<EntityTag>,
-    /// What was found before of the object as it is.
-    pub known: Option<KnownFinding>,
-}
-
-/// What one traversal of a collection needs.
-#[derive(Debug)]
-pub struct TraversalOrder {
-    /// What tells it from traversals with another request.
-    pub key: RequestKey,
-    /// The request for the first page.
-    pub request: Request,
-    /// The objects that take part; at least one.
-    pub members: Vec<Member>,
-}
-
-/// An object that takes part in a traversal.
-#[derive(Debug)]
-pub struct Member {
-    /// The object's uid.
-    pub uid: Uid,
-    /// What the result will be held against.
-    pub begun: BegunPoll,
-    /// The object as the templates see it.
-    pub view: ObjectView,
-    /// The names of the secrets that moved since they were sent.
-    pub moved: Vec<String>,
-    /// What its entry is called.
-    pub key: String,
-}
-
-/// What became of one poll.
-#[derive(Debug)]
-pub enum PollOutcome {
-    /// It found something out, be it that nothing can be said.
-    Found {
-        /// What.
-        found: Found,
-        /// The object is to be left alone for so long: the answer asked for it.
-        pause: Option<Duration>,
-        /// What the server calls the state in which the object is in sync.
-        tagged: Option<Tagged>,
-        /// What the same answers would give again.
-        known: Option<KnownFinding>,
-    },
-    /// It was not begun.
-    Postponed(Postponed),
-}
-
-/// How one poll ended.
-#[derive(Debug)]
-pub struct PollResult {
-    /// The object's uid.
-    pub uid: Uid,
-    /// What the result is held against.
-    pub begun: BegunPoll,
-    /// What became of it.
-    pub outcome: PollOutcome,
-    /// From the first attempt to connect to the finding.
-    pub took: Duration,
-}
-
-/// What polls that were made together found out.
-#[derive(Debug, Default)]
-pub struct PollResults {
-    /// Of each object.
-    pub results: Vec<PollResult>,
-    /// The traversal that they were made by.
-    pub traversal: Option<EndedTraversal>,
-}
-
-/// A traversal that is over.
-#[derive(Debug)]
-pub struct EndedTraversal {
-    /// What told it from others.
-    pub key: RequestKey,
-    /// The names of all entries where it came to its end.
-    pub names: Option<HashSet<String>>,
-    /// What it was made with, which no name that is shown may repeat.
-    pub credentials: SecretValues,
-}
 
 /// Polls one object.
 pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollResults {

@@ -1,5 +1,8 @@
 //! Polls that are put off, and what they hear of a host, against sockets on loopback.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use arc_swap::ArcSwap;
 use drift_api::condition::ObservedReason;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
@@ -14,9 +17,13 @@ use drift_kube::process::clock;
 use drift_kube::resources::ResourceClient;
 
 use super::*;
+use crate::engine::collection::traversals::RequestKey;
 use crate::engine::fixtures::{TEXT, at, object, target};
+use crate::engine::judgement::finding::Found;
 use crate::engine::object::object_store::ObjectStore;
-use crate::engine::object::prepared::first_request;
+use crate::engine::object::prepared::{Prepared, first_request};
+use crate::engine::poll::entity_tag::{EntityTag, Tagged};
+use crate::run::reads::shared_rate::SharedRate;
 
 fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
     let sender = HttpSender::new(secrets.clone(), "test");

@@ -27,7 +27,8 @@ use crate::engine::poll::entries::Entries;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::reading::{Progress, Reading};
 use crate::engine::poll::reply::Observation;
-use crate::run::reads::outside::{Outside, Postponed};
+use crate::engine::reads::Postponed;
+use crate::run::reads::outside::Outside;
 use crate::run::reads::shared_rate::SharedRate;
 
 /// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's

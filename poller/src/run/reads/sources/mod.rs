@@ -26,7 +26,8 @@ use crate::engine::poll::reply::Observation;
 use crate::engine::poll::request::Request;
 use crate::engine::poll::resources::observe_resource;
 use crate::engine::poll::rows::{self, observe_one, observe_row};
-use crate::run::reads::outside::{Outside, Postponed};
+use crate::engine::reads::Postponed;
+use crate::run::reads::outside::Outside;
 use crate::run::reads::shared_rate::SharedRate;
 
 /// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left

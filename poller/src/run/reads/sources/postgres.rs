@@ -16,7 +16,8 @@ use serde_json::Value;
 use super::{Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::rows::failure_of;
-use crate::run::reads::outside::{Outside, Postponed};
+use crate::engine::reads::Postponed;
+use crate::run::reads::outside::Outside;
 
 /// Asks a query, with so many rows at most, and hands over its rows; the answer is for these objects.
 pub(crate) async fn ask(

@@ -1,20 +1,19 @@
-//! The actor's traversals of a collection: objects whose polls are due together take part together.
-//!
-//! When an object wants a poll and what a traversal says of it is the core's business.
+//! The traversals of a target's collection: objects whose polls are due together take part together.
 
 use std::collections::HashMap;
 
 use drift_api::object::object_view::ObjectView;
 
-use super::TargetActor;
+use super::Target;
 use crate::engine::collection::traversals::{Asked, OwnEntry, RequestKey};
+use crate::engine::effect::{Effect, Report};
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
 use crate::engine::object::prepared::first_request;
+use crate::engine::program::Program;
+use crate::engine::reads::{EndedTraversal, Member, TraversalOrder};
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_turns::PollTurn;
-use crate::run::metrics::of_target;
-use crate::run::reads::poll::{EndedTraversal, Member, TraversalOrder, traverse};
 
 /// An object whose poll is due.
 struct Due {
@@ -43,7 +42,7 @@ impl Groups {
     }
 }
 
-impl TargetActor {
+impl<P: Program> Target<P> {
     /// One traversal for all objects that are due and have the same request.
     pub(super) fn begin_traversals(&mut self, now: Now) {
         if !self.may_read(now.moment) {
@@ -68,16 +67,16 @@ impl TargetActor {
             return Ok(asked.clone());
         }
         let open = view.open();
-        let request = first_request(&self.target, &open)?;
+        let request = first_request(&self.text, &open)?;
         let identity = self.objects.state(&turn.uid).and_then(|state| state.rendered().identity.as_deref());
-        let name = self.target.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
+        let name = self.text.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
         let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
         Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
     }
 
     fn end_at_once(&mut self, turn: &PollTurn, found: Found, now: Now) {
         if let Some(begun) = self.objects.begin_poll(turn, now) {
-            self.take_found(&turn.uid, begun, found);
+            self.take_found(&turn.uid, begun, found, now.moment);
         }
     }
 
@@ -92,18 +91,17 @@ impl TargetActor {
             return;
         }
         let Some(request) = self.traversals.request(&key).cloned() else { return };
-        if let Some(postponed) = self.context.outside.postponed(&self.target, &request, now.moment) {
-            return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone()));
+        if let Some(postponed) = self.program.postponed(&request, now.moment) {
+            return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone(), now.moment));
         }
         let members = self.join(group, now);
         if members.is_empty() {
             return;
         }
-        let _ = self.read_rate.take(now.moment);
+        self.program.take_read(now.moment);
         self.traversals.begin(&key, now.moment);
-        let order = TraversalOrder { key, request, members };
-        let (context, target, rate) = (self.context.clone(), self.target.clone(), self.read_rate.clone());
-        self.polls.push(Box::pin(async move { traverse(&context.outside, &target, &rate, order).await }));
+        self.reads_under_way += 1;
+        self.effects.push(Effect::Traverse(TraversalOrder { key, request, members }));
     }
 
     fn join(&mut self, group: Vec<Due>, now: Now) -> Vec<Member> {
@@ -118,7 +116,7 @@ impl TargetActor {
     /// What stands in the collection and belongs to no object is told, and never touched.
     pub(super) fn end_traversal(&mut self, EndedTraversal { key, names, credentials }: EndedTraversal) {
         self.traversals.end(&key);
-        let (Some(mut names), Some(keys)) = (names, self.target.read.keys()) else { return };
+        let (Some(mut names), Some(keys)) = (names, self.text.read.keys()) else { return };
         for state in self.objects.states() {
             match self.traversals.own_entry(&state.object().id.uid, &key) {
                 OwnEntry::Named(own) => drop(names.remove(own)),
@@ -134,8 +132,6 @@ impl TargetActor {
         }
         self.traversals.note_unnamed(&key, names, &credentials);
         let unnamed = self.traversals.unnamed();
-        let count = i64::try_from(unnamed.count).unwrap_or(i64::MAX);
-        self.context.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);
-        self.context.unnamed.set(&self.target, unnamed);
+        self.report(Report::Unnamed(unnamed));
     }
 }

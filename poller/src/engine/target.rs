@@ -1,0 +1,174 @@
+//! The engine of one target: its objects, and which of them is polled or written now.
+
+mod polling;
+mod traversing;
+mod watching;
+mod writing;
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::{Exceptions, Voucher};
+
+use super::effect::{Effect, Report};
+use super::input::Input;
+use super::program::Program;
+use crate::engine::collection::traversals::Traversals;
+use crate::engine::hints::{Hint, Hints};
+use crate::engine::object::object_store::ObjectStore;
+use crate::engine::object::overview::{Question, TargetOverview, overview};
+use crate::engine::schedule::{Now, tick_of};
+
+/// The time between two counts of all objects, and the longest sleep of an engine: a scrape of the metrics comes no oftener.
+const HOUSEKEEPING: Duration = Duration::from_secs(5);
+
+/// The engine of one text of a target.
+#[derive(Debug)]
+pub struct Target<P> {
+    /// The target's part in what all targets share.
+    pub program: P,
+    text: Arc<drift_language::Target>,
+    objects: ObjectStore,
+    /// The reads of a collection, by their requests.
+    traversals: Traversals,
+    hints: Hints,
+    reads_under_way: usize,
+    writes_under_way: usize,
+    /// Objects owned by another target (the first by name wins).
+    skipped: HashSet<Uid>,
+    /// Namespaces that are not attested as a whole, as they were reported last.
+    crowded: BTreeSet<String>,
+    /// The exceptions of the attestation that was asked for last; `None` while there is none.
+    attested: Option<Exceptions>,
+    housekeeping: Moment,
+    effects: Vec<Effect>,
+}
+
+impl<P: Program> Target<P> {
+    /// An engine that has seen no object.
+    #[must_use]
+    pub fn new(text: Arc<drift_language::Target>, program: P) -> Self {
+        Self {
+            program,
+            objects: ObjectStore::new(text.clone()),
+            traversals: Traversals::default(),
+            hints: Hints::of(&text),
+            text,
+            reads_under_way: 0,
+            writes_under_way: 0,
+            skipped: HashSet::new(),
+            crowded: BTreeSet::new(),
+            attested: None,
+            housekeeping: Moment::START,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes in one input. Returns what is to be done, in this order.
+    #[must_use]
+    pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
+        match input {
+            Input::Seen(object) => self.take_seen(*object, now),
+            Input::Left(uid) => self.leave(&uid, now.moment),
+            Input::Skipped(object) => self.skip(&object.id, now.moment),
+            Input::Listed => self.note_listed(now.moment),
+            Input::Alive { since } => self.objects.note_alive(since),
+            Input::ReadAnew(live) => self.take_read_anew(live, now),
+            Input::ReadEnded(results) => self.end_read(results, now.moment),
+            Input::WriteEnded(write) => self.end_write(write, now),
+            Input::Hint(hint) => self.take_hint(&hint, now.moment),
+            Input::Concerned(uid) => self.appraise_again(&[uid], now.moment),
+            Input::Tick => self.tick(now),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// The objects as they are known.
+    #[must_use]
+    pub const fn objects(&self) -> &ObjectStore {
+        &self.objects
+    }
+
+    /// The number of objects that another target owns.
+    #[must_use]
+    pub fn skipped_count(&self) -> usize {
+        self.skipped.len()
+    }
+
+    /// Returns the summary of the objects that is asked for.
+    #[must_use]
+    pub fn overview(&self, question: &Question, now: Moment) -> TargetOverview {
+        overview(&self.text.name, self.objects.states(), question, now)
+    }
+
+    /// Gives others the target's moments in the lane of slow writes. The engine is not asked again.
+    pub fn end(&mut self) {
+        let slots: Vec<Moment> = self.objects.slow_slots().collect();
+        slots.into_iter().for_each(|slot| self.program.give_back_slow_write(slot));
+    }
+
+    fn report(&mut self, report: Report) {
+        self.effects.push(Effect::Report(report));
+    }
+
+    /// Begins every poll and write that is due, as far as the limits allow.
+    fn tick(&mut self, now: Now) {
+        while let Some(uid) = self.objects.pop_awake(now.moment) {
+            self.attend_object(&uid, now);
+        }
+        self.begin_queued_writes(now);
+        self.begin_polls(now);
+        self.attest(now.moment);
+        if now.moment >= self.housekeeping {
+            self.housekeeping = now.moment + HOUSEKEEPING;
+            self.report_crowded();
+            self.report(Report::Counts);
+        }
+        let wake = self.next_wake(now.moment);
+        self.effects.push(Effect::WakeAt(wake));
+    }
+
+    fn attest(&mut self, now: Moment) {
+        let except = self.objects.vouched_except(now);
+        if self.attested != except {
+            let voucher = except.clone().map(|except| Voucher { hash: self.text.verdict_hash.clone(), except });
+            self.effects.push(Effect::Attest(voucher));
+            self.attested = except;
+        }
+    }
+
+    fn report_crowded(&mut self) {
+        let crowded = self.objects.crowded_namespaces();
+        if crowded != self.crowded {
+            self.crowded.clone_from(&crowded);
+            self.report(Report::Crowded(crowded));
+        }
+    }
+
+    fn take_hint(&mut self, hint: &Hint, now: Moment) {
+        let outcome = match hint {
+            Hint::Everything => return self.hints.take_everything(&mut self.objects, now),
+            Hint::ClusterObject(changed) => self.hints.take_change(&mut self.objects, changed, now),
+            Hint::Resource(identity) => {
+                let holder = self.program.holder(identity);
+                self.hints.take(&mut self.objects, identity, holder, now)
+            }
+        };
+        self.report(Report::Hinted(outcome));
+    }
+
+    fn next_wake(&self, now: Moment) -> Moment {
+        let may_begin = self.reads_under_way < self.reads_at_once();
+        let poll = (self.objects.has_waiting_polls() && may_begin).then(|| self.program.next_read_at(now));
+        let wakes = [self.objects.next_wake(), poll];
+        let wake = wakes.into_iter().flatten().fold(self.housekeeping, Moment::min);
+        wake.rounded_up(tick_of(self.text.interval))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

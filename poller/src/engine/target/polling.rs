@@ -1,0 +1,101 @@
+//! The polls of a target's objects: begun as far as the read limits allow, and taken in when they end.
+
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+
+use super::Target;
+use crate::engine::effect::{Effect, Report};
+use crate::engine::judgement::finding::Found;
+use crate::engine::object::object_state::BegunPoll;
+use crate::engine::program::Program;
+use crate::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
+use crate::engine::schedule::Now;
+use crate::engine::schedule::poll_turns::PollTurn;
+
+impl<P: Program> Target<P> {
+    pub(super) fn begin_polls(&mut self, now: Now) {
+        if self.text.read.keys().is_some() {
+            return self.begin_traversals(now);
+        }
+        while self.may_read(now.moment) {
+            let Some(turn) = self.objects.next_poll(now.moment) else { break };
+            self.begin_poll(&turn, now);
+        }
+    }
+
+    /// Returns true if the target's read limits allow one more request.
+    pub(super) fn may_read(&self, now: Moment) -> bool {
+        self.reads_under_way < self.reads_at_once() && self.program.next_read_at(now) <= now
+    }
+
+    pub(super) fn reads_at_once(&self) -> usize {
+        self.text.read.limits.concurrent as usize
+    }
+
+    fn begin_poll(&mut self, turn: &PollTurn, now: Now) {
+        let uid = &turn.uid;
+        let Some(prepared) = self.objects.prepare(uid) else { return };
+        if let Ok(request) = prepared.first()
+            && let Some(postponed) = self.program.postponed(request, now.moment)
+        {
+            self.postpone(uid, None, postponed, now.moment);
+            return;
+        }
+        // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
+        self.program.take_read(now.moment);
+        let Some(state) = self.objects.state(uid) else { return };
+        let (view, moved) = (state.object().view.clone(), state.object().conditions.moved_secrets());
+        let (tag, known) = (state.known_tag().cloned(), state.known_finding().cloned());
+        let Some(begun) = self.objects.begin_poll(turn, now) else { return };
+        match prepared.first() {
+            Ok(_) => {
+                self.reads_under_way += 1;
+                let order = PollOrder { uid: uid.clone(), begun, view, prepared, moved, tag, known };
+                self.effects.push(Effect::Poll(Box::new(order)));
+            }
+            Err(found) => self.take_found(uid, begun, found.clone(), now.moment),
+        }
+    }
+
+    /// Takes in what could be said without a request.
+    pub(super) fn take_found(&mut self, uid: &Uid, begun: BegunPoll, found: Found, now: Moment) {
+        let outcome = PollOutcome::Found { found, pause: None, tagged: None, known: None };
+        self.end_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO }, now);
+    }
+
+    pub(super) fn end_read(&mut self, results: PollResults, now: Moment) {
+        self.reads_under_way = self.reads_under_way.saturating_sub(1);
+        results.results.into_iter().for_each(|result| self.end_poll(result, now));
+        if let Some(traversal) = results.traversal {
+            self.end_traversal(traversal);
+        }
+    }
+
+    fn end_poll(&mut self, result: PollResult, now: Moment) {
+        let PollResult { uid, begun, outcome, took } = result;
+        match outcome {
+            PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed, now),
+            PollOutcome::Found { found, pause, tagged, known } => {
+                self.report(Report::Polled(found.finding.as_label(), took));
+                self.objects.update(&uid, now, |state| {
+                    if state.finish_poll(begun, found, now) {
+                        state.remember_tag(tagged);
+                        state.remember_finding(known);
+                    }
+                    if let Some(pause) = pause {
+                        state.hold_polls(now + pause);
+                    }
+                });
+            }
+        }
+    }
+
+    /// A poll that was not begun is late, not failed.
+    pub(super) fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, postponed: Postponed, now: Moment) {
+        let Postponed { until, cause } = postponed;
+        self.report(Report::Postponed);
+        self.objects.update(uid, now, |state| state.postpone_poll(begun, until, cause));
+    }
+}

@@ -1,0 +1,75 @@
+//! The objects of a target as its watch shows them: seen, gone, owned by another target.
+
+use drift_api::identity::Uid;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
+
+use super::Target;
+use crate::engine::effect::{Effect, Report};
+use crate::engine::object::object_state::ObjectState;
+use crate::engine::program::Program;
+use crate::engine::schedule::Now;
+
+impl<P: Program> Target<P> {
+    /// Takes in an object of the watch. One that a list shows older than it is known is read live.
+    pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
+        let known = self.objects.state(&object.id.uid).map(ObjectState::object);
+        if let Some(known) = known.filter(|known| object.is_listed_before(known)) {
+            self.effects.push(Effect::ReadAnew(Box::new(known.clone())));
+            return;
+        }
+        self.skipped.remove(&object.id.uid);
+        self.see(object, now);
+    }
+
+    /// Takes in what was read live. An object that left meanwhile stays forgotten.
+    pub(super) fn take_read_anew(&mut self, live: Option<Box<LeanObject>>, now: Now) {
+        if let Some(live) = live.filter(|live| self.objects.state(&live.id.uid).is_some()) {
+            self.take_seen(*live, now);
+        }
+    }
+
+    pub(super) fn see(&mut self, object: LeanObject, now: Now) {
+        let (uid, mut concerned) = (object.id.uid.clone(), Vec::new());
+        self.objects.see(object, now, |claimant| {
+            concerned = self.program.insert(&uid, claimant.clone());
+            self.program.has(&uid, &claimant)
+        });
+        self.hints.note_object(&mut self.objects, &uid, now.moment);
+        self.appraise_again(&concerned, now.moment);
+    }
+
+    pub(super) fn leave(&mut self, uid: &Uid, now: Moment) {
+        self.skipped.remove(uid);
+        self.forget(uid, now);
+    }
+
+    /// Leaves an object that a target before this one by name selects too to that target.
+    pub(super) fn skip(&mut self, object: &ObjectId, now: Moment) {
+        self.forget(&object.uid, now);
+        self.skipped.insert(object.uid.clone());
+        self.report(Report::ClaimedTwice(object.clone()));
+    }
+
+    pub(super) fn note_listed(&mut self, now: Moment) {
+        self.objects.note_listed(now);
+        self.hints.note_listed(&mut self.objects, now);
+        self.program.note_listed();
+    }
+
+    pub(super) fn forget(&mut self, uid: &Uid, now: Moment) {
+        self.leave_slow_lane(uid, now);
+        self.objects.forget(uid);
+        self.traversals.forget(uid);
+        self.hints.forget(uid);
+        let concerned = self.program.remove(uid);
+        self.appraise_again(&concerned, now);
+    }
+
+    /// Looks again at what objects have, since another object came, changed or went.
+    pub(super) fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
+        for uid in uids {
+            self.objects.appraise_again(uid, now, |claimant| self.program.has(uid, &claimant));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The reports of a target's engine as Events, lines of the log and metrics.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use drift_api::timing::moment::Moment;
+use drift_api::voucher::MOST_EXCEPTED_NAMESPACES;
+use drift_kube::client::ResolvedKind;
+use drift_kube::telemetry::health::Remark;
+use drift_language::Target;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::engine::collection::traversals::Unnamed;
+use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::engine::{EndedWrite, Program, Report, Target as Engine};
+use crate::run::context::Context;
+use crate::run::counts::TargetCounts;
+use crate::run::metrics::of_target;
+use crate::run::notices;
+
+/// The reports of one target.
+pub(super) struct Reporting {
+    target: Arc<Target>,
+    context: Arc<Context>,
+    kind: ResolvedKind,
+    counts: TargetCounts,
+    /// 1 while the Lease lists the target.
+    attested: Gauge,
+    /// The line in `/readyz` about namespaces that are not attested as a whole.
+    crowded: Option<Remark>,
+}
+
+impl Reporting {
+    pub(super) fn new(target: &Arc<Target>, context: &Arc<Context>, kind: &ResolvedKind) -> Self {
+        Self {
+            counts: TargetCounts::new(&target.name, context.metrics.clone()),
+            attested: context.metrics.vouched.get_or_create_owned(&of_target(&target.name)),
+            crowded: None,
+            target: target.clone(),
+            context: context.clone(),
+            kind: kind.clone(),
+        }
+    }
+
+    /// Tells people.
+    pub(super) fn tell<P: Program>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
+        let Context { metrics, events, .. } = &*self.context;
+        let labels = || of_target(&self.target.name);
+        match report {
+            Report::Polled(found, took) => self.counts.poll(found, took),
+            Report::Postponed => _ = metrics.polls_postponed.get_or_create(&labels()).inc(),
+            Report::Hinted(outcome) => self.counts.hint(outcome.as_str()),
+            Report::Written(write) => self.tell_of_write(&write),
+            Report::WriteRefused(object, sentence) => {
+                notices::tell_of_refusal(events, &self.target, &self.kind, (&object, &sentence));
+            }
+            Report::RaceLost => _ = metrics.races_lost.get_or_create(&labels()).inc(),
+            Report::Flapping(object) => notices::tell_of_flapping(events, &self.target, &self.kind, &object),
+            Report::ClaimedTwice(object) => notices::tell_of_overlap(events, &self.target, &self.kind, &object),
+            Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
+            Report::Crowded(namespaces) => self.show_crowded(&namespaces),
+            Report::Counts => {
+                self.counts.count(engine.objects().states(), now);
+                let skipped = i64::try_from(engine.skipped_count()).unwrap_or(i64::MAX);
+                metrics.skipped.get_or_create(&labels()).set(skipped);
+            }
+        }
+    }
+
+    /// Shows whether the Lease lists the target.
+    pub(super) fn show_attested(&self) {
+        self.attested.set(i64::from(self.context.in_force.is_written(&self.target.name)));
+    }
+
+    fn tell_of_write(&self, write: &EndedWrite) {
+        let condition = &write.begun.condition;
+        self.counts.write(write.outcome.as_label());
+        if write.outcome == WriteOutcome::Written {
+            notices::tell(&self.context.events, &self.target, &self.kind, write);
+            tracing::info!(
+                target_name = self.target.name,
+                object = %write.before.id,
+                status = condition.status.as_str(),
+                reason = &*condition.reason,
+                "wrote driftObserved"
+            );
+        }
+    }
+
+    fn show_unnamed(&self, unnamed: Unnamed) {
+        let count = i64::try_from(unnamed.count).unwrap_or(i64::MAX);
+        self.context.metrics.unnamed.get_or_create(&of_target(&self.target.name)).set(count);
+        self.context.unnamed.set(&self.target, unnamed);
+    }
+
+    /// Names the namespaces that are not attested as a whole.
+    fn show_crowded(&mut self, namespaces: &BTreeSet<String>) {
+        let name = &self.target.name;
+        if namespaces.is_empty() {
+            tracing::info!(target_name = name, "no namespace is excepted any more");
+            self.crowded = None;
+            return;
+        }
+        let mut named: Vec<&str> = namespaces.iter().take(MOST_EXCEPTED_NAMESPACES).map(String::as_str).collect();
+        named.extend((namespaces.len() > MOST_EXCEPTED_NAMESPACES).then_some("…"));
+        let what = match namespaces.len() > MOST_EXCEPTED_NAMESPACES {
+            true => "nothing of the target is corrected",
+            false => "nothing is corrected there",
+        };
+        let sentence = format!(
+            "too many verdicts are not the poller's own in the namespaces {}: {what} until they are renewed; either the API \
+             server refuses them (Events WriteRefused say why), or another writer of their status called the objects \
+             drifted, before or after they came into the selection",
+            named.join(", ")
+        );
+        tracing::warn!(target_name = name, "{sentence}");
+        self.crowded = Some(self.context.health.remark(format!("target {name}"), sentence));
+    }
+}

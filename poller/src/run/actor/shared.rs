@@ -1,0 +1,91 @@
+//! The part of one target in what all targets of the program share, behind the handles that they share it by.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use drift_api::identity::{Claimant, Uid};
+use drift_api::timing::moment::Moment;
+use drift_kube::identities::{Member, Wake};
+use drift_language::Target;
+
+use crate::engine::Program;
+use crate::engine::poll::request::Request;
+use crate::engine::reads::Postponed;
+use crate::engine::writes::slow_lane::SlowLane;
+use crate::run::context::Context;
+use crate::run::reads::shared_rate::SharedRate;
+
+/// The handles of one target.
+pub(super) struct Shared {
+    target: Arc<Target>,
+    context: Arc<Context>,
+    identities: Member,
+    read_rate: SharedRate,
+}
+
+impl Shared {
+    pub(super) fn new(target: &Arc<Target>, context: &Arc<Context>) -> Self {
+        Self {
+            identities: context.identities.join(target),
+            read_rate: SharedRate::per_second(target.read.limits.per_second),
+            target: target.clone(),
+            context: context.clone(),
+        }
+    }
+
+    /// Waits for what is to be looked at again.
+    pub(super) async fn next_wake(&mut self) -> Wake {
+        self.identities.next_wake().await
+    }
+
+    /// The rate of the target's reads, for the pages of a traversal.
+    pub(super) fn read_rate(&self) -> SharedRate {
+        self.read_rate.clone()
+    }
+
+    fn slow_lane(&self) -> MutexGuard<'_, SlowLane> {
+        self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Program for Shared {
+    fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
+        self.identities.insert(uid, claimant)
+    }
+
+    fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
+        self.identities.remove(uid)
+    }
+
+    fn has(&self, uid: &Uid, claimant: &Claimant) -> bool {
+        self.identities.rights(uid, claimant).has
+    }
+
+    fn holder(&self, identity: &str) -> Option<Uid> {
+        self.identities.holder(identity)
+    }
+
+    fn note_listed(&mut self) {
+        self.identities.note_listed();
+    }
+
+    fn postponed(&self, request: &Request, now: Moment) -> Option<Postponed> {
+        self.context.outside.postponed(&self.target, request, now)
+    }
+
+    fn next_read_at(&self, now: Moment) -> Moment {
+        self.read_rate.available_at(now)
+    }
+
+    fn take_read(&mut self, now: Moment) {
+        // The engine asked a moment ago; should a traversal have taken the place, one read too many harms nobody.
+        let _ = self.read_rate.take(now);
+    }
+
+    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
+        self.slow_lane().reserve(now)
+    }
+
+    fn give_back_slow_write(&mut self, slot: Moment) {
+        self.slow_lane().give_back(slot);
+    }
+}
