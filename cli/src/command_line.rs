@@ -1,6 +1,6 @@
 //! The command line: each command with its settings, and its help.
 
-use drift_kube::program::settings::LogSettings;
+use drift_kube::telemetry::LogFormat;
 
 use crate::check::CheckSettings;
 use crate::completions::CompletionsSettings;
@@ -21,8 +21,12 @@ const SCHEMA_EXAMPLES: &str = "Example:
 pub struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
-    #[command(flatten)]
-    pub(crate) logs: LogSettings,
+    /// error, warn, info, debug or trace, or a filter such as info,drift_kube=debug
+    #[arg(long, global = true, default_value = "warn", value_name = "LEVEL")]
+    pub(crate) log_level: String,
+    /// How logs are written to stderr
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 /// A command.
@@ -65,7 +69,7 @@ pub(crate) enum Command {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
+    use clap::{CommandFactory as _, Parser as _};
 
     fn help(arguments: &[&str]) -> String {
         let command = CommandLine::command();
@@ -77,6 +81,15 @@ mod tests {
         assert!(help(&["--help"]).contains("Usage: kubectl drift "));
         let get = help(&["get", "--help"]);
         assert!(get.contains("Usage: kubectl drift get ") && get.contains("\n  kubectl drift get -A"), "{get}");
+    }
+
+    #[test]
+    fn help_shows_the_log_level_that_holds() {
+        assert!(help(&["--help"]).contains("[default: warn]"));
+        for (arguments, level) in [(&[][..], "warn"), (&["--log-level", "info"], "info")] {
+            let words = [&["kubectl-drift", "schema"], arguments].concat();
+            assert_eq!(CommandLine::try_parse_from(words).unwrap().log_level, level);
+        }
     }
 
     #[test]

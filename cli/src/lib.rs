@@ -55,8 +55,7 @@ pub fn read_command_line() -> Result<CommandLine, ExitCode> {
 /// # Errors
 /// When logging cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
-    let logs = command_line.logs.of_command();
-    telemetry::start(&logs.log_level, logs.log_format)?;
+    telemetry::start(&command_line.log_level, command_line.log_format)?;
     Ok(end(match command_line.command {
         Command::Check(settings) => check::run(&settings),
         Command::Explain(settings) => explain::run(&settings),

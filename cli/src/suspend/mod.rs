@@ -20,10 +20,6 @@ use crate::ending::{CANNOT_TELL, CommandError};
 use crate::targets::known::{EditDoubt, doubt_of_brake};
 use crate::targets::{lease_notes, live_targets};
 
-mod keepers;
-
-use keepers::keeper_of;
-
 /// Shown at the end of `--help` of `suspend`.
 pub(crate) const SUSPEND_EXAMPLES: &str = "Examples:
   kubectl drift suspend proxies
@@ -84,10 +80,10 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
             write(&client, &live, (namespace, &document, &edited)).await?;
         }
         say(&name, (namespace, &document), (&edited, settings.dry_run))?;
-        if let Some(keeper) = keeper_of(&live, PERSON_MANAGER) {
+        if let Some(manager) = applier_of(&live) {
             writeln!(
                 anstream::stderr(),
-                "note: {keeper} keeps ConfigMap {config_map} and puts its text back: change it there, too"
+                "note: `{manager}` applies ConfigMap {config_map} and may put its text back: change it there, too"
             )?;
         }
         end_with(doubt)
@@ -101,6 +97,18 @@ fn end_with(doubt: Option<EditDoubt>) -> Result<ExitCode, CommandError> {
         Some(EditDoubt::Unread(sentence)) => warn(&sentence).map(|()| ExitCode::SUCCESS),
         Some(EditDoubt::OtherText(sentence)) => warn(&sentence).map(|()| ExitCode::from(CANNOT_TELL)),
     }
+}
+
+/// The field manager that applies the object, if it is not ours.
+fn applier_of(object: &Value) -> Option<&str> {
+    let fields = object.pointer("/metadata/managedFields")?.as_array()?;
+    let applied = fields.iter().filter(|entry| entry["operation"] == "Apply" || is_of_kubectl_apply(entry));
+    applied.filter_map(|entry| entry["manager"].as_str()).find(|manager| *manager != PERSON_MANAGER)
+}
+
+/// True for an entry of `kubectl apply` without `--server-side`, which is an update by its operation.
+fn is_of_kubectl_apply(entry: &Value) -> bool {
+    entry["manager"] == "kubectl-client-side-apply"
 }
 
 /// A target, and where its text stands.
@@ -183,4 +191,23 @@ fn say(
     let mut out = anstream::stdout();
     writeln!(out, "target {name}: {line} ({place}){tried}\n  kubectl edit configmap/{config_map} -n {namespace}")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manager_that_applies_a_config_map_is_named() {
+        for (operation, manager, expected) in [
+            ("Apply", "kustomize-controller", Some("kustomize-controller")),
+            ("Update", "kubectl-client-side-apply", Some("kubectl-client-side-apply")),
+            ("Apply", PERSON_MANAGER, None),
+            ("Update", "kubectl-edit", None),
+        ] {
+            let object = json!({"metadata": {"managedFields": [{"operation": operation, "manager": manager}]}});
+            assert_eq!(applier_of(&object), expected, "{manager}");
+        }
+        assert_eq!(applier_of(&json!({"metadata": {}})), None);
+    }
 }

@@ -18,12 +18,6 @@ const ADMIN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFI
 /// The exit code of bad usage or configuration; 1 and 2 are answers of commands.
 pub const BAD_USAGE: u8 = 3;
 
-/// What is logged where nothing else is said.
-const RUNNING_LEVEL: &str = "info";
-
-/// The same of a command that people run and read: trouble alone.
-const COMMAND_LEVEL: &str = "warn";
-
 /// Reads the command line.
 ///
 /// # Errors
@@ -39,25 +33,15 @@ pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
     })
 }
 
-/// How logs are written, for every command.
+/// How the daemons write logs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogSettings {
     /// error, warn, info, debug or trace, or a filter such as info,drift_poller=debug
-    #[arg(long, global = true, default_value = RUNNING_LEVEL, value_name = "LEVEL")]
+    #[arg(long, global = true, default_value = "info", value_name = "LEVEL")]
     pub log_level: String,
     /// How logs are written to stderr
     #[arg(long, global = true, value_enum, default_value_t)]
     pub log_format: LogFormat,
-}
-
-impl LogSettings {
-    /// The same for a command that ends by itself: it prints what it was asked for, so that its log has trouble alone, as text.
-    #[must_use]
-    pub fn of_command(self) -> Self {
-        let log_level = if self.log_level == RUNNING_LEVEL { COMMAND_LEVEL.to_owned() } else { self.log_level };
-        let log_format = if self.log_format == LogFormat::Auto { LogFormat::Text } else { self.log_format };
-        Self { log_level, log_format }
-    }
 }
 
 /// How a program cleans up after targets that are gone.

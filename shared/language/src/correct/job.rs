@@ -5,7 +5,6 @@
 
 mod kubernetes;
 mod pod;
-mod restricted;
 
 use std::time::Duration;
 

@@ -193,7 +193,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct.job.create.ttlSecondsAfterFinished", "How long it is kept after its end: 600 to 604800, default 3600."),
     (
         "correct.job.create.template",
-        "The Pod, which meets the restricted standard; ${…} only as a whole env[].value or args[] entry.",
+        "The Pod, as its namespace admits it; ${…} only as a whole env[].value or args[] entry.",
     ),
     ("correct.nudge", "Wakes the operator that owns the object, by a change of the object's metadata."),
     ("correct.nudge.annotations", "Annotations to write; a value with ${correction} in it is another with each nudge."),
