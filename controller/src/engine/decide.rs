@@ -17,6 +17,7 @@ pub mod situation;
 
 use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
 use drift_api::identity::ResourceName;
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_language::{Existing, Mode};
@@ -96,7 +97,8 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
     let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
-    if status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on {
+    let is_interrupted = status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on;
+    if is_interrupted && !is_planted(Mutant::InterruptionForgotten) {
         return write_among_all(situation, status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {
@@ -130,7 +132,7 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
     if standing.generation != object.generation || standing.tag.desired_hash != facts.desired_hash {
         return Decision::Nothing(Held::VerdictOutdated);
     }
-    if standing.tag.correction != status.correction {
+    if standing.tag.correction != status.correction && !is_planted(Mutant::OtherCorrection) {
         return Decision::Nothing(Held::NotVerified);
     }
     match standing.reason {

@@ -15,6 +15,7 @@ mod sending;
 mod step;
 
 use drift_api::condition::CorrectionStatus;
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 
 use crate::engine::corrections::correction::Correction;
@@ -126,6 +127,7 @@ impl Execution {
     /// decided on.
     fn begin(&mut self) -> Step {
         match &self.decision {
+            Decision::Correct(_) if is_planted(Mutant::NoLiveRead) => self.carry_out(self.decision.clone()),
             Decision::Correct(_) | Decision::ReleaseFinalizer { .. } => Step::Read,
             decision => self.carry_out(decision.clone()),
         }

@@ -61,6 +61,9 @@ The goal of a million composed histories was not reached.
 | the same with Jobs, after them | 20 min, 5 min | seeds from 400,000 to 640,000, of which one failed by the last of these mistakes; then, with that mended, those from 640,000 to 700,000, of which none did |
 ";
 
+/// The faults that the random histories find, with their figures.
+const MUTANTS: &str = include_str!("mutants.md");
+
 /// The whole document.
 #[must_use]
 pub fn render(rows: &[Shown]) -> String {
@@ -88,6 +91,7 @@ pub fn render(rows: &[Shown]) -> String {
         document.push_str(&format!("| {} | {proved} | `{}` | {} |\n", fault.fault, tests.join("`, `"), fault.missing));
     }
     document.push_str(LONG_RUNS);
+    document.push_str(MUTANTS);
     document
 }
 
@@ -103,7 +107,7 @@ mod tests {
             Shown::new(Group::Storms, "all at once", "20 changes", "the breaker holds", ""),
         ];
         let document = render(&rows);
-        assert_eq!(document.matches("## ").count(), 5, "{document}");
+        assert_eq!(document.matches("## ").count(), 6, "{document}");
         assert!(document.contains("| two with one name | a second object | the oldest keeps it | 1 write outside |"));
         assert!(document.contains("True \\| False"), "{document}");
     }

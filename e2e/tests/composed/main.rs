@@ -18,6 +18,8 @@ mod job_ledger;
 mod jobs;
 mod known;
 mod ledger;
+#[cfg(debug_assertions)]
+mod mutants;
 mod outside;
 mod poller;
 mod quiet;

@@ -5,6 +5,7 @@
 pub mod collections;
 pub mod condition;
 pub mod identity;
+pub mod mutants;
 pub mod names;
 pub mod object;
 pub mod printable;

@@ -7,6 +7,7 @@ use drift_api::condition::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets,
 };
 use drift_api::identity::ResourceName;
+use drift_api::mutants::{Mutant, is_planted};
 
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};
@@ -202,7 +203,7 @@ impl Correction {
             Outcome::Doubtful(_, Uncertainty { why: Doubt::JobUnseen, .. }) => self.underway(&text),
             _ => self.before.keeping(reason, &text, self.generation),
         };
-        if outcome.is_definite() {
+        if outcome.is_definite() && !is_planted(Mutant::SameNumber) {
             status.correction = self.number;
         }
         status.replaced = match self.action {
@@ -252,6 +253,7 @@ impl Correction {
             (false, _) => Some(Claim::Owns(name)),
             // Nothing was learned: it is tried again as before.
             (true, Outcome::Doubtful(..)) if !self.claim_first => self.before.claim.clone(),
+            (true, _) if is_planted(Mutant::RefusedClaimKept) => Some(Claim::Owns(name)),
             (true, _) => None,
         }
     }

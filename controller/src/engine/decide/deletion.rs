@@ -6,6 +6,7 @@
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::ResourceName;
+use drift_api::mutants::{Mutant, is_planted};
 
 use crate::engine::corrections::claim::{Action, Permission, permit};
 use crate::engine::corrections::held::Held;
@@ -31,7 +32,8 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
         || situation.named().is_some_and(|resource| {
             permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
         });
-    if identity_changed || surroundings.identity_shared || surroundings.claim_void {
+    let is_renamed = identity_changed && !is_planted(Mutant::RenamedDeleted);
+    if is_renamed || surroundings.identity_shared || surroundings.claim_void {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     match situation.permitted_resource() {

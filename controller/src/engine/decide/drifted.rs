@@ -5,6 +5,7 @@
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
 use drift_api::identity::ResourceName;
+use drift_api::mutants::{Mutant, is_planted};
 
 use super::noting::write_once;
 use crate::engine::corrections::claim::{Action, Permission, permit};
@@ -123,6 +124,7 @@ fn decide_timing(
             return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
         }
         Attempts::OneMore => now,
+        Attempts::Left if is_planted(Mutant::NoDelay) => now,
         Attempts::Left => memory.delay.ready_at(unhealed, now),
     };
     // An operator hears of an edit by itself, and has its own turn first.
@@ -139,7 +141,7 @@ fn decide_timing(
         Room::From(until) => return Decision::Wait { until, why: Held::Limited },
     }
     Decision::Correct(Box::new(Correction {
-        claim_first,
+        claim_first: claim_first && !is_planted(Mutant::Unclaimed),
         put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
         fields: drift.fields(),
         ..situation.correction(drift.action, drift.resource, status)

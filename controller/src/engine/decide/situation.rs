@@ -4,6 +4,7 @@
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
 use drift_api::identity::ResourceName;
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
@@ -69,7 +70,7 @@ impl Situation<'_> {
     /// What is to be said without the claim, where that is void.
     #[must_use]
     pub fn without_void_claim(&self, status: &CorrectionStatus) -> Option<CorrectionStatus> {
-        let is_void = self.surroundings.claim_void && status.owned().is_some();
+        let is_void = self.surroundings.claim_void && status.owned().is_some() && !is_planted(Mutant::VoidClaimKept);
         let given_up = || status.keeping(CorrectedReason::NotOurs, CLAIM_VOID, self.object.generation);
         is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
     }

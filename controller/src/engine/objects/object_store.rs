@@ -3,6 +3,7 @@
 //! The one place where the breaker, the limits and single objects meet, so that a decision sees them as of one moment. This file must
 //! not know how objects are watched or what becomes of a decision.
 
+use drift_api::mutants::{Mutant, is_planted};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -100,7 +101,8 @@ impl ObjectStore {
         now: Moment,
     ) -> bool {
         let uid = object.id.uid.clone();
-        if self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object)) {
+        let is_older = self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object));
+        if is_older && !is_planted(Mutant::OlderObject) {
             return false;
         }
         if object.deleting {

@@ -2,6 +2,7 @@
 //!
 //! Every end is remembered before the object is decided on again.
 
+use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
 
 use drift_api::identity::Uid;
@@ -43,7 +44,9 @@ impl<P: Program> Target<P> {
             self.queue.add_after(uid, ready_at);
             return false;
         }
-        let Some(object) = self.objects.object(uid).cloned().filter(|_| self.program.begin(uid)) else {
+        let Some(object) =
+            self.objects.object(uid).cloned().filter(|_| self.program.begin(uid) || is_planted(Mutant::TwoAtOnce))
+        else {
             self.queue.add_after(uid, now.moment + LOOK_AGAIN);
             return false;
         };

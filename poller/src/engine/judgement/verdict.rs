@@ -3,6 +3,7 @@
 //! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll
 //! verified, and how many corrections in a row left it drifted. It must not know when or whether it is written.
 
+use drift_api::mutants::{Mutant, is_planted};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use drift_api::condition::{DesiredHash, ObservedReason, Standing, Tag, Verdict, closed_text};
@@ -74,6 +75,8 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standin
     let standing = standing.filter(|standing| basis.is_spoken_of_by(standing));
     let seen = seen || standing.is_some_and(Standing::proves_seen);
     let tag = |correction, unhealed| Tag { desired_hash: basis.desired_hash, correction, unhealed, ..Tag::default() };
+    let is_failed = matches!(finding, Finding::Failed(_)) && is_planted(Mutant::FailedIsAbsent);
+    let finding = if is_failed { &Finding::Absent } else { finding };
     let (reason, text, tag) = match finding {
         Finding::InSync => {
             (ObservedReason::InSync, closed_text(ObservedReason::InSync).into(), tag(basis.correction, 0))

@@ -3,6 +3,7 @@
 //! A steady state costs no write. What the controller waits for is written at once; what only informs people draws
 //! on a bucket, so that a flapping object cannot flood the API server. It must not know how a write is done.
 
+use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
 
 use drift_api::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
@@ -77,7 +78,7 @@ impl LastDefinite {
 /// Whether `verdict` changes anything of what stands, whoever wrote that.
 #[must_use]
 pub fn is_change(standing: Option<&Condition>, verdict: &Verdict) -> bool {
-    standing.is_none_or(|standing| !verdict.is_said_by(standing))
+    standing.is_none_or(|standing| !verdict.is_said_by(standing)) || is_planted(Mutant::WrittenAgain)
 }
 
 /// How urgent a change is. `disturbed` says that somebody else wrote or removed our condition, which must not become a loop.

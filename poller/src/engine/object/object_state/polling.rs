@@ -2,6 +2,7 @@
 //!
 //! Every result is held against the state its poll began from. It must not know how anything is polled or written.
 
+use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
 
 use std::sync::Arc;
@@ -149,7 +150,8 @@ impl ObjectState {
             return false;
         }
         let basis = begun.basis;
-        if basis != self.basis() || self.rendered.barred.is_some() {
+        let is_late = basis != self.basis() && !is_planted(Mutant::LatePoll);
+        if is_late || self.rendered.barred.is_some() {
             self.schedule.want_promptly(now);
             return false;
         }
