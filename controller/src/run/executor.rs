@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use drift_api::condition::StatusFields;
 use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
 use drift_kube::object_writer::{CallSlot, ObjectWriter};
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::Target;
@@ -58,7 +59,9 @@ pub struct Run<'a> {
     correction: Option<Box<Correction>>,
     hosts: HeldHosts,
     call: Option<CallSlot>,
+    /// Rendered for `rendered_for`; kept from the check to the end, as long as they are the same.
     requests: Option<Requests<'a>>,
+    rendered_for: Option<(ObjectView, Box<Correction>)>,
     /// That the API server refuses the outcome was said.
     told_of_refusal: bool,
     /// It cannot be sent for a cause that was told before.
@@ -90,6 +93,7 @@ impl Executor {
             hosts: HeldHosts::default(),
             call: None,
             requests: None,
+            rendered_for: None,
             told_of_refusal: false,
             tells_nothing_new: false,
         }

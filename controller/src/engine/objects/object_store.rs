@@ -11,6 +11,7 @@ use drift_api::condition::SecretMarks;
 use drift_api::identity::{Claimant, ResourceName, Rights, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
+use drift_language::Target;
 use indexmap::IndexMap;
 
 use crate::engine::decide::breaker::{Breaker, Stand, Transition};
@@ -90,6 +91,13 @@ impl ObjectStore {
         // The edit may have mended it.
         memories.values_mut().for_each(|memory| _ = memory.delay.send_anew());
         Handover { memories, breaker: self.breaker, pace: self.pace }
+    }
+
+    /// Returns what the templates say of the object. They are evaluated where it differs in a field that they read.
+    #[must_use]
+    pub fn facts_of(&self, target: &Target, object: &LeanObject) -> ObjectFacts {
+        let known = self.known.get(&object.id.uid).filter(|known| known.object.reads_as(object));
+        known.map_or_else(|| ObjectFacts::of(target, object), |known| known.facts.clone())
     }
 
     /// Takes in an object as it is now, unless something newer is known, which it tells.

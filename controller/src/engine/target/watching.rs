@@ -44,7 +44,7 @@ impl<P: Program> Target<P> {
     }
 
     pub(super) fn see(&mut self, object: LeanObject, now: Now) {
-        let facts = ObjectFacts::of(&self.text, &object);
+        let facts = self.objects.facts_of(&self.text, &object);
         let memory = self.memories.remove(&object.id.uid);
         self.note_deletion(&object, now);
         let uid = object.id.uid.clone();

@@ -28,21 +28,20 @@ impl Executor {
 
 impl<'a> Run<'a> {
     /// A correction that lacks a Secret costs the API server no read, however many objects lack it.
-    pub(super) fn lacks_something(&self) -> bool {
+    pub(super) fn lacks_something(&mut self) -> bool {
         let executor = self.executor;
-        let Some(correction) = &self.correction else { return false };
-        match executor.render(&self.object, correction) {
-            Some(Ok(requests)) => {
-                executor.requests.check_credentials(&requests).is_err() || requests.check_secrets().is_err()
-            }
-            None | Some(Err(_)) => true,
-        }
+        let Some(Ok(requests)) = self.take_requests() else { return true };
+        let lacks = executor.requests.check_credentials(&requests).is_err() || requests.check_secrets().is_err();
+        self.requests = Some(requests);
+        lacks
     }
 
     pub(super) fn prepare(&mut self, is_unread: bool) -> Readiness {
-        let Some(correction) = &self.correction else { return Readiness::NotNow };
+        if self.correction.is_none() {
+            return Readiness::NotNow;
+        }
         let now = clock::now();
-        let requests = match self.executor.render(&self.object, correction) {
+        let requests = match self.take_requests() {
             None => return Readiness::of(None, is_unread, now),
             Some(Err(why)) => {
                 self.tell_unsendable(&why);
@@ -55,6 +54,21 @@ impl<'a> Run<'a> {
         let requests = prepared.requests;
         self.requests = Some(requests);
         readiness
+    }
+
+    /// The requests of the correction. Those of the check are taken where nothing they were made of can have changed; a Secret
+    /// that is sent may have.
+    fn take_requests(&mut self) -> Option<Result<Requests<'a>, Unrenderable>> {
+        let (executor, correction) = (self.executor, self.correction.as_ref()?);
+        let is_same = self.rendered_for.as_ref().is_some_and(|(view, made_for)| {
+            *view == self.object.view && made_for == correction && executor.target.secrets.is_empty()
+        });
+        if let Some(requests) = self.requests.take().filter(|_| is_same) {
+            return Some(Ok(requests));
+        }
+        let requests = executor.render(&self.object, correction)?;
+        self.rendered_for = Some((self.object.view.clone(), correction.clone()));
+        Some(requests)
     }
 }
 

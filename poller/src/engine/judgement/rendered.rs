@@ -35,6 +35,13 @@ impl Rendered {
         let taken = || Failure::with(ObservedReason::IdentityTaken, &target.scope.name);
         self.barred.get_or_insert_with(|| Box::new(taken()));
     }
+
+    /// What it is where no other object has the external resource.
+    #[must_use]
+    pub fn unbarred_as_taken(self) -> Self {
+        let barred = self.barred.filter(|failure| failure.reason != ObservedReason::IdentityTaken);
+        Self { barred, ..self }
+    }
 }
 
 /// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.

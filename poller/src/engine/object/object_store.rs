@@ -232,7 +232,9 @@ impl ObjectStore {
     }
 
     fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
-        let mut rendered = appraise(&self.target, object);
+        let known = self.states.get(&object.id.uid).filter(|state| state.object().reads_as(object));
+        let mut rendered =
+            known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone().unbarred_as_taken());
         let taken = !has(claimant(&self.target, object, &rendered)) && rendered.identity.is_some();
         if taken {
             rendered.bar_as_taken(&self.target);

@@ -190,6 +190,12 @@ impl LeanObject {
         self.conditions.observed.is_some() || self.conditions.corrected.is_some() || self.has_finalizer()
     }
 
+    /// Whether templates evaluate to the same for both.
+    #[must_use]
+    pub fn reads_as(&self, other: &Self) -> bool {
+        self.view == other.view && self.is_oversized == other.is_oversized
+    }
+
     /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {

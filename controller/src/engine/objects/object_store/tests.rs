@@ -338,3 +338,14 @@ fn only_whose_secret_changed_is_tried_again() {
     assert_eq!(objects.send_anew(|object| *object.id.uid != *"u0"), [Uid::from("u1")]);
     assert_eq!(objects.send_anew(|_| true), [Uid::from("u0")], "it waited on");
 }
+
+#[test]
+fn templates_are_evaluated_where_what_they_read_changed() {
+    let target = drift_language::fixtures::proxies::target(drift_language::fixtures::proxies::TEXT);
+    let (mut objects, mut object) = (objects(), drifted(1));
+    objects.see(object.clone(), named(1), None, at(1));
+    object.resource_version = "900".into();
+    assert_eq!(objects.facts_of(&target, &object), named(1), "our own write renders nothing");
+    object.view = drift_api::object::object_view::ObjectView::of(&serde_json::json!({"spec": {"login": false}}));
+    assert_ne!(objects.facts_of(&target, &object), named(1));
+}
