@@ -4,12 +4,12 @@
 
 use crate::correct::Destination;
 use crate::hints::HintSource;
-use crate::http::auth::Auth;
-use crate::http::oauth2::Grant;
-use crate::http::request::RequestTemplate;
-use crate::http::tls::Tls;
 use crate::read::Source;
 use crate::secrets::SecretSource;
+use crate::systems::http::auth::Auth;
+use crate::systems::http::auth::oauth2::Grant;
+use crate::systems::http::request::RequestTemplate;
+use crate::systems::http::tls::Tls;
 use crate::target::Target;
 use drift_api::names::{CREDENTIAL_CONTROLLER, CREDENTIAL_POLLER};
 

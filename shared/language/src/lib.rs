@@ -13,52 +13,58 @@ mod document;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod hints;
-mod http;
 mod json_schema;
 mod network;
 mod read;
 mod scope;
 mod secrets;
 mod spec;
-mod sql;
+mod systems;
 mod target;
 mod values;
 mod yaml;
 
 pub use checks::insecure::{is_unread, is_unread_host};
 pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, WriteOnly, item_key, json_of};
-pub use correct::{
-    Actions, Correct, CorrectLimits, Destination, Existing, HttpCorrect, HttpStep, JobCorrect, JobTemplate,
-    KubernetesCorrect, Mode, NudgeCorrect, PostgresCorrect, SqlStatement,
-};
+pub use correct::{Actions, Correct, CorrectLimits, Destination, Existing, Mode};
 pub use credentials::NeededSecret;
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, find_documents, manifests_of, place_of_key, place_of_secret};
 pub use document::parse_document;
 pub use document::suspension::{Edited, NotEditable, set_suspend};
 pub use hints::{HintSource, ListenHints, WebhookHints};
-pub use http::auth::Auth;
-pub use http::body::Body;
-pub use http::challenge::Challenge;
-pub use http::oauth2::{Grant, OAuth2};
-pub use http::request::RequestTemplate;
-pub use http::secret_key::SecretKey;
-pub use http::statuses::StatusSet;
-pub use http::tls::Tls;
 pub use json_schema::json_schema;
 pub use network::{Network, NetworkError};
-pub use read::{
-    Absence, AnswerRules, Collection, Format, HttpRead, Keys, KubernetesRead, NextPage, PostgresRead, Read, ReadLimits,
-    ReadStep, Source,
-};
+pub use read::keys::Keys;
+pub use read::rules::AnswerRules;
+pub use read::{Read, ReadLimits, Source};
 pub use scope::IdentityScope;
+pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use spec::objects::ObjectSelection;
 pub use spec::pace::Confirm;
 pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;
-pub use sql::{Connection, SqlTemplate};
+pub use systems::http::auth::Auth;
+pub use systems::http::auth::challenge::Challenge;
+pub use systems::http::auth::oauth2::{Grant, OAuth2};
+pub use systems::http::body::Body;
+pub use systems::http::collection::{Collection, NextPage};
+pub use systems::http::correct::HttpCorrect;
+pub use systems::http::correct_step::HttpStep;
+pub use systems::http::read::HttpRead;
+pub use systems::http::read_step::{Absence, Format, ReadStep};
+pub use systems::http::request::RequestTemplate;
+pub use systems::http::statuses::StatusSet;
+pub use systems::http::tls::Tls;
+pub use systems::job::{JobCorrect, JobTemplate};
+pub use systems::kubernetes::correct::KubernetesCorrect;
+pub use systems::kubernetes::read::KubernetesRead;
+pub use systems::nudge::NudgeCorrect;
+pub use systems::postgres::correct::{PostgresCorrect, SqlStatement};
+pub use systems::postgres::read::PostgresRead;
+pub use systems::postgres::{Connection, SqlTemplate};
 pub use target::{DesiredState, Target};
 pub use values::decimal::Decimal;
 pub use values::json::{JsonError, memory_of, parse_json};

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::without_expressions;
-use crate::http::body::BODY_KEYS;
-use crate::read::{KubernetesRead, PostgresRead, Read, Source};
+use crate::read::{Read, Source};
+use crate::systems::http::body::BODY_KEYS;
+use crate::systems::kubernetes::read::KubernetesRead;
+use crate::systems::postgres::read::PostgresRead;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 use drift_api::identity::ScopeId;

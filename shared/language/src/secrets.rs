@@ -2,11 +2,13 @@
 //!
 //! It names them and holds nothing of them. This file must not know how a Secret is got, nor in what it is sent.
 
+pub(crate) mod secret_key;
+
 use serde_json::Value;
 
 use crate::cel::is_word;
 use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables};
-use crate::http::secret_key::{SecretKey, read_data_key, read_secret_key};
+use crate::secrets::secret_key::{SecretKey, read_data_key, read_secret_key};
 use crate::values::names::is_dns_subdomain;
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::{Entry, Node};

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use http::Method;
 
 use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode, STEPS};
-use crate::correct::{Destination, HttpStep, SqlStatement};
-use crate::http::body::Body;
+use crate::correct::Destination;
+use crate::systems::http::body::Body;
+use crate::systems::http::correct_step::HttpStep;
+use crate::systems::postgres::correct::SqlStatement;
 use crate::target::Target;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;

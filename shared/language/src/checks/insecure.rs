@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use crate::correct::{Correct, Destination};
-use crate::http::auth::Auth;
-use crate::http::request::RequestTemplate;
 use crate::read::{Read, Source};
+use crate::systems::http::auth::Auth;
+use crate::systems::http::request::RequestTemplate;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

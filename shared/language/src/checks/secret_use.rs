@@ -4,8 +4,10 @@
 
 use crate::checks::insecure::goes_unread;
 use crate::compare::Compare;
-use crate::correct::{Correct, Destination, HttpStep, SqlStatement};
+use crate::correct::{Correct, Destination};
 use crate::secrets::DeclaredSecret;
+use crate::systems::http::correct_step::HttpStep;
+use crate::systems::postgres::correct::SqlStatement;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -15,7 +15,7 @@ pub(crate) struct MadeOf {
 
 impl MadeOf {
     /// Of parts, each by its fields and whether it reads the desired state; `None` without any.
-    pub(super) fn of(parts: impl IntoIterator<Item = (FieldPaths, bool)>) -> Option<Self> {
+    pub(crate) fn of(parts: impl IntoIterator<Item = (FieldPaths, bool)>) -> Option<Self> {
         parts.into_iter().fold(None, |known, (fields, reads_desired)| {
             let mut known: Self = known.unwrap_or_default();
             known.fields.extend(&fields);

@@ -1,13 +1,7 @@
 //! `correct`: what the controller does about drift, one file for each kind of destination.
 
-mod http;
-mod job;
-mod kubernetes;
-mod made_of;
-mod nudge;
-mod postgres;
+pub(crate) mod made_of;
 mod replacement;
-mod step;
 
 use std::time::Duration;
 
@@ -16,16 +10,13 @@ use crate::yaml::durations::duration;
 use crate::yaml::raw::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
-pub use self::http::HttpCorrect;
-pub use self::job::{JobCorrect, JobTemplate};
-pub use self::kubernetes::KubernetesCorrect;
-pub(crate) use self::kubernetes::check_manifest;
 use self::made_of::MadeOf;
-pub use self::nudge::NudgeCorrect;
-pub(crate) use self::nudge::check_nudge;
-pub use self::postgres::{PostgresCorrect, SqlStatement};
 pub(crate) use self::replacement::check_replacement;
-pub use self::step::HttpStep;
+use crate::systems::http::correct::{HttpCorrect, read_http};
+use crate::systems::job::{JobCorrect, read_job};
+use crate::systems::kubernetes::correct::{KubernetesCorrect, read_kubernetes};
+use crate::systems::nudge::{NudgeCorrect, read_nudge};
+use crate::systems::postgres::correct::{PostgresCorrect, read_postgres};
 
 /// Default of `settle` where an operator is nudged: it needs its time to correct, and a poll that comes before asks for a second
 /// nudge. As long as the default interval of many operators' own work queues, far above what one object takes.
@@ -267,11 +258,11 @@ fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Opti
     }
     let place = fields.place(key);
     match key {
-        "http" => http::read_http(reader, node, &place).map(Destination::Http),
-        "postgres" => postgres::read_postgres(reader, node, &place).map(Destination::Postgres),
-        "job" => job::read_job(reader, node, &place).map(Destination::Job),
-        "kubernetes" => kubernetes::read_kubernetes(reader, node, &place).map(Destination::Kubernetes),
-        _ => nudge::read_nudge(reader, node, &place).map(Destination::Nudge),
+        "http" => read_http(reader, node, &place).map(Destination::Http),
+        "postgres" => read_postgres(reader, node, &place).map(Destination::Postgres),
+        "job" => read_job(reader, node, &place).map(Destination::Job),
+        "kubernetes" => read_kubernetes(reader, node, &place).map(Destination::Kubernetes),
+        _ => read_nudge(reader, node, &place).map(Destination::Nudge),
     }
     .map(Some)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cel::EvaluationError;
 use crate::hints::HintedIdentities;
-use crate::sql::{Connection, read_connection};
+use crate::systems::postgres::{Connection, read_connection};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cel::EvaluationError;
 use crate::hints::HintedIdentities;
-use crate::http::secret_key::{SecretKey, read_secret_key};
+use crate::secrets::secret_key::{SecretKey, read_secret_key};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

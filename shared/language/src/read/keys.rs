@@ -43,7 +43,7 @@ impl Keys {
     }
 
     /// The fields under `self` that its templates read.
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         self.object.as_ref().map(TextTemplate::fields).unwrap_or_default()
     }
 }
@@ -58,7 +58,7 @@ fn checked(key: String, template: &TextTemplate) -> Result<String, EvaluationErr
 }
 
 /// Reads `key`, in which an entry's own name stands under this word and sees this scope.
-pub(super) fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str, word: &str, scope: Scope) -> Option<Keys> {
+pub(crate) fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str, word: &str, scope: Scope) -> Option<Keys> {
     let fields = reader.fields(node, place, &[word, "object"])?;
     let entry = reader.required(&fields, word).and_then(|node| read_key(reader, node, &fields.place(word), scope));
     let object = reader.optional(&fields, "object", |reader, node, place| read_key(reader, node, place, Scope::Object));

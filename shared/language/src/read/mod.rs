@@ -1,12 +1,7 @@
 //! `read`: how the real state is read, one file for each kind of source.
 
-mod collection;
-mod http;
-mod keys;
-mod kubernetes;
-mod postgres;
-mod rules;
-mod step;
+pub(crate) mod keys;
+pub(crate) mod rules;
 
 use std::sync::Arc;
 
@@ -16,13 +11,10 @@ use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
-pub use self::collection::{Collection, NextPage};
-pub use self::http::HttpRead;
-pub use self::keys::Keys;
-pub use self::kubernetes::KubernetesRead;
-pub use self::postgres::PostgresRead;
-pub use self::rules::AnswerRules;
-pub use self::step::{Absence, Format, ReadStep};
+use self::keys::Keys;
+use crate::systems::http::read::{HttpRead, read_http};
+use crate::systems::kubernetes::read::{KubernetesRead, read_kubernetes};
+use crate::systems::postgres::read::{PostgresRead, read_postgres};
 
 /// Most reads of one target under way at once.
 const MAX_CONCURRENT: u32 = 1_000;
@@ -159,13 +151,9 @@ pub(crate) fn read_read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
 /// The one of the sources that is there.
 fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Source> {
     match ["http", "postgres", "kubernetes"].map(|key| fields.get(key)) {
-        [Some(node), None, None] => http::read_http(reader, node, &fields.place("http")).map(Source::Http),
-        [None, Some(node), None] => {
-            postgres::read_postgres(reader, node, &fields.place("postgres")).map(Source::Postgres)
-        }
-        [None, None, Some(node)] => {
-            kubernetes::read_kubernetes(reader, node, &fields.place("kubernetes")).map(Source::Kubernetes)
-        }
+        [Some(node), None, None] => read_http(reader, node, &fields.place("http")).map(Source::Http),
+        [None, Some(node), None] => read_postgres(reader, node, &fields.place("postgres")).map(Source::Postgres),
+        [None, None, Some(node)] => read_kubernetes(reader, node, &fields.place("kubernetes")).map(Source::Kubernetes),
         _ => reader.refuse(
             fields.at(),
             format!("{}: exactly one of http, postgres, kubernetes is needed", fields.own_place()),

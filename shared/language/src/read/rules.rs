@@ -23,14 +23,14 @@ pub struct AnswerRules {
 
 /// What holds where the target says nothing, as it would be written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DefaultRules {
-    pub(super) observed: &'static str,
-    pub(super) settling_when: Option<&'static str>,
+pub(crate) struct DefaultRules {
+    pub(crate) observed: &'static str,
+    pub(crate) settling_when: Option<&'static str>,
 }
 
 impl AnswerRules {
     /// The fields under `self` that they read.
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.observed.fields();
         let rules = self.absent_when.iter().chain(&self.valid_when).chain(&self.settling_when);
         rules.for_each(|rule| fields.extend(rule.fields()));
@@ -39,7 +39,7 @@ impl AnswerRules {
 }
 
 /// Reads the rules, which see the value by this scope.
-pub(super) fn read_rules(
+pub(crate) fn read_rules(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     scope: Scope,

@@ -2,7 +2,7 @@
 //!
 //! It names Secrets and never holds one.
 
-use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::secrets::secret_key::{SecretKey, read_secret_key, read_secret_name};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -11,10 +11,11 @@ use serde_json::{Map, Value, json};
 use crate::cel::is_template;
 use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables};
 use crate::correct::Actions;
-use crate::correct::nudge::{Mark, read_marks};
-use crate::read::{KubernetesRead, Read, Source};
+use crate::read::{Read, Source};
 use crate::spec::cluster_kind::read_cluster_kind;
 use crate::spec::objects::ObjectSelection;
+use crate::systems::kubernetes::read::KubernetesRead;
+use crate::systems::nudge::{Mark, read_marks};
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
@@ -73,17 +74,17 @@ impl KubernetesCorrect {
         Ok(manifest)
     }
 
-    pub(super) const fn actions(&self) -> Actions {
+    pub(crate) const fn actions(&self) -> Actions {
         Actions { create: true, update: true, delete: self.delete, replace: self.delete, nudge: false }
     }
 
-    pub(super) fn reads_differs(&self) -> bool {
+    pub(crate) fn reads_differs(&self) -> bool {
         let marks = self.labels.iter().chain(&self.annotations);
         marks.filter_map(|mark| mark.value.as_ref()).any(|value| value.reads(DIFFERS))
             || self.fields.iter().any(|(_, value)| value.reads(DIFFERS))
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         let marks = self.labels.iter().chain(&self.annotations);
         marks.filter_map(|mark| mark.value.as_ref()).for_each(|value| fields.extend(&value.fields()));
@@ -100,7 +101,7 @@ fn rendered(marks: &[Mark], variables: &Variables<'_>) -> Result<Map<String, Val
     marks.iter().map(with_value).collect()
 }
 
-pub(super) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesCorrect> {
+pub(crate) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesCorrect> {
     let fields = reader.fields(node, place, &["manifest", "delete"])?;
     let delete = reader.or(&fields, "delete", false, Reader::truth);
     let manifest = reader.required(&fields, "manifest")?;

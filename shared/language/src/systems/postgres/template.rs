@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::pieces;
 use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables};
-use crate::sql::literal;
-use crate::sql::places::{Places, behind_comments, has_word};
-use crate::sql::words::{Role, take_word};
+use crate::systems::postgres::literal;
+use crate::systems::postgres::places::{Places, behind_comments, has_word};
+use crate::systems::postgres::words::{Role, take_word};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::sql_query::SqlQuery;
 

@@ -4,7 +4,7 @@
 
 use url::Url;
 
-use crate::http::secret_key::read_secret_name;
+use crate::secrets::secret_key::read_secret_name;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -2,12 +2,15 @@
 //!
 //! It names credentials and never holds one.
 
+pub(crate) mod challenge;
+pub(crate) mod oauth2;
+
 use http::HeaderName;
 
-use crate::http::challenge::{Challenge, read_challenge};
-use crate::http::headers::RESERVED_HEADERS;
-use crate::http::oauth2::{OAuth2, read_oauth2};
-use crate::http::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::secrets::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::systems::http::auth::challenge::{Challenge, read_challenge};
+use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
+use crate::systems::http::headers::RESERVED_HEADERS;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
-use crate::http::auth::{Auth, read_auth};
-use crate::http::headers::read_headers;
-use crate::http::socket::read_socket;
-use crate::http::tls::{Tls, read_tls};
-use crate::read::collection::{COLLECTION_KEYS, Collection, read_collection};
-use crate::read::step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
+use crate::systems::http::auth::{Auth, read_auth};
+use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
+use crate::systems::http::headers::read_headers;
+use crate::systems::http::read_step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
+use crate::systems::http::socket::read_socket;
+use crate::systems::http::tls::{Tls, read_tls};
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::raw::{Fields, Reader};
@@ -76,13 +76,13 @@ impl HttpRead {
             || rules.into_iter().any(|rule| rule.reads(variable))
     }
 
-    pub(super) fn address_fields(&self) -> FieldPaths {
+    pub(crate) fn address_fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.steps().for_each(|step| fields.extend(&step.request.fields()));
         fields
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.observed.fields();
         self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));
         self.steps().for_each(|step| fields.extend(&step.fields()));
@@ -96,7 +96,7 @@ impl HttpRead {
 const HTTP_KEYS: &[&str] =
     &["steps", "socket", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
-pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
+pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
     let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).chain(COLLECTION_KEYS).copied().collect();
     let fields = reader.fields(node, place, &known)?;
     let collection = read_collection(reader, &fields);

@@ -2,7 +2,7 @@
 //!
 //! It names the Secret and holds nothing of it.
 
-use crate::http::secret_key::read_secret_name;
+use crate::secrets::secret_key::read_secret_name;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -5,9 +5,9 @@
 use http::Method;
 
 use crate::cel::{Expression, Scope};
-use crate::http::request::{RequestTemplate, read_request};
-use crate::http::statuses::{StatusSet, read_accept};
 use crate::spec::naming::read_step_name;
+use crate::systems::http::request::{RequestTemplate, read_request};
+use crate::systems::http::statuses::{StatusSet, read_accept};
 use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::templates::read_expression;
@@ -17,7 +17,7 @@ use drift_api::object::field_paths::FieldPaths;
 const MAX_STEPS: usize = 8;
 
 /// Keys of a request, wherever it stands.
-pub(super) const REQUEST_KEYS: &[&str] =
+pub(crate) const REQUEST_KEYS: &[&str] =
     &["method", "url", "headers", "body", "form", "text", "as", "accept", "absentWhen"];
 
 /// One request of a read.
@@ -57,13 +57,13 @@ pub enum Absence {
 
 impl ReadStep {
     /// Whether its templates read a variable of the language.
-    pub(super) fn reads(&self, variable: &str) -> bool {
+    pub(crate) fn reads(&self, variable: &str) -> bool {
         let in_absence = matches!(&self.absence, Absence::When(rule) if rule.reads(variable));
         in_absence || self.request.reads(variable)
     }
 
     /// The fields under `self` that its templates read.
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.request.fields();
         if let Absence::When(rule) = &self.absence {
             fields.extend(rule.fields());
@@ -73,7 +73,7 @@ impl ReadStep {
 }
 
 /// Reads the steps of a list; each sees the answers of those before it, and what follows sees all.
-pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
+pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
     let mut steps = Vec::with_capacity(items.len());
     for (position, item) in items.iter().enumerate() {
@@ -95,7 +95,7 @@ pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
 
 /// Which request of a read it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// The first: its status may say by itself that the resource is absent.
     First,
     /// One after it.
@@ -105,7 +105,7 @@ pub(super) enum Role {
 }
 
 /// Reads the keys of one request.
-pub(super) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<ReadStep> {
+pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<ReadStep> {
     let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
         // By index: a Method cannot be copied.
         let methods = [Method::GET, Method::HEAD, Method::POST];
@@ -135,7 +135,7 @@ fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Opt
 }
 
 fn check_body(reader: &mut Reader<'_>, fields: &Fields<'_>, step: ReadStep) -> Option<ReadStep> {
-    let written = crate::http::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
+    let written = crate::systems::http::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
     match written {
         Some((key, node)) if step.request.method != Method::POST => {
             let message = format!("{}: only a POST has a body; write method: POST", fields.place(key));

@@ -3,8 +3,8 @@
 //! The answer of a host chooses where the credential would go, so the target says which token servers may be asked besides
 //! that host itself. It names the credential and never holds one, nor a token.
 
-use crate::http::secret_key::read_secret_name;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
+use crate::secrets::secret_key::read_secret_name;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 

@@ -1,10 +1,12 @@
-//! SQL with `${…}` in it: where an expression may stand, and how its value is written there.
+//! PostgreSQL servers, and SQL with `${…}` in it: where an expression may stand, and how its value is written there.
 //!
-//! It must not know which statements a target runs, nor how they are sent.
+//! It must not know how statements are sent.
 
 mod connection;
+pub(crate) mod correct;
 mod literal;
 mod places;
+pub(crate) mod read;
 mod template;
 mod words;
 

@@ -36,10 +36,10 @@ pub struct NudgeCorrect {
 
 /// One annotation or label.
 #[derive(Debug)]
-pub(super) struct Mark {
-    pub(super) name: String,
+pub(crate) struct Mark {
+    pub(crate) name: String,
     /// `None` takes it away.
-    pub(super) value: Option<TextTemplate>,
+    pub(crate) value: Option<TextTemplate>,
 }
 
 impl NudgeCorrect {
@@ -73,7 +73,7 @@ impl NudgeCorrect {
         self.reads(CORRECTION)
     }
 
-    pub(super) fn reads_differs(&self) -> bool {
+    pub(crate) fn reads_differs(&self) -> bool {
         self.reads(DIFFERS)
     }
 
@@ -85,7 +85,7 @@ impl NudgeCorrect {
         self.annotations.iter().chain(&self.labels).filter_map(|mark| mark.value.as_ref())
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.marks().for_each(|value| fields.extend(&value.fields()));
         self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
@@ -93,12 +93,12 @@ impl NudgeCorrect {
     }
 
     /// The labels that it writes.
-    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn labels(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().map(|mark| mark.name.as_str())
     }
 }
 
-pub(super) fn read_nudge(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<NudgeCorrect> {
+pub(crate) fn read_nudge(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<NudgeCorrect> {
     let fields = reader.fields(node, place, &["annotations", "patch"])?;
     match (fields.get("annotations"), fields.get("patch")) {
         (Some(node), None) => {
@@ -151,7 +151,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(V
 }
 
 /// Annotations or labels; with `may_remove` null takes one away.
-pub(super) fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_remove: bool) -> Option<Vec<Mark>> {
+pub(crate) fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_remove: bool) -> Option<Vec<Mark>> {
     let fields = reader.any_fields(node, place)?;
     if !(1..=MAX_ENTRIES).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_ENTRIES} names are needed"));

@@ -6,7 +6,7 @@ use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Scope, Variables};
 use crate::read::keys::{Keys, read_keys};
 use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
-use crate::sql::{Connection, SqlTemplate, read_connection};
+use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::raw::Reader;
@@ -43,11 +43,11 @@ impl PostgresRead {
         self.query.query(&Variables::of_object(object))
     }
 
-    pub(super) fn address_fields(&self) -> FieldPaths {
+    pub(crate) fn address_fields(&self) -> FieldPaths {
         self.query.fields()
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.query.fields();
         fields.extend(&self.rules.fields());
         self.keys.iter().for_each(|keys| fields.extend(&keys.fields()));
@@ -62,7 +62,7 @@ const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when:
 const POSTGRES_KEYS: &[&str] =
     &["connection", "query", "key", "absentWhen", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
-pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresRead> {
+pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresRead> {
     let fields = reader.fields(node, place, POSTGRES_KEYS)?;
     let connection = reader.required(&fields, "connection");
     let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));

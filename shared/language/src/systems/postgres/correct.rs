@@ -5,7 +5,7 @@ use crate::correct::Actions;
 use crate::correct::made_of::MadeOf;
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
-use crate::sql::{Connection, SqlTemplate, read_connection};
+use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::yaml::raw::Reader;
 use crate::yaml::templates::read_expression;
 use crate::yaml::{Content, Node};
@@ -65,13 +65,13 @@ impl SqlStatement {
 }
 
 impl PostgresCorrect {
-    pub(super) fn actions(&self) -> Actions {
+    pub(crate) fn actions(&self) -> Actions {
         let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|list| !list.is_empty());
         Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
     }
 
     /// What the statements of each action are made of.
-    pub(super) fn made_of(&self) -> [Option<MadeOf>; 4] {
+    pub(crate) fn made_of(&self) -> [Option<MadeOf>; 4] {
         let made_of = |statement: &SqlStatement| (statement.sql.fields(), statement.sql.reads(DESIRED));
         [&self.create, &self.update, &self.delete, &self.replace]
             .map(|statements| MadeOf::of(statements.iter().map(made_of)))
@@ -88,20 +88,20 @@ impl PostgresCorrect {
     }
 
     /// Whether what is sent depends on which fields differ.
-    pub(super) fn reads_differs(&self) -> bool {
+    pub(crate) fn reads_differs(&self) -> bool {
         self.statements().any(|statement| {
             statement.sql.reads(DIFFERS) || statement.when.as_ref().is_some_and(|when| when.reads(DIFFERS))
         })
     }
 
     /// Whether an update certainly sends nothing where this is the only key that differs.
-    pub(super) fn leaves(&self, key: &str) -> bool {
+    pub(crate) fn leaves(&self, key: &str) -> bool {
         let is_skipped =
             |statement: &SqlStatement| statement.when.as_ref().is_some_and(|when| when.is_false_where_differs(key));
         !self.update.is_empty() && self.update.iter().all(is_skipped)
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         for statement in self.statements() {
             fields.extend(&statement.sql.fields());
@@ -111,7 +111,7 @@ impl PostgresCorrect {
     }
 }
 
-pub(super) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresCorrect> {
+pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresCorrect> {
     let fields = reader.fields(node, place, &["connection", "transaction", "create", "update", "delete", "replace"])?;
     let connection = reader.required(&fields, "connection");
     let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));

@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
 use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
-use crate::http::body::{Body, read_body};
-use crate::http::headers::{HeaderTemplate, read_headers};
+use crate::systems::http::body::{Body, read_body};
+use crate::systems::http::headers::{HeaderTemplate, read_headers};
 use crate::yaml::raw::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;

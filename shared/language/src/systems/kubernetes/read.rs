@@ -62,11 +62,11 @@ impl KubernetesRead {
         })
     }
 
-    pub(super) fn address_fields(&self) -> FieldPaths {
+    pub(crate) fn address_fields(&self) -> FieldPaths {
         self.name.fields()
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());
         fields.insert(own_namespace());
@@ -74,7 +74,7 @@ impl KubernetesRead {
     }
 
     /// The fields under `self` that tell which object of the cluster it is, and what is taken of it.
-    pub(super) fn own_fields(&self) -> FieldPaths {
+    pub(crate) fn own_fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());
         if self.namespace.is_none() {
@@ -99,7 +99,7 @@ fn own_namespace() -> Vec<String> {
 const KUBERNETES_KEYS: &[&str] =
     &["apiVersion", "kind", "name", "namespace", "absentWhen", "validWhen", "settlingWhen", "observed"];
 
-pub(super) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesRead> {
+pub(crate) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesRead> {
     let fields = reader.fields(node, place, KUBERNETES_KEYS)?;
     let kind = read_cluster_kind(reader, &fields);
     let name = reader.required(&fields, "name").and_then(|node| {

@@ -2,11 +2,11 @@
 
 use crate::cel::{DESIRED, EVERY_KEY};
 use crate::correct::made_of::MadeOf;
-use crate::correct::step::{HttpStep, Purpose, read_steps};
-use crate::http::auth::{Auth, read_auth};
-use crate::http::body::Body;
-use crate::http::socket::read_socket;
-use crate::http::tls::{Tls, read_tls};
+use crate::systems::http::auth::{Auth, read_auth};
+use crate::systems::http::body::Body;
+use crate::systems::http::correct_step::{HttpStep, Purpose, read_steps};
+use crate::systems::http::socket::read_socket;
+use crate::systems::http::tls::{Tls, read_tls};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
@@ -34,24 +34,24 @@ impl HttpCorrect {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }
 
-    pub(super) fn reads_differs(&self) -> bool {
+    pub(crate) fn reads_differs(&self) -> bool {
         self.steps().any(HttpStep::reads_differs)
     }
 
     /// Whether an update certainly sends nothing where this is the only key that differs.
-    pub(super) fn leaves(&self, key: &str) -> bool {
+    pub(crate) fn leaves(&self, key: &str) -> bool {
         !self.update.is_empty() && self.update.iter().all(|step| step.leaves(key))
     }
 
     /// What the requests of each action are made of.
-    pub(super) fn made_of(&self) -> [Option<MadeOf>; 4] {
+    pub(crate) fn made_of(&self) -> [Option<MadeOf>; 4] {
         let made_of = |step: &HttpStep| (step.request.fields(), step.request.reads(DESIRED));
         [&self.create, &self.update, &self.delete, &self.replace].map(|steps| MadeOf::of(steps.iter().map(made_of)))
     }
 
     /// Whether the one request that an update always sends carries others and not this key of the desired state, which is made of these fields.
     /// Of several, one may switch on what another switches off, without a value of the key in either.
-    pub(super) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
+    pub(crate) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {
             let (request, own) = (&step.request, step.request.fields());
             let is_read = |field: &[String]| own.iter().any(|own| own.starts_with(field) || field.starts_with(own));
@@ -66,14 +66,14 @@ impl HttpCorrect {
         only.is_some_and(|step| step.when.is_none() && writes_fields(step)) && !self.update.iter().any(carries)
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.steps().for_each(|step| fields.extend(&step.fields()));
         fields
     }
 }
 
-pub(super) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
+pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
     let fields = reader.fields(node, place, &["socket", "auth", "tls", "create", "update", "delete", "replace"])?;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);

@@ -71,7 +71,7 @@ impl JobTemplate {
 }
 
 impl JobCorrect {
-    pub(super) const fn actions(&self) -> Actions {
+    pub(crate) const fn actions(&self) -> Actions {
         let (create, update, delete) = (self.create.is_some(), self.update.is_some(), self.delete.is_some());
         Actions { create, update, delete, replace: false, nudge: false }
     }
@@ -80,18 +80,18 @@ impl JobCorrect {
         [&self.create, &self.update, &self.delete].into_iter().flatten()
     }
 
-    pub(super) fn reads_differs(&self) -> bool {
+    pub(crate) fn reads_differs(&self) -> bool {
         self.templates().any(|template| template.pod.reads(DIFFERS))
     }
 
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.templates().for_each(|template| template.pod.add_fields(&mut fields));
         fields
     }
 }
 
-pub(super) fn read_job(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<JobCorrect> {
+pub(crate) fn read_job(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<JobCorrect> {
     let fields = reader.fields(node, place, &["create", "update", "delete"])?;
     let template =
         |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_template(reader, node, place, scope);

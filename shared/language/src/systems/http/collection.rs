@@ -11,7 +11,7 @@ use crate::yaml::templates::read_expression;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Keys of `read.http` that only a collection has.
-pub(super) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
+pub(crate) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
 
 /// A collection of external resources.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Collection {
     }
 
     /// The fields under `self` that its templates read.
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.keys.fields();
         self.absent_when.iter().for_each(|rule| fields.extend(rule.fields()));
         fields
@@ -59,7 +59,7 @@ impl Collection {
 }
 
 /// Reads the keys of a collection; `None` inside where the read has no `each`.
-pub(super) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Collection>> {
+pub(crate) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Collection>> {
     let Some(each) = fields.get("each") else {
         for key in ["key", "next"] {
             if let Some(node) = fields.get(key) {

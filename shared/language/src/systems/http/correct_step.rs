@@ -6,12 +6,12 @@ use http::Method;
 use serde_json::Value;
 
 use crate::cel::{DIFFERS, EvaluationError, Expression, STEPS, Scope, ValueTemplate, Variables};
-use crate::http::body::WRITE_KEYS;
-use crate::http::request::{RequestTemplate, read_request};
-use crate::http::statuses::{StatusSet, read_step_accept};
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
+use crate::systems::http::body::WRITE_KEYS;
+use crate::systems::http::request::{RequestTemplate, read_request};
+use crate::systems::http::statuses::{StatusSet, read_step_accept};
 use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::templates::{read_expression, read_value};
@@ -100,7 +100,7 @@ impl HttpStep {
     }
 
     /// Whether anything of it depends on which fields differ.
-    pub(super) fn reads_differs(&self) -> bool {
+    pub(crate) fn reads_differs(&self) -> bool {
         let mut rules = self.when.iter().chain(&self.refused_when);
         self.request.reads(DIFFERS)
             || rules.any(|rule| rule.reads(DIFFERS))
@@ -109,12 +109,12 @@ impl HttpStep {
     }
 
     /// Whether it certainly changes nothing where this is the only key that differs.
-    pub(super) fn leaves(&self, key: &str) -> bool {
+    pub(crate) fn leaves(&self, key: &str) -> bool {
         self.looks_up() || self.when.as_ref().is_some_and(|when| when.is_false_where_differs(key))
     }
 
     /// The fields under `self` that its templates read.
-    pub(super) fn fields(&self) -> FieldPaths {
+    pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.request.fields();
         self.when.iter().chain(&self.refused_when).for_each(|rule| fields.extend(rule.fields()));
         self.because.iter().for_each(|because| fields.extend(&because.fields()));
@@ -125,7 +125,7 @@ impl HttpStep {
 
 /// What the steps of an action are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     Writing,
     Deleting,
     Replacing,
@@ -169,7 +169,7 @@ impl Purpose {
 }
 
 /// Reads the steps of one action; each sees the answers of those before it.
-pub(super) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
+pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
     let mut steps = Vec::with_capacity(items.len());
     for (position, item) in items.iter().enumerate() {

@@ -1,0 +1,14 @@
+//! HTTP servers.
+
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod collection;
+pub(crate) mod correct;
+pub(crate) mod correct_step;
+pub(crate) mod headers;
+pub(crate) mod read;
+pub(crate) mod read_step;
+pub(crate) mod request;
+pub(crate) mod socket;
+pub(crate) mod statuses;
+pub(crate) mod tls;

@@ -1,0 +1,4 @@
+//! Objects of the cluster.
+
+pub(crate) mod correct;
+pub(crate) mod read;
