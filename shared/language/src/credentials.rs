@@ -2,40 +2,27 @@
 //!
 //! It names Secrets and holds none. It must not know whether they are there.
 
-use crate::correct::Destination;
 use crate::hints::HintSource;
-use crate::read::Source;
 use crate::secrets::SecretSource;
-use crate::systems::http::auth::Auth;
-use crate::systems::http::auth::oauth2::Grant;
-use crate::systems::http::request::RequestTemplate;
-use crate::systems::http::tls::Tls;
+use crate::secrets::needed_secret::NeededSecret;
+use crate::systems::section::CorrectSection;
 use crate::target::Target;
 use drift_api::names::{CREDENTIAL_CONTROLLER, CREDENTIAL_POLLER};
-
-/// One Secret that a target needs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NeededSecret {
-    /// Who uses it: what its label `driftpoller.dev/credential` has to say.
-    pub user: &'static str,
-    /// Its name.
-    pub name: String,
-    /// Keys that it has to have.
-    pub keys: Vec<String>,
-    /// Host and port that it goes to, where these are literal and it goes there directly.
-    pub host: Option<String>,
-}
 
 impl Target {
     /// The Secrets of the programs' own namespace that it needs, each use once.
     #[must_use]
     pub fn needed_secrets(&self) -> Vec<NeededSecret> {
-        let mut needed = self.secrets_of_read();
-        needed.extend(self.secrets_of_correct());
+        let mut needed = self.read.source.section().needed_secrets();
+        needed.extend(self.correct.section().into_iter().flat_map(CorrectSection::needed_secrets));
+        needed.extend(self.secrets.iter().filter_map(|secret| match &secret.source {
+            SecretSource::Own(own) => Some(NeededSecret::with_keys(CREDENTIAL_CONTROLLER, &own.name, &[&own.key])),
+            SecretSource::OfObject(_) => None,
+        }));
         needed.extend(self.hints.iter().filter_map(|hint| match hint {
-            HintSource::Listen(listen) => Some(database(CREDENTIAL_POLLER, &listen.connection.secret)),
+            HintSource::Listen(listen) => Some(NeededSecret::of_database(CREDENTIAL_POLLER, &listen.connection.secret)),
             HintSource::Webhook(webhook) => {
-                Some(secret_of(CREDENTIAL_POLLER, &webhook.secret.name, &[&webhook.secret.key]))
+                Some(NeededSecret::with_keys(CREDENTIAL_POLLER, &webhook.secret.name, &[&webhook.secret.key]))
             }
             HintSource::Watch => None,
         }));
@@ -43,79 +30,6 @@ impl Target {
         needed.dedup();
         needed
     }
-
-    fn secrets_of_read(&self) -> Vec<NeededSecret> {
-        match &self.read.source {
-            Source::Http(read) => {
-                let requests = read.steps().map(|step| &step.request);
-                of_http(CREDENTIAL_POLLER, read.auth.as_ref(), read.tls.as_ref(), requests)
-            }
-            Source::Postgres(read) => vec![database(CREDENTIAL_POLLER, &read.connection.secret)],
-            Source::Kubernetes(_) => Vec::new(),
-        }
-    }
-
-    fn secrets_of_correct(&self) -> Vec<NeededSecret> {
-        let mut needed = match &self.correct.destination {
-            Some(Destination::Http(http)) => {
-                let requests = http.steps().map(|step| &step.request);
-                of_http(CREDENTIAL_CONTROLLER, http.auth.as_ref(), http.tls.as_ref(), requests)
-            }
-            Some(Destination::Postgres(postgres)) => vec![database(CREDENTIAL_CONTROLLER, &postgres.connection.secret)],
-            Some(Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_)) | None => Vec::new(),
-        };
-        needed.extend(self.secrets.iter().filter_map(|secret| match &secret.source {
-            SecretSource::Own(own) => Some(secret_of(CREDENTIAL_CONTROLLER, &own.name, &[&own.key])),
-            SecretSource::OfObject(_) => None,
-        }));
-        needed
-    }
-}
-
-fn secret_of(user: &'static str, name: &str, keys: &[&str]) -> NeededSecret {
-    let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-    NeededSecret { user, name: name.to_owned(), keys, host: None }
-}
-
-/// A database's Secret says by which of two sets of keys it speaks.
-fn database(user: &'static str, name: &str) -> NeededSecret {
-    secret_of(user, name, &[])
-}
-
-fn of_http<'r>(
-    user: &'static str,
-    auth: Option<&Auth>,
-    tls: Option<&Tls>,
-    requests: impl Iterator<Item = &'r RequestTemplate>,
-) -> Vec<NeededSecret> {
-    let mut needed = Vec::new();
-    if let Some(tls) = tls {
-        needed.extend(tls.ca.iter().map(|ca| secret_of(user, &ca.name, &[&ca.key])));
-        needed.extend(tls.certificate.iter().map(|name| secret_of(user, name, &["tls.crt", "tls.key"])));
-    }
-    let Some(auth) = auth else { return needed };
-    let (secret, goes_to_host) = match auth {
-        Auth::Bearer(key) | Auth::Header { value: key, .. } => (secret_of(user, &key.name, &[&key.key]), true),
-        Auth::Basic { secret } => (secret_of(user, secret, &["username", "password"]), true),
-        Auth::OAuth2(oauth2) => match oauth2.grant {
-            Grant::ClientCredentials => (secret_of(user, &oauth2.secret, &["clientId", "clientSecret"]), false),
-            Grant::Password => (secret_of(user, &oauth2.secret, &["username", "password"]), false),
-        },
-        Auth::Challenge(challenge) => match &challenge.secret {
-            Some(secret) => (secret_of(user, secret, &["username", "password"]), false),
-            None => return needed,
-        },
-    };
-    if !goes_to_host {
-        needed.push(secret);
-        return needed;
-    }
-    let host = |request: &RequestTemplate| match &request.socket {
-        Some(socket) => Some(format!("unix:{socket}")),
-        None => request.url.literal_base().map(|_| request.url.host().to_owned()),
-    };
-    needed.extend(requests.map(|request| NeededSecret { host: host(request), ..secret.clone() }));
-    needed
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ use crate::compare::{Compare, WriteOnly};
 use crate::correct::Correct;
 use crate::hints::HintSource;
 use crate::network::Network;
-use crate::read::{Read, Source};
+use crate::read::Read;
 use crate::scope::IdentityScope;
 use crate::secrets::DeclaredSecret;
 use crate::spec::objects::ObjectSelection;
 use crate::spec::pace::Confirm;
 use crate::spec::requirements::Requirement;
 use crate::spec::status_fields::StatusTemplates;
+use crate::systems::Source;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::yaml::problem::DocumentName;
 use drift_api::condition::{DesiredHash, DifferingFields};
@@ -118,7 +119,7 @@ impl Target {
     /// The keys of a written-out `desired` that a written-out `observed` lacks, each with what that means.
     #[must_use]
     pub fn unobserved(&self) -> Vec<(String, String)> {
-        self.compare.unobserved(self.read.observed())
+        self.compare.unobserved(self.read.source.section().observed())
     }
 
     /// The keys of a written-out `desired` for which an update has no write: where one of them differs alone, every `when` is false.
@@ -129,10 +130,13 @@ impl Target {
         // Of a key that no verdict can name all keys are said to differ.
         let is_named = |key: &str| DifferingFields::named([key]).names().is_some();
         let mut selecting = self.identity.fields();
-        selecting.extend(&self.read.fields());
-        let is_settled = |key: &str| self.compare.is_settled(key, &selecting, self.read.observed());
+        selecting.extend(&self.read.source.section().fields());
+        let is_settled = |key: &str| self.compare.is_settled(key, &selecting, self.read.source.section().observed());
         let keys = self.compare.updated_keys().into_iter();
-        keys.filter(|key| is_named(key) && self.correct.leaves(key) && !is_settled(key)).collect()
+        keys.filter(|key| {
+            is_named(key) && self.correct.section().is_some_and(|section| section.leaves(key)) && !is_settled(key)
+        })
+        .collect()
     }
 
     /// The keys of a written-out `desired` that no request of an update carries: neither they nor the fields that they are made of.
@@ -140,13 +144,13 @@ impl Target {
     pub fn lacking_in_updates(&self) -> Vec<String> {
         let left = self.left_by_updates();
         let mut selecting = self.identity.fields();
-        selecting.extend(&self.read.fields());
+        selecting.extend(&self.read.source.section().fields());
         let is_lacking = |key: &String| {
             let fields = self.compare.desired.root().field(key).map(Node::fields).unwrap_or_default();
             let is_of_object = fields.iter().next().is_some();
             is_of_object
-                && !self.compare.is_settled(key, &selecting, self.read.observed())
-                && self.correct.lacks(key, &fields)
+                && !self.compare.is_settled(key, &selecting, self.read.source.section().observed())
+                && self.correct.section().is_some_and(|section| section.lacks(key, &fields))
         };
         self.compare.updated_keys().into_iter().filter(|key| !left.contains(key) && is_lacking(key)).collect()
     }

@@ -25,7 +25,7 @@ pub use render::url::UrlTemplate;
 pub(crate) use render::value::Node;
 pub use render::value::ValueTemplate;
 pub use syntax::parse::TemplateError;
-pub(crate) use syntax::parse::{Piece, is_template, pieces, without_expressions};
+pub(crate) use syntax::parse::{PLACEHOLDER, Piece, is_template, pieces, without_expressions};
 pub use syntax::suggest::did_you_mean;
 
 #[cfg(test)]

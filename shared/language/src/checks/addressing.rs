@@ -5,13 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use http::Method;
-
-use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode, STEPS};
-use crate::correct::Destination;
-use crate::systems::http::body::Body;
-use crate::systems::http::correct_step::HttpStep;
-use crate::systems::postgres::correct::SqlStatement;
+use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode};
 use crate::target::Target;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
@@ -58,7 +52,7 @@ pub(crate) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Ta
         reader.refuse::<()>(spec.get("identity").map_or(spec.at, |identity| identity.at), message);
     }
     let is_needed = |entry: &[String]| lacking.keys().any(|field| field.starts_with(entry));
-    for entry in excused.iter().filter(|entry| target.writes_outside() && !is_needed(entry)) {
+    for entry in excused.iter().filter(|entry| target.correct.writes_outside() && !is_needed(entry)) {
         let message =
             format!("notIdentifying: no address needs `{}` beside the identity: leave it out", entry.join("."));
         reader.refuse::<()>(spec.get("notIdentifying").map_or(spec.at, |entries| entries.at), message);
@@ -74,64 +68,15 @@ fn is_fixed(field: &[String]) -> bool {
     )
 }
 
-/// The body of a POST that deletes: as in JSON-RPC it says what is deleted, and the URL does not.
-fn body_of_call<'a>(place: &str, step: &'a HttpStep) -> Option<&'a Body> {
-    let is_call = place == "delete" && step.request.method == Method::POST && !step.looks_up();
-    step.request.body.as_ref().filter(|_| is_call)
-}
-
 impl Target {
-    fn writes_outside(&self) -> bool {
-        !matches!(self.correct.destination, None | Some(Destination::Nudge(_)))
-    }
-
     /// The fields under `self` that stand in an address, by what is reached there. What a Job reaches is its own matter.
     fn addresses(&self) -> Vec<(&'static str, FieldPaths)> {
-        if !self.writes_outside() {
+        let Some(section) = self.correct.section().filter(|section| section.writes_outside()) else {
             return Vec::new();
-        }
+        };
         let mut found = vec![("read", self.read.address_fields())];
-        match &self.correct.destination {
-            Some(Destination::Http(http)) => {
-                for (place, steps) in [("update", &http.update), ("replace", &http.replace), ("delete", &http.delete)] {
-                    // What is looked up leads nowhere else, unless an address is made of it.
-                    let reads_steps = |step: &HttpStep| {
-                        step.request.url.reads(STEPS) || body_of_call(place, step).is_some_and(|body| body.reads(STEPS))
-                    };
-                    let is_led = steps.iter().any(|step| !step.looks_up() && reads_steps(step));
-                    let leading = steps.iter().filter(|step| is_led || !step.looks_up());
-                    found.extend(leading.map(|step| (place, self.address_of_step(place, step))));
-                }
-            }
-            Some(Destination::Postgres(sql)) => {
-                for (place, steps) in [("update", &sql.update), ("replace", &sql.replace), ("delete", &sql.delete)] {
-                    found.extend(steps.iter().map(|statement| (place, self.address_of_statement(statement))));
-                }
-            }
-            _ => {}
-        }
+        found.extend(section.addresses(&|fields, reads| self.with_desired(fields, reads)));
         found
-    }
-
-    /// A write's URL, and the body of a call that deletes; a look-up has nothing else to say, so all of it.
-    fn address_of_step(&self, place: &str, step: &HttpStep) -> FieldPaths {
-        let (request, url) = (&step.request, &step.request.url);
-        if step.looks_up() {
-            return self.with_desired(request.fields(), |variable| request.reads(variable));
-        }
-        let mut fields = self.with_desired(url.fields(), |variable| url.reads(variable));
-        if let Some(body) = body_of_call(place, step) {
-            fields.extend(&self.with_desired(body.fields(), |variable| body.reads(variable)));
-        }
-        fields
-    }
-
-    fn address_of_statement(&self, statement: &SqlStatement) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        for name in statement.changed_names() {
-            fields.extend(&self.with_desired(name.fields().clone(), |variable| name.reads(variable)));
-        }
-        fields
     }
 
     /// The fields, and those of the keys of the desired state that are read beside them.

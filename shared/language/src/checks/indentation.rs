@@ -4,8 +4,9 @@
 //! A resource may have such a field, so nothing is refused. This file must not know what the keys mean.
 
 use crate::compare::RULE_KEYS;
-use crate::correct::{DESTINATIONS, WHEN_KEYS};
+use crate::correct::WHEN_KEYS;
 use crate::hints::HINTS;
+use crate::systems::DESTINATIONS;
 use crate::yaml::{Content, Entry, Fault, Node};
 
 /// What stands within `desired` of the document and has the shape of a key of the target that the target lacks.

@@ -3,7 +3,6 @@
 pub(crate) mod addressing;
 pub(crate) mod field_place;
 pub(crate) mod indentation;
-pub(crate) mod insecure;
 pub(crate) mod lookalikes;
 pub(crate) mod secret_use;
 pub(crate) mod shared_requests;

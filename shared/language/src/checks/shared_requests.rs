@@ -5,7 +5,7 @@
 
 use drift_api::object::field_paths::FieldPaths;
 
-use crate::correct::ACTIONS;
+use crate::systems::actions::ACTIONS;
 use crate::target::Target;
 
 /// The actions that find what they change; the others make it.
@@ -22,7 +22,8 @@ impl Target {
             return Vec::new();
         }
         let mut found: Vec<_> = self.shared_read(&identity).into_iter().collect();
-        let Some((kind, actions)) = self.correct.made_of() else { return found };
+        let made_of = self.correct.section().and_then(|section| Some((section.key(), section.made_of()?)));
+        let Some((kind, actions)) = made_of else { return found };
         let finding = ACTIONS.into_iter().zip(actions).filter(|(action, _)| FINDING.contains(action));
         for (action, made_of) in finding.filter_map(|(action, made_of)| Some((action, made_of?))) {
             let mut fields = made_of.fields;
@@ -35,7 +36,7 @@ impl Target {
                     wanted(&identity)
                 ))
             } else {
-                let known_by = [&identity, &self.read.fields()];
+                let known_by = [&identity, &self.read.source.section().fields()];
                 let is_other = known_by.iter().all(|known| are_apart(&fields, known));
                 is_other.then(|| {
                     format!("it is made of {} and not of what the identity is: {}", list(&fields), wanted(&identity))
@@ -50,7 +51,7 @@ impl Target {
         if self.read.keys().is_some() {
             return None;
         }
-        let (path, fields) = (self.read.place(), self.read.own_fields());
+        let (path, fields) = (self.read.place(), self.read.source.section().own_fields());
         let message = if fields.iter().next().is_none() {
             format!(
                 "no field of the object stands in the read, so that all objects read the same resource: {}",

@@ -3,27 +3,28 @@
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Node};
-use crate::correct::{ACTIONS, Destination};
+use crate::systems::actions::ACTIONS;
 use crate::target::Target;
 
 impl Target {
     /// The actions whose GRANT takes a name from a field that no `require` reads, and the warning of each.
     #[must_use]
     pub fn unbounded_grants(&self) -> Vec<([&'static str; 4], String)> {
-        let Some(Destination::Postgres(postgres)) = &self.correct.destination else { return Vec::new() };
+        let Some(section) = self.correct.section() else { return Vec::new() };
+        let kind = section.key();
         let bounded: Vec<&FieldPaths> = self.require.iter().map(|requirement| requirement.that.fields()).collect();
         let is_bounded = |field: &[String]| {
             let covers = |read: &[String]| read.starts_with(field) || field.starts_with(read);
             bounded.iter().any(|fields| fields.iter().any(covers))
         };
-        let unbounded = postgres.granted().into_iter().zip(ACTIONS).filter_map(|(granted, action)| {
+        let unbounded = section.granted().into_iter().flatten().zip(ACTIONS).filter_map(|(granted, action)| {
             let fields: Vec<_> = granted.into_iter().map(|expression| self.behind(expression)).collect();
             let field = fields.iter().flat_map(FieldPaths::iter).find(|field| !is_bounded(field))?.join(".");
             let message = format!(
                 "a GRANT takes a name from `self.{field}`, which no `require` bounds: who may write an object can have any role or right that \
                  the controller may grant; add a `require` for that field, such as matches('^app_[a-z0-9_]+$')"
             );
-            Some((["spec", "correct", "postgres", action], message))
+            Some((["spec", "correct", kind, action], message))
         });
         unbounded.collect()
     }

@@ -2,24 +2,17 @@
 //!
 //! This file must not know how a difference is found.
 
-use super::{Correct, Destination};
+use super::Correct;
 use crate::yaml::raw::Reader;
 use crate::yaml::{Content, Node};
 
 /// Refuses rules that nothing could follow, and a replacement that no rule asks for. Where nothing corrects at all the rules
 /// ask for nothing.
 pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &Correct) {
-    let (kind, own) = match &correct.destination {
-        None => return,
-        Some(Destination::Http(http)) => ("http", !http.replace.is_empty()),
-        Some(Destination::Postgres(postgres)) => ("postgres", !postgres.replace.is_empty()),
-        Some(Destination::Job(_)) => {
-            return refuse(reader, spec, "what a difference needs is for the Job of update to find out");
-        }
-        Some(Destination::Kubernetes(_)) => ("kubernetes", false),
-        Some(Destination::Nudge(_)) => {
-            return refuse(reader, spec, "how it is corrected is for the operator that is nudged to say");
-        }
+    let Some(section) = correct.section() else { return };
+    let (kind, own) = match section.replaces() {
+        Ok(own) => (section.key(), own),
+        Err(why) => return refuse(reader, spec, why),
     };
     let rules = rules_that_replace(spec);
     let actions = correct.actions();

@@ -5,10 +5,9 @@ use std::time::Duration;
 use crate::cel::{Expression, Scope, TextTemplate};
 use crate::checks::addressing::{check_addressing, read_not_identifying};
 use crate::checks::indentation::too_deep;
-use crate::checks::insecure::check_credentials;
 use crate::checks::secret_use::check_secrets;
 use crate::compare::{Compare, read_compare};
-use crate::correct::{Correct, Destination, check_replacement, read_correct};
+use crate::correct::{Correct, check_replacement, read_correct};
 use crate::document::hash::{correct_hash, document_hash, verdict_hash};
 use crate::hints::{HintSource, check_watch, read_hints};
 use crate::network::Network;
@@ -22,8 +21,6 @@ use crate::spec::objects::{ObjectSelection, read_objects};
 use crate::spec::pace::{Confirm, confirm_chosen_ids, read_confirm, read_times};
 use crate::spec::requirements::{Requirement, read_requirements, read_suspend_when};
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
-use crate::systems::kubernetes::correct::check_manifest;
-use crate::systems::nudge::check_nudge;
 use crate::target::Target;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
@@ -158,7 +155,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
 
 fn fields_of_polls(target: &Spec) -> FieldPaths {
     let mut fields = target.compare.desired.fields();
-    let parts = [target.identity.fields(), target.read.fields(), target.publish.fields()];
+    let parts = [target.identity.fields(), target.read.source.section().fields(), target.publish.fields()];
     parts.iter().for_each(|part| fields.extend(part));
     let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
     rules.for_each(|rule| fields.extend(rule.fields()));
@@ -257,11 +254,16 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
     }
     let insecure = insecure?;
-    check_credentials(reader, spec, insecure, &read, &correct);
+    if !insecure {
+        read.source.section().check_credentials(reader, spec);
+        correct.section().into_iter().for_each(|section| section.check_credentials(reader, spec));
+    }
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
     check_replacement(reader, spec, &correct);
     check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
-    check_fit(reader, spec, objects.as_ref(), &read, &correct);
+    if let Some(section) = correct.section() {
+        section.check_fit(reader, spec, objects.as_ref(), &read.source);
+    }
     Some(Spec {
         objects: objects?,
         identity: identity?,
@@ -282,13 +284,4 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         hints: hints?,
         correct,
     })
-}
-
-/// Refuses corrections that do not fit the objects, or what is read of them.
-fn check_fit(reader: &mut Reader<'_>, spec: &Node, objects: Option<&ObjectSelection>, read: &Read, correct: &Correct) {
-    match (&correct.destination, objects) {
-        (Some(Destination::Nudge(nudge)), Some(objects)) => check_nudge(reader, spec, nudge, &objects.label_selector),
-        (Some(Destination::Kubernetes(kubernetes)), _) => check_manifest(reader, spec, read, kubernetes),
-        _ => {}
-    }
 }

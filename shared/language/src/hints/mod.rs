@@ -12,7 +12,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
-use crate::read::{Read, Source};
+use crate::read::Read;
+use crate::systems::Source;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 use crate::yaml::templates::read_value;

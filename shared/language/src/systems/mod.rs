@@ -1,7 +1,114 @@
 //! The sections of the document that say how one kind of system is read and corrected, one folder for each kind.
 
+pub(crate) mod actions;
 pub(crate) mod http;
 pub(crate) mod job;
+pub(crate) mod keys;
 pub(crate) mod kubernetes;
 pub(crate) mod nudge;
 pub(crate) mod postgres;
+pub(crate) mod rules;
+pub(crate) mod section;
+
+use crate::yaml::Node;
+use crate::yaml::raw::{Fields, Reader};
+use http::correct::{HttpCorrect, read_http as read_http_correct};
+use http::read::{HttpRead, read_http};
+use job::{JobCorrect, read_job};
+use kubernetes::correct::{KubernetesCorrect, read_kubernetes as read_kubernetes_correct};
+use kubernetes::read::{KubernetesRead, read_kubernetes};
+use nudge::{NudgeCorrect, read_nudge};
+use postgres::correct::{PostgresCorrect, read_postgres as read_postgres_correct};
+use postgres::read::{PostgresRead, read_postgres};
+use section::{CorrectSection, ReadSection};
+
+/// The ways to read, of which a target has one.
+pub(crate) const SOURCES: &[&str] = &["http", "postgres", "kubernetes"];
+/// The ways to correct, of which a target has one.
+pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
+
+/// From what the real state is read.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a target has one, for as long as it is in force")]
+pub enum Source {
+    /// An HTTP server.
+    Http(HttpRead),
+    /// A PostgreSQL server.
+    Postgres(PostgresRead),
+    /// An object of the cluster.
+    Kubernetes(KubernetesRead),
+}
+
+impl Source {
+    pub(crate) fn section(&self) -> &dyn ReadSection {
+        match self {
+            Self::Http(http) => http,
+            Self::Postgres(postgres) => postgres,
+            Self::Kubernetes(kubernetes) => kubernetes,
+        }
+    }
+}
+
+/// By what means drift is corrected.
+#[derive(Debug)]
+pub enum Destination {
+    /// Requests to an HTTP server.
+    Http(HttpCorrect),
+    /// Statements to a PostgreSQL server.
+    Postgres(PostgresCorrect),
+    /// Jobs in the object's namespace.
+    Job(JobCorrect),
+    /// A manifest of an object of the cluster.
+    Kubernetes(KubernetesCorrect),
+    /// A change of the object's metadata that wakes the operator that owns it.
+    Nudge(NudgeCorrect),
+}
+
+impl Destination {
+    pub(crate) fn section(&self) -> &dyn CorrectSection {
+        match self {
+            Self::Http(http) => http,
+            Self::Postgres(postgres) => postgres,
+            Self::Job(job) => job,
+            Self::Kubernetes(kubernetes) => kubernetes,
+            Self::Nudge(nudge) => nudge,
+        }
+    }
+}
+
+/// The one of the sources that is there.
+pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Source> {
+    let mut written = SOURCES.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let (Some((key, node)), None) = (written.next(), written.next()) else {
+        let message = format!("{}: exactly one of {} is needed", fields.own_place(), SOURCES.join(", "));
+        return reader.refuse(fields.at(), message);
+    };
+    let place = fields.place(key);
+    match key {
+        "http" => read_http(reader, node, &place).map(Source::Http),
+        "postgres" => read_postgres(reader, node, &place).map(Source::Postgres),
+        _ => read_kubernetes(reader, node, &place).map(Source::Kubernetes),
+    }
+}
+
+/// The one destination that is there, if any.
+pub(crate) fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Destination>> {
+    let mut written = DESTINATIONS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+    let Some((key, node)) = written.next() else { return Some(None) };
+    if let Some((second, node)) = written.next() {
+        let message = format!("{}: only one of {} may stand here", fields.place(second), DESTINATIONS.join(", "));
+        return reader.refuse(node.at, message);
+    }
+    let place = fields.place(key);
+    read_section(reader, key, node, &place).map(Some)
+}
+
+fn read_section(reader: &mut Reader<'_>, key: &str, node: &Node, place: &str) -> Option<Destination> {
+    match key {
+        "http" => read_http_correct(reader, node, place).map(Destination::Http),
+        "postgres" => read_postgres_correct(reader, node, place).map(Destination::Postgres),
+        "job" => read_job(reader, node, place).map(Destination::Job),
+        "kubernetes" => read_kubernetes_correct(reader, node, place).map(Destination::Kubernetes),
+        _ => read_nudge(reader, node, place).map(Destination::Nudge),
+    }
+}

@@ -7,13 +7,21 @@
 use serde_json::{Map, Value};
 
 use crate::cel::{CORRECTION, DIFFERS, EvaluationError, Scope, TextTemplate, ValueTemplate, Variables};
-use crate::spec::selector::LabelSelector;
+use crate::spec::objects::ObjectSelection;
+use crate::systems::Source;
+use crate::systems::actions::Actions;
+use crate::systems::section::{CorrectSection, SentBy};
 use crate::values::names::is_qualified_name;
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
+use std::time::Duration;
+
+/// Default of `settle`: the operator needs its time to correct, and a poll that comes before asks for a second nudge. As long as the
+/// default interval of many operators' own work queues, far above what one object takes.
+const SETTLE: Duration = Duration::from_secs(30);
 
 /// Most annotations, or labels, of one nudge: operators listen to one or two.
 const MAX_ENTRIES: usize = 16;
@@ -73,10 +81,6 @@ impl NudgeCorrect {
         self.reads(CORRECTION)
     }
 
-    pub(crate) fn reads_differs(&self) -> bool {
-        self.reads(DIFFERS)
-    }
-
     fn reads(&self, variable: &str) -> bool {
         self.marks().any(|value| value.reads(variable)) || self.fields.iter().any(|(_, value)| value.reads(variable))
     }
@@ -85,16 +89,58 @@ impl NudgeCorrect {
         self.annotations.iter().chain(&self.labels).filter_map(|mark| mark.value.as_ref())
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    /// The labels that it writes.
+    fn labels(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(|mark| mark.name.as_str())
+    }
+}
+
+impl CorrectSection for NudgeCorrect {
+    fn key(&self) -> &'static str {
+        "nudge"
+    }
+
+    fn actions(&self) -> Actions {
+        Actions { nudge: true, ..Actions::default() }
+    }
+
+    fn reads_differs(&self) -> bool {
+        self.reads(DIFFERS)
+    }
+
+    fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.marks().for_each(|value| fields.extend(&value.fields()));
         self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
         fields
     }
 
-    /// The labels that it writes.
-    pub(crate) fn labels(&self) -> impl Iterator<Item = &str> {
-        self.labels.iter().map(|mark| mark.name.as_str())
+    fn writes_outside(&self) -> bool {
+        false
+    }
+
+    fn default_settle(&self) -> Duration {
+        SETTLE
+    }
+
+    fn replaces(&self) -> Result<bool, &'static str> {
+        Err("how it is corrected is for the operator that is nudged to say")
+    }
+
+    /// The operator that is woken corrects by itself.
+    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
+        [true, false, false].map(|is_needed| SentBy::none("nudge", is_needed))
+    }
+
+    /// Refuses what would move an object out of its own target.
+    fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, objects: Option<&ObjectSelection>, _read: &Source) {
+        let Some(selector) = objects.map(|objects| &objects.label_selector) else { return };
+        let patch = spec.get("correct").and_then(|correct| correct.get("nudge")?.get("patch"));
+        let labels = patch.and_then(|patch| patch.get("metadata")?.get("labels"));
+        for label in self.labels().filter(|label| selector.asks_for(label)) {
+            let message = format!("correct.nudge.patch.metadata.labels.{label}: the target selects its objects by it");
+            reader.refuse::<()>(labels.map_or(spec.at, |labels| labels.at), message);
+        }
     }
 }
 
@@ -178,16 +224,6 @@ fn read_mark(reader: &mut Reader<'_>, fields: &Fields<'_>, entry: &Entry, may_re
     let site = reader.site(&place, Scope::Correction);
     let value = reader.compiled(&entry.value, &site, TextTemplate::parse(text, &site))?;
     Some(Mark { name: name.clone(), value: Some(value) })
-}
-
-/// Refuses what would move an object out of its own target.
-pub(crate) fn check_nudge(reader: &mut Reader<'_>, spec: &Node, nudge: &NudgeCorrect, selector: &LabelSelector) {
-    let patch = spec.get("correct").and_then(|correct| correct.get("nudge")?.get("patch"));
-    let labels = patch.and_then(|patch| patch.get("metadata")?.get("labels"));
-    for label in nudge.labels().filter(|label| selector.asks_for(label)) {
-        let message = format!("correct.nudge.patch.metadata.labels.{label}: the target selects its objects by it");
-        reader.refuse::<()>(labels.map_or(spec.at, |labels| labels.at), message);
-    }
 }
 
 #[cfg(test)]

@@ -45,11 +45,14 @@ pub(crate) fn is_template(text: &str) -> bool {
     text.contains("${")
 }
 
-/// A text with `placeholder` for each `${…}`; one that cannot be split stays as it is.
-pub(crate) fn without_expressions(text: &str, placeholder: &str) -> String {
+/// Stands for each `${…}`, and for each value that looks like a credential, where a template is shown.
+pub(crate) const PLACEHOLDER: &str = "${…}";
+
+/// A text with [`PLACEHOLDER`] for each `${…}`; one that cannot be split stays as it is.
+pub(crate) fn without_expressions(text: &str) -> String {
     let shown = |piece| match piece {
         Piece::Literal(literal) => literal,
-        Piece::Expression { .. } => placeholder.to_owned(),
+        Piece::Expression { .. } => PLACEHOLDER.to_owned(),
     };
     pieces(text).map_or_else(|_| text.to_owned(), |pieces| pieces.into_iter().map(shown).collect())
 }

@@ -1,15 +1,23 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
+use crate::cel::STEPS;
 use crate::cel::{DESIRED, EVERY_KEY};
-use crate::correct::made_of::MadeOf;
+use crate::secrets::needed_secret::NeededSecret;
+use crate::systems::actions::Actions;
+use crate::systems::actions::MadeOf;
+use crate::systems::http::auth::needed_secrets::needed_secrets;
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::body::Body;
 use crate::systems::http::correct_step::{HttpStep, Purpose, read_steps};
+use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
+use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
+use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
+use http::Method;
 
 /// Corrections by HTTP.
 #[derive(Debug)]
@@ -34,24 +42,53 @@ impl HttpCorrect {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }
 
-    pub(crate) fn reads_differs(&self) -> bool {
+    /// A write's URL, and the body of a call that deletes; a look-up has nothing else to say, so all of it.
+    fn address_of(place: &str, step: &HttpStep, with_desired: &WithDesired<'_>) -> FieldPaths {
+        let (request, url) = (&step.request, &step.request.url);
+        if step.looks_up() {
+            return with_desired(request.fields(), &|variable| request.reads(variable));
+        }
+        let mut fields = with_desired(url.fields(), &|variable| url.reads(variable));
+        if let Some(body) = body_of_call(place, step) {
+            fields.extend(&with_desired(body.fields(), &|variable| body.reads(variable)));
+        }
+        fields
+    }
+}
+
+/// The body of a POST that deletes: as in JSON-RPC it says what is deleted, and the URL does not.
+fn body_of_call<'a>(place: &str, step: &'a HttpStep) -> Option<&'a Body> {
+    let is_call = place == "delete" && step.request.method == Method::POST && !step.looks_up();
+    step.request.body.as_ref().filter(|_| is_call)
+}
+
+impl CorrectSection for HttpCorrect {
+    fn key(&self) -> &'static str {
+        "http"
+    }
+
+    fn actions(&self) -> Actions {
+        let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|steps| !steps.is_empty());
+        Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
+    }
+
+    fn reads_differs(&self) -> bool {
         self.steps().any(HttpStep::reads_differs)
     }
 
-    /// Whether an update certainly sends nothing where this is the only key that differs.
-    pub(crate) fn leaves(&self, key: &str) -> bool {
+    fn leaves(&self, key: &str) -> bool {
         !self.update.is_empty() && self.update.iter().all(|step| step.leaves(key))
     }
 
-    /// What the requests of each action are made of.
-    pub(crate) fn made_of(&self) -> [Option<MadeOf>; 4] {
+    fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
         let made_of = |step: &HttpStep| (step.request.fields(), step.request.reads(DESIRED));
-        [&self.create, &self.update, &self.delete, &self.replace].map(|steps| MadeOf::of(steps.iter().map(made_of)))
+        let actions = [&self.create, &self.update, &self.delete, &self.replace];
+        Some(actions.map(|steps| MadeOf::of(steps.iter().map(made_of))))
     }
 
     /// Whether the one request that an update always sends carries others and not this key of the desired state, which is made of these fields.
     /// Of several, one may switch on what another switches off, without a value of the key in either.
-    pub(crate) fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
+    fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {
             let (request, own) = (&step.request, step.request.fields());
             let is_read = |field: &[String]| own.iter().any(|own| own.starts_with(field) || field.starts_with(own));
@@ -66,10 +103,63 @@ impl HttpCorrect {
         only.is_some_and(|step| step.when.is_none() && writes_fields(step)) && !self.update.iter().any(carries)
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.steps().for_each(|step| fields.extend(&step.fields()));
         fields
+    }
+
+    fn stored(&self) -> Vec<&str> {
+        self.steps().flat_map(|step| step.store.names()).collect()
+    }
+
+    fn replaces(&self) -> Result<bool, &'static str> {
+        Ok(!self.replace.is_empty())
+    }
+
+    fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
+        let mut found = Vec::new();
+        for (place, steps) in [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)] {
+            // What is looked up leads nowhere else, unless an address is made of it.
+            let reads_steps = |step: &HttpStep| {
+                step.request.url.reads(STEPS) || body_of_call(place, step).is_some_and(|body| body.reads(STEPS))
+            };
+            let is_led = steps.iter().any(|step| !step.looks_up() && reads_steps(step));
+            let leading = steps.iter().filter(|step| is_led || !step.looks_up());
+            found.extend(leading.map(|step| (place, Self::address_of(place, step, with_desired))));
+        }
+        found
+    }
+
+    fn sent_by(&self, secret: &str) -> [SentBy; 3] {
+        let sends = |steps: &[HttpStep]| {
+            (!steps.is_empty()).then(|| steps.iter().any(|step| !step.looks_up() && step.sends(secret)))
+        };
+        [
+            SentBy { action: "http.create", is_needed: false, sends: sends(&self.create) },
+            SentBy { action: "http.update", is_needed: true, sends: sends(&self.update) },
+            SentBy { action: "http.replace", is_needed: false, sends: sends(&self.replace) },
+        ]
+    }
+
+    fn deletion_that_sends(&self, secret: &str) -> Option<usize> {
+        self.delete.iter().position(|step| step.sends(secret))
+    }
+
+    fn sends_unencrypted(&self, secrets: &[&str]) -> Option<&str> {
+        let sends = |step: &&HttpStep| secrets.iter().any(|secret| step.sends(secret));
+        let step = self.steps().find(|step| sends(step) && !goes_unread(&step.request))?;
+        Some(step.request.url.host())
+    }
+
+    fn needed_secrets(&self) -> Vec<NeededSecret> {
+        let requests = self.steps().map(|step| &step.request);
+        needed_secrets(CREDENTIAL_CONTROLLER, self.auth.as_ref(), self.tls.as_ref(), requests)
+    }
+
+    fn check_credentials(&self, reader: &mut Reader<'_>, spec: &Node) {
+        let requests = self.steps().map(|step| &step.request);
+        check_credentials(reader, spec, "correct", self.auth.as_ref(), requests);
     }
 }
 

@@ -4,16 +4,23 @@ use serde_json::Value;
 
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
+use crate::secrets::needed_secret::NeededSecret;
+use crate::systems::http::auth::needed_secrets::needed_secrets;
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
 use crate::systems::http::headers::read_headers;
+use crate::systems::http::insecure::check_credentials;
 use crate::systems::http::read_step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
+use crate::systems::http::scope::scope_of;
 use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
+use crate::systems::keys::Keys;
+use crate::systems::section::ReadSection;
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::templates::{read_expression, read_value};
+use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 
@@ -75,20 +82,53 @@ impl HttpRead {
             || self.steps().any(|step| step.reads(variable))
             || rules.into_iter().any(|rule| rule.reads(variable))
     }
+}
 
-    pub(crate) fn address_fields(&self) -> FieldPaths {
+impl ReadSection for HttpRead {
+    fn place(&self) -> [&'static str; 2] {
+        ["http", if self.first.name.is_some() { "steps" } else { "url" }]
+    }
+
+    fn scope(&self, spec: &Node) -> String {
+        scope_of(self, spec)
+    }
+
+    fn observed(&self) -> &ValueTemplate {
+        &self.observed
+    }
+
+    fn keys(&self) -> Option<&Keys> {
+        self.collection.as_ref().map(|collection| &collection.keys)
+    }
+
+    /// Of a collection the rule judges the page, not the entry.
+    fn judges_answers(&self) -> bool {
+        self.valid_when.is_some() && self.collection.is_none()
+    }
+
+    fn address_fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.steps().for_each(|step| fields.extend(&step.request.fields()));
         fields
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = self.observed.fields();
         self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));
         self.steps().for_each(|step| fields.extend(&step.fields()));
         let rules = self.absent_until.iter().chain(&self.valid_when).chain(&self.settling_when);
         rules.for_each(|rule| fields.extend(rule.fields()));
         fields
+    }
+
+    fn needed_secrets(&self) -> Vec<NeededSecret> {
+        let requests = self.steps().map(|step| &step.request);
+        needed_secrets(CREDENTIAL_POLLER, self.auth.as_ref(), self.tls.as_ref(), requests)
+    }
+
+    fn check_credentials(&self, reader: &mut Reader<'_>, spec: &Node) {
+        let requests = self.steps().map(|step| &step.request);
+        check_credentials(reader, spec, "read", self.auth.as_ref(), requests);
     }
 }
 

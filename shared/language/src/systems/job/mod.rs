@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use self::pod::{Part, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
-use crate::correct::Actions;
+use crate::systems::actions::Actions;
+use crate::systems::section::{CorrectSection, SentBy};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 use drift_api::object::field_paths::FieldPaths;
@@ -71,23 +72,43 @@ impl JobTemplate {
 }
 
 impl JobCorrect {
-    pub(crate) const fn actions(&self) -> Actions {
+    fn templates(&self) -> impl Iterator<Item = &JobTemplate> {
+        [&self.create, &self.update, &self.delete].into_iter().flatten()
+    }
+}
+
+impl CorrectSection for JobCorrect {
+    fn key(&self) -> &'static str {
+        "job"
+    }
+
+    fn actions(&self) -> Actions {
         let (create, update, delete) = (self.create.is_some(), self.update.is_some(), self.delete.is_some());
         Actions { create, update, delete, replace: false, nudge: false }
     }
 
-    fn templates(&self) -> impl Iterator<Item = &JobTemplate> {
-        [&self.create, &self.update, &self.delete].into_iter().flatten()
-    }
-
-    pub(crate) fn reads_differs(&self) -> bool {
+    fn reads_differs(&self) -> bool {
         self.templates().any(|template| template.pod.reads(DIFFERS))
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         self.templates().for_each(|template| template.pod.add_fields(&mut fields));
         fields
+    }
+
+    fn runs_jobs(&self) -> bool {
+        true
+    }
+
+    fn replaces(&self) -> Result<bool, &'static str> {
+        Err("what a difference needs is for the Job of update to find out")
+    }
+
+    /// It may name Secrets of its own namespace, and is handed none.
+    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
+        [("job.create", false), ("job.update", true), ("job.update", false)]
+            .map(|(action, is_needed)| SentBy::none(action, is_needed))
     }
 }
 

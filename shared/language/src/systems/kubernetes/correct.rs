@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 
 use crate::cel::is_template;
 use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables};
-use crate::correct::Actions;
-use crate::read::{Read, Source};
 use crate::spec::cluster_kind::read_cluster_kind;
 use crate::spec::objects::ObjectSelection;
+use crate::systems::Source;
+use crate::systems::actions::Actions;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::systems::nudge::{Mark, read_marks};
+use crate::systems::section::{CorrectSection, SentBy};
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
@@ -73,23 +74,60 @@ impl KubernetesCorrect {
         }
         Ok(manifest)
     }
+}
 
-    pub(crate) const fn actions(&self) -> Actions {
+impl CorrectSection for KubernetesCorrect {
+    fn key(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn actions(&self) -> Actions {
         Actions { create: true, update: true, delete: self.delete, replace: self.delete, nudge: false }
     }
 
-    pub(crate) fn reads_differs(&self) -> bool {
+    fn reads_differs(&self) -> bool {
         let marks = self.labels.iter().chain(&self.annotations);
         marks.filter_map(|mark| mark.value.as_ref()).any(|value| value.reads(DIFFERS))
             || self.fields.iter().any(|(_, value)| value.reads(DIFFERS))
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         let marks = self.labels.iter().chain(&self.annotations);
         marks.filter_map(|mark| mark.value.as_ref()).for_each(|value| fields.extend(&value.fields()));
         self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
         fields
+    }
+
+    /// A manifest is read by whoever may read the object that it makes, so no secret stands in it.
+    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
+        [true, false, false].map(|is_needed| SentBy::none("kubernetes", is_needed))
+    }
+
+    /// Refuses a manifest of another object than the one that is read.
+    fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, _objects: Option<&ObjectSelection>, read: &Source) {
+        let manifest = spec.get("correct").and_then(|correct| correct.get("kubernetes")?.get("manifest"));
+        let Some(manifest) = manifest else { return };
+        let Source::Kubernetes(KubernetesRead { api_version, kind, .. }) = read else {
+            let message = "correct.kubernetes: what is corrected is what is read; it needs read.kubernetes";
+            reader.refuse::<()>(manifest.at, message);
+            return;
+        };
+        if (api_version, kind) != (&self.api_version, &self.kind) {
+            let message = format!("correct.kubernetes.manifest: what is read is {api_version} {kind}; write the same");
+            reader.refuse::<()>(manifest.at, message);
+        }
+        for key in ["name", "namespace"] {
+            let read = ["read", "kubernetes", key].iter().try_fold(spec, |node, key| node.get(key));
+            let Some(node) = manifest.get("metadata").and_then(|metadata| metadata.get(key)) else { continue };
+            if let Some(own) = node.as_text().filter(|own| Some(*own) != read.and_then(Node::as_text)) {
+                let message = format!(
+                    "correct.kubernetes.manifest.metadata.{key}: `{own}` is not what read.kubernetes says; leave it out, or write \
+                     the same"
+                );
+                reader.refuse::<()>(node.at, message);
+            }
+        }
     }
 }
 
@@ -139,30 +177,4 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(V
         reader.optional(&fields, key, |reader, node, place| reader.text(node, place).map(drop))?;
     }
     Some((labels?, annotations?))
-}
-
-/// Refuses a manifest of another object than the one that is read.
-pub(crate) fn check_manifest(reader: &mut Reader<'_>, spec: &Node, read: &Read, correct: &KubernetesCorrect) {
-    let manifest = spec.get("correct").and_then(|correct| correct.get("kubernetes")?.get("manifest"));
-    let Some(manifest) = manifest else { return };
-    let Source::Kubernetes(KubernetesRead { api_version, kind, .. }) = &read.source else {
-        let message = "correct.kubernetes: what is corrected is what is read; it needs read.kubernetes";
-        reader.refuse::<()>(manifest.at, message);
-        return;
-    };
-    if (api_version, kind) != (&correct.api_version, &correct.kind) {
-        let message = format!("correct.kubernetes.manifest: what is read is {api_version} {kind}; write the same");
-        reader.refuse::<()>(manifest.at, message);
-    }
-    for key in ["name", "namespace"] {
-        let read = ["read", "kubernetes", key].iter().try_fold(spec, |node, key| node.get(key));
-        let Some(node) = manifest.get("metadata").and_then(|metadata| metadata.get(key)) else { continue };
-        if let Some(own) = node.as_text().filter(|own| Some(*own) != read.and_then(Node::as_text)) {
-            let message = format!(
-                "correct.kubernetes.manifest.metadata.{key}: `{own}` is not what read.kubernetes says; leave it out, or write \
-                 the same"
-            );
-            reader.refuse::<()>(node.at, message);
-        }
-    }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
-use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
+use crate::cel::{PLACEHOLDER, ValueTemplate, without_expressions};
 use crate::spec::cluster_kind::read_cluster_kind;
+use crate::systems::rules::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::section::ReadSection;
 use crate::values::names::is_dns_label;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
@@ -61,12 +63,36 @@ impl KubernetesRead {
             name,
         })
     }
+}
 
-    pub(crate) fn address_fields(&self) -> FieldPaths {
+impl ReadSection for KubernetesRead {
+    fn place(&self) -> [&'static str; 2] {
+        ["kubernetes", "name"]
+    }
+
+    /// The version makes no difference: an object is the same in all of them.
+    fn scope(&self, spec: &Node) -> String {
+        let written = ["read", "kubernetes", "name"].iter().try_fold(spec, |node, key| node.get(key));
+        let name = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
+        let namespace = self.namespace.as_deref().unwrap_or(PLACEHOLDER);
+        let kind =
+            if self.group().is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group()) };
+        format!("kubernetes {kind} {namespace}/{name}")
+    }
+
+    fn observed(&self) -> &ValueTemplate {
+        &self.rules.observed
+    }
+
+    fn judges_answers(&self) -> bool {
+        self.rules.valid_when.is_some()
+    }
+
+    fn address_fields(&self) -> FieldPaths {
         self.name.fields()
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());
         fields.insert(own_namespace());
@@ -74,7 +100,7 @@ impl KubernetesRead {
     }
 
     /// The fields under `self` that tell which object of the cluster it is, and what is taken of it.
-    pub(crate) fn own_fields(&self) -> FieldPaths {
+    fn own_fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());
         if self.namespace.is_none() {

@@ -1,14 +1,17 @@
 //! `correct.postgres`: corrections by statements to a PostgreSQL server.
 
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
-use crate::correct::Actions;
-use crate::correct::made_of::MadeOf;
+use crate::secrets::needed_secret::NeededSecret;
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
+use crate::systems::actions::Actions;
+use crate::systems::actions::MadeOf;
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
+use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::raw::Reader;
 use crate::yaml::templates::read_expression;
 use crate::yaml::{Content, Node};
+use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Statements of one correction: it is one try, not a program.
@@ -65,49 +68,94 @@ impl SqlStatement {
 }
 
 impl PostgresCorrect {
-    pub(crate) fn actions(&self) -> Actions {
+    fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
+        self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
+    }
+}
+
+impl CorrectSection for PostgresCorrect {
+    fn key(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn actions(&self) -> Actions {
         let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|list| !list.is_empty());
         Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
     }
 
-    /// What the statements of each action are made of.
-    pub(crate) fn made_of(&self) -> [Option<MadeOf>; 4] {
+    fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
         let made_of = |statement: &SqlStatement| (statement.sql.fields(), statement.sql.reads(DESIRED));
-        [&self.create, &self.update, &self.delete, &self.replace]
-            .map(|statements| MadeOf::of(statements.iter().map(made_of)))
+        let actions = [&self.create, &self.update, &self.delete, &self.replace];
+        Some(actions.map(|statements| MadeOf::of(statements.iter().map(made_of))))
     }
 
-    /// The names that the GRANTs of each action give away.
-    pub(crate) fn granted(&self) -> [Vec<&Expression>; 4] {
-        [&self.create, &self.update, &self.delete, &self.replace]
-            .map(|statements| statements.iter().flat_map(|statement| statement.sql.granted()).collect())
+    fn granted(&self) -> Option<[Vec<&Expression>; 4]> {
+        let actions = [&self.create, &self.update, &self.delete, &self.replace];
+        Some(actions.map(|statements| statements.iter().flat_map(|statement| statement.sql.granted()).collect()))
     }
 
-    fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
-        self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
-    }
-
-    /// Whether what is sent depends on which fields differ.
-    pub(crate) fn reads_differs(&self) -> bool {
+    fn reads_differs(&self) -> bool {
         self.statements().any(|statement| {
             statement.sql.reads(DIFFERS) || statement.when.as_ref().is_some_and(|when| when.reads(DIFFERS))
         })
     }
 
-    /// Whether an update certainly sends nothing where this is the only key that differs.
-    pub(crate) fn leaves(&self, key: &str) -> bool {
+    fn leaves(&self, key: &str) -> bool {
         let is_skipped =
             |statement: &SqlStatement| statement.when.as_ref().is_some_and(|when| when.is_false_where_differs(key));
         !self.update.is_empty() && self.update.iter().all(is_skipped)
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         for statement in self.statements() {
             fields.extend(&statement.sql.fields());
             statement.when.iter().for_each(|when| fields.extend(when.fields()));
         }
         fields
+    }
+
+    /// One connection for each target: a second correction would only wait for it, and be decided before it waits.
+    fn most_concurrent(&self) -> u32 {
+        1
+    }
+
+    fn replaces(&self) -> Result<bool, &'static str> {
+        Ok(!self.replace.is_empty())
+    }
+
+    fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
+        let address_of = |statement: &SqlStatement| {
+            let mut fields = FieldPaths::default();
+            for name in statement.changed_names() {
+                fields.extend(&with_desired(name.fields().clone(), &|variable| name.reads(variable)));
+            }
+            fields
+        };
+        let actions = [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)];
+        let of_action = |(place, statements): (&'static str, &Vec<SqlStatement>)| {
+            statements.iter().map(|statement| (place, address_of(statement))).collect::<Vec<_>>()
+        };
+        actions.into_iter().flat_map(of_action).collect()
+    }
+
+    fn sent_by(&self, secret: &str) -> [SentBy; 3] {
+        let sends = |statements: &[SqlStatement]| {
+            (!statements.is_empty()).then(|| statements.iter().any(|statement| statement.sends(secret)))
+        };
+        [
+            SentBy { action: "postgres.create", is_needed: false, sends: sends(&self.create) },
+            SentBy { action: "postgres.update", is_needed: true, sends: sends(&self.update) },
+            SentBy { action: "postgres.replace", is_needed: false, sends: sends(&self.replace) },
+        ]
+    }
+
+    fn deletion_that_sends(&self, secret: &str) -> Option<usize> {
+        self.delete.iter().position(|statement| statement.sends(secret))
+    }
+
+    fn needed_secrets(&self) -> Vec<NeededSecret> {
+        vec![NeededSecret::of_database(CREDENTIAL_CONTROLLER, &self.connection.secret)]
     }
 }
 

@@ -2,14 +2,20 @@
 
 use serde_json::Value;
 
+use crate::cel::ValueTemplate;
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
+use crate::cel::without_expressions;
 use crate::cel::{EvaluationError, Scope, Variables};
-use crate::read::keys::{Keys, read_keys};
-use crate::read::rules::{AnswerRules, DefaultRules, read_rules};
+use crate::secrets::needed_secret::NeededSecret;
+use crate::systems::keys::{Keys, read_keys};
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
+use crate::systems::rules::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::section::ReadSection;
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::raw::Reader;
+use drift_api::identity::ScopeId;
+use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::sql_query::SqlQuery;
 
@@ -42,16 +48,46 @@ impl PostgresRead {
     pub fn render(&self, object: &Value) -> Result<SqlQuery, EvaluationError> {
         self.query.query(&Variables::of_object(object))
     }
+}
 
-    pub(crate) fn address_fields(&self) -> FieldPaths {
+impl ReadSection for PostgresRead {
+    fn place(&self) -> [&'static str; 2] {
+        ["postgres", "query"]
+    }
+
+    /// The connection, for people, and a fingerprint of the query.
+    fn scope(&self, spec: &Node) -> String {
+        let written = ["read", "postgres", "query"].iter().try_fold(spec, |node, key| node.get(key));
+        let query = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
+        let words = query.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("postgres {} query {}", self.connection.secret, ScopeId::of(&words))
+    }
+
+    fn observed(&self) -> &ValueTemplate {
+        &self.rules.observed
+    }
+
+    fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
+    }
+
+    fn judges_answers(&self) -> bool {
+        self.rules.valid_when.is_some()
+    }
+
+    fn address_fields(&self) -> FieldPaths {
         self.query.fields()
     }
 
-    pub(crate) fn fields(&self) -> FieldPaths {
+    fn fields(&self) -> FieldPaths {
         let mut fields = self.query.fields();
         fields.extend(&self.rules.fields());
         self.keys.iter().for_each(|keys| fields.extend(&keys.fields()));
         fields
+    }
+
+    fn needed_secrets(&self) -> Vec<NeededSecret> {
+        vec![NeededSecret::of_database(CREDENTIAL_POLLER, &self.connection.secret)]
     }
 }
 

@@ -1,8 +1,26 @@
-//! What the requests of an action are made of: fields of the object, and the desired state.
+//! The actions of a section of `correct`, and what the requests of each are made of.
 //!
 //! It must not know what follows from that, nor how they are sent.
 
 use drift_api::object::field_paths::FieldPaths;
+
+/// The keys of actions that are written out step by step.
+pub(crate) const ACTIONS: [&str; 4] = ["create", "update", "delete", "replace"];
+
+/// Which actions a target has steps for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// What is missing can be made.
+    pub create: bool,
+    /// What differs can be changed.
+    pub update: bool,
+    /// What is ours can be taken away.
+    pub delete: bool,
+    /// Another can be put in place of what cannot be changed.
+    pub replace: bool,
+    /// Whatever has drifted is another operator's to correct, and that is woken.
+    pub nudge: bool,
+}
 
 /// What the requests of one action are made of.
 #[derive(Debug, Default)]

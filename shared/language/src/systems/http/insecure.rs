@@ -8,8 +8,6 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use crate::correct::{Correct, Destination};
-use crate::read::{Read, Source};
 use crate::systems::http::auth::Auth;
 use crate::systems::http::request::RequestTemplate;
 use crate::yaml::Node;
@@ -18,25 +16,17 @@ use crate::yaml::raw::Reader;
 /// How names of Services end; other cluster domains cannot be told from names outside.
 const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 
-/// Refuses `auth` beside a URL that would carry the credential in the clear, unless the target is `insecure`.
-pub(crate) fn check_credentials(reader: &mut Reader<'_>, spec: &Node, insecure: bool, read: &Read, correct: &Correct) {
-    if insecure {
-        return;
-    }
-    // Where a database is and how it is reached is said in its Secret, and judged when it is dialled.
-    if let Source::Http(http) = &read.source {
-        check_token_server(reader, spec, "read", http.auth.as_ref());
-        if http.auth.is_some() {
-            check_section(reader, spec, "read", http.steps().map(|step| &step.request));
-        }
-    }
-    if let Some(Destination::Http(http)) = &correct.destination {
-        check_token_server(reader, spec, "correct", http.auth.as_ref());
-    }
-    if let Some(Destination::Http(http)) = &correct.destination
-        && http.auth.is_some()
-    {
-        check_section(reader, spec, "correct", http.steps().map(|step| &step.request));
+/// Refuses `auth` of this section beside a URL that would carry the credential in the clear.
+pub(crate) fn check_credentials<'r>(
+    reader: &mut Reader<'_>,
+    spec: &Node,
+    section: &str,
+    auth: Option<&Auth>,
+    requests: impl IntoIterator<Item = &'r RequestTemplate>,
+) {
+    check_token_server(reader, spec, section, auth);
+    if auth.is_some() {
+        check_section(reader, spec, section, requests);
     }
 }
 

@@ -1,0 +1,48 @@
+//! Which Secrets requests need, with which keys, and to which host each would go.
+
+use super::Auth;
+use super::oauth2::Grant;
+use crate::secrets::needed_secret::NeededSecret;
+use crate::systems::http::request::RequestTemplate;
+use crate::systems::http::tls::Tls;
+
+/// The Secrets of these requests, of which each use is one.
+pub(crate) fn needed_secrets<'r>(
+    user: &'static str,
+    auth: Option<&Auth>,
+    tls: Option<&Tls>,
+    requests: impl Iterator<Item = &'r RequestTemplate>,
+) -> Vec<NeededSecret> {
+    let mut needed = Vec::new();
+    if let Some(tls) = tls {
+        needed.extend(tls.ca.iter().map(|ca| NeededSecret::with_keys(user, &ca.name, &[&ca.key])));
+        needed.extend(tls.certificate.iter().map(|name| NeededSecret::with_keys(user, name, &["tls.crt", "tls.key"])));
+    }
+    let Some(auth) = auth else { return needed };
+    let (secret, goes_to_host) = match auth {
+        Auth::Bearer(key) | Auth::Header { value: key, .. } => {
+            (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
+        }
+        Auth::Basic { secret } => (NeededSecret::with_keys(user, secret, &["username", "password"]), true),
+        Auth::OAuth2(oauth2) => match oauth2.grant {
+            Grant::ClientCredentials => {
+                (NeededSecret::with_keys(user, &oauth2.secret, &["clientId", "clientSecret"]), false)
+            }
+            Grant::Password => (NeededSecret::with_keys(user, &oauth2.secret, &["username", "password"]), false),
+        },
+        Auth::Challenge(challenge) => match &challenge.secret {
+            Some(secret) => (NeededSecret::with_keys(user, secret, &["username", "password"]), false),
+            None => return needed,
+        },
+    };
+    if !goes_to_host {
+        needed.push(secret);
+        return needed;
+    }
+    let host = |request: &RequestTemplate| match &request.socket {
+        Some(socket) => Some(format!("unix:{socket}")),
+        None => request.url.literal_base().map(|_| request.url.host().to_owned()),
+    };
+    needed.extend(requests.map(|request| NeededSecret { host: host(request), ..secret.clone() }));
+    needed
+}
