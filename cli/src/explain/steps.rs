@@ -30,7 +30,9 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     let desired = unmasked.as_ref().map(|unmasked| masked(unmasked, Some(target.compare.rules.root())));
     let action = action(facts);
     let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
-    let fields = if is_made_anew(destination, action) { &anew } else { told };
+    // Without steps of its own the resource is taken away and made anew.
+    let is_made_anew = action == "replace" && !target.correct.replaces_by_own_steps();
+    let fields = if is_made_anew { &anew } else { told };
     let differs = unmasked.as_ref().and_then(Value::as_object).map(|unmasked| target.differing_keys(fields, unmasked));
     let secrets: SecretValues =
         target.secrets.iter().map(|secret| (secret.name.clone(), REDACTED.to_owned())).collect();
@@ -52,17 +54,6 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
 struct Seen<'v> {
     shown: &'v Variables<'v>,
     real: &'v Variables<'v>,
-}
-
-/// Whether the resource is taken away and made anew, and not replaced by steps of its own.
-fn is_made_anew(destination: &Destination, action: &str) -> bool {
-    let has_own_steps = match destination {
-        Destination::Http(http) => !http.replace.is_empty(),
-        Destination::Postgres(postgres) => !postgres.replace.is_empty(),
-        Destination::Kubernetes(_) => false,
-        Destination::Job(_) | Destination::Nudge(_) => true,
-    };
-    action == "replace" && !has_own_steps
 }
 
 /// The parts of a correction, one after the other: what is made anew is deleted and created.

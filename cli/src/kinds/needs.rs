@@ -18,10 +18,8 @@ pub(crate) struct TargetKinds<'k> {
 impl<'k> TargetKinds<'k> {
     /// What is read in the cluster, with its kind.
     fn of_read<'t>(&self, target: &'t Target) -> Option<(&'t KubernetesRead, &'k ResolvedKind)> {
-        match &target.read.source {
-            Source::Kubernetes(read) => Some((read, self.read?)),
-            Source::Http(_) | Source::Postgres(_) => None,
-        }
+        let Source::Kubernetes(read) = &target.read.source else { return None };
+        Some((read, self.read?))
     }
 }
 

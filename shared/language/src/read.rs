@@ -58,6 +58,12 @@ impl Read {
         self.source.section().judges_answers()
     }
 
+    /// What one poll asks, once for each request, as people know it.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        self.source.section().hosts()
+    }
+
     /// Where what is asked stands in the document.
     pub(crate) fn place(&self) -> Vec<&'static str> {
         let [kind, key] = self.source.section().place();

@@ -44,10 +44,10 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
             warn(&["spec", "correct"], NO_MODE);
         }
         if let Some(message) = without_update(&target.left_by_updates()) {
-            warn(&["spec", "correct", kind_of(target), "update"], &message);
+            warn(&["spec", "correct", target.correct.key().unwrap_or_default(), "update"], &message);
         }
         if let Some(message) = without_key(&target.lacking_in_updates()) {
-            warn(&["spec", "correct", kind_of(target), "update"], &message);
+            warn(&["spec", "correct", target.correct.key().unwrap_or_default(), "update"], &message);
         }
         if reads_every_secret(target) {
             warn(&["spec", "secrets"], EVERY_SECRET);
@@ -80,7 +80,8 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
             _ => None,
         };
         if let Some((has, lacks)) = half {
-            let place = place_of_key(&document.text, &["spec", "correct", kind_of(target), has]);
+            let place =
+                place_of_key(&document.text, &["spec", "correct", target.correct.key().unwrap_or_default(), has]);
             remarks.push(document.remark(Severity::Warning, place, format!("it has {has} without {lacks}")));
         }
     }
@@ -158,16 +159,5 @@ fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
 
 /// Whether its corrections change the external system by themselves.
 fn writes(target: &Target) -> bool {
-    target.correct.mode == Mode::Correct && !matches!(target.correct.destination, None | Some(Destination::Nudge(_)))
-}
-
-/// The key of the destination.
-fn kind_of(target: &Target) -> &'static str {
-    match target.correct.destination {
-        Some(Destination::Http(_)) => "http",
-        Some(Destination::Postgres(_)) => "postgres",
-        Some(Destination::Job(_)) => "job",
-        Some(Destination::Kubernetes(_)) => "kubernetes",
-        Some(Destination::Nudge(_)) | None => "nudge",
-    }
+    target.correct.mode == Mode::Correct && target.correct.writes_outside()
 }

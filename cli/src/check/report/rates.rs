@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_language::{Source, Target};
+use drift_language::Target;
 
 /// Requests of one poll to one system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,19 +53,8 @@ impl Rate {
 #[must_use]
 pub(crate) fn requests_of(target: &Target) -> Vec<Requests> {
     let is_shared = target.read.keys().is_some();
-    let hosts: Vec<String> = match &target.read.source {
-        Source::Http(read) => {
-            let hosts = read.steps().map(|step| match &step.request.socket {
-                Some(socket) => format!("unix:{socket}"),
-                None => step.request.url.host().to_owned(),
-            });
-            hosts.collect()
-        }
-        Source::Postgres(read) => vec![format!("the database of Secret {}", read.connection.secret)],
-        Source::Kubernetes(_) => vec!["the API server".to_owned()],
-    };
     let mut counts = BTreeMap::<String, u32>::new();
-    hosts.into_iter().for_each(|host| *counts.entry(host).or_default() += 1);
+    target.read.hosts().into_iter().for_each(|host| *counts.entry(host).or_default() += 1);
     counts.into_iter().map(|(host, count)| Requests { host, count, is_shared }).collect()
 }
 

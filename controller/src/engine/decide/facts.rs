@@ -9,7 +9,7 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::condition::DesiredHash;
 use drift_api::identity::{ResourceName, ScopeId};
 use drift_api::object::LeanObject;
-use drift_language::{Actions, Correct, CorrectLimits, Destination, Existing, Mode, Target};
+use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
 /// What of a target a decision depends on, whatever the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl TargetFacts {
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let actions = target.correct.actions();
-        let by_job = matches!(target.correct.destination, Some(Destination::Job(_)));
+        let by_job = target.correct.runs_jobs();
         let Correct { mode, existing, settle, limits, .. } = target.correct;
         Self {
             mode,

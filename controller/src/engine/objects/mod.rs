@@ -1,5 +1,6 @@
 //! The objects of one target: what is known of each, which wait for room, and what people see of those that wait.
 
+pub mod claimant;
 pub mod deletions;
 pub mod holdings;
 pub mod lines;

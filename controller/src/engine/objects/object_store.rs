@@ -21,6 +21,7 @@ use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
 use crate::engine::memory::limits::{Line, Pace, Place, Room};
+use crate::engine::objects::claimant::claimant_of;
 
 /// One object as it was last seen.
 #[derive(Clone, Debug)]
@@ -284,21 +285,6 @@ impl ObjectStore {
     #[must_use]
     pub const fn breaker_is_open(&self) -> bool {
         self.breaker.is_open()
-    }
-}
-
-/// What an object says of external resources. A claim that another writer took from it stands in our memory, and is put back.
-#[must_use]
-pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
-    let owns = memory.status_of(object).owned().map(|owned| owned.resource(target.scope));
-    let is_standing = object.conditions.correction_status().owned().is_some();
-    let noted = || if is_standing { object.conditions.noted_at() } else { u32::MAX };
-    Claimant {
-        wants: facts.identity.clone().map(|identity| target.named(identity)),
-        claimed: owns.as_ref().map_or(0, |_| noted()),
-        owns,
-        created: object.created,
-        deleting: object.deleting,
     }
 }
 

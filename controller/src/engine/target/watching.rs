@@ -10,7 +10,7 @@ use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::effect::{Effect, Report};
 use crate::engine::input::Now;
 use crate::engine::memory::ObjectMemory;
-use crate::engine::objects::object_store::claimant_of;
+use crate::engine::objects::claimant::claimant_of;
 use crate::engine::program::Program;
 
 impl<P: Program> Target<P> {

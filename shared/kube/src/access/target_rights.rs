@@ -3,7 +3,7 @@
 //! It must not know whether the rights are granted.
 
 use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
-use drift_language::{DeclaredSecret, Destination, Mode, Target};
+use drift_language::{DeclaredSecret, Mode, Target};
 use kube::core::{ApiResource, GroupVersionKind};
 
 use crate::access::Right;
@@ -54,7 +54,7 @@ pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> 
         if target.correct.stored().next().is_some() {
             rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));
         }
-        if matches!(target.correct.destination, Some(Destination::Job(_))) {
+        if target.correct.runs_jobs() {
             rights.extend(rights_on_jobs(&target.objects, &["create", "delete", "get", "list"]));
         }
         if target.correct.actions().nudge {

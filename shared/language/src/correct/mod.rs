@@ -119,6 +119,12 @@ impl Correct {
         self.section().is_some_and(CorrectSection::runs_jobs)
     }
 
+    /// Whether it has steps of its own for a replacement, or corrects in a way that knows none.
+    #[must_use]
+    pub fn replaces_by_own_steps(&self) -> bool {
+        self.section().is_some_and(|section| section.replaces().unwrap_or(true))
+    }
+
     /// The fields of the status that its steps store.
     pub fn stored(&self) -> impl Iterator<Item = &str> {
         self.section().into_iter().flat_map(CorrectSection::stored)

@@ -254,16 +254,11 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
     }
     let insecure = insecure?;
-    if !insecure {
-        read.source.section().check_credentials(reader, spec);
-        correct.section().into_iter().for_each(|section| section.check_credentials(reader, spec));
-    }
+    check_credentials(reader, spec, insecure, &read, &correct);
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
     check_replacement(reader, spec, &correct);
     check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
-    if let Some(section) = correct.section() {
-        section.check_fit(reader, spec, objects.as_ref(), &read.source);
-    }
+    correct.section().into_iter().for_each(|section| section.check_fit(reader, spec, objects.as_ref(), &read.source));
     Some(Spec {
         objects: objects?,
         identity: identity?,
@@ -284,4 +279,12 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         hints: hints?,
         correct,
     })
+}
+
+/// Refuses a credential that would go unencrypted, unless the target is `insecure`.
+fn check_credentials(reader: &mut Reader<'_>, spec: &Node, insecure: bool, read: &Read, correct: &Correct) {
+    if !insecure {
+        read.source.section().check_credentials(reader, spec);
+        correct.section().into_iter().for_each(|section| section.check_credentials(reader, spec));
+    }
 }

@@ -23,6 +23,9 @@ pub(crate) trait ReadSection {
     /// The name of the scope in which an identity names one resource, made of the section as it is written in `spec`.
     fn scope(&self, spec: &Node) -> String;
 
+    /// What one poll asks, once for each request, as people know it.
+    fn hosts(&self) -> Vec<String>;
+
     /// What of an answer is compared.
     fn observed(&self) -> &ValueTemplate;
 

@@ -90,7 +90,15 @@ impl ReadSection for HttpRead {
     }
 
     fn scope(&self, spec: &Node) -> String {
-        scope_of(self, spec)
+        scope_of(&self.first.request, spec)
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        let host = |step: &ReadStep| match &step.request.socket {
+            Some(socket) => format!("unix:{socket}"),
+            None => step.request.url.host().to_owned(),
+        };
+        self.steps().map(host).collect()
     }
 
     fn observed(&self) -> &ValueTemplate {

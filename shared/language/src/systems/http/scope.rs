@@ -8,11 +8,10 @@ use serde_json::Value;
 
 use crate::cel::{PLACEHOLDER, without_expressions};
 use crate::systems::http::body::BODY_KEYS;
-use crate::systems::http::read::HttpRead;
+use crate::systems::http::request::RequestTemplate;
 use crate::yaml::Node;
 
-pub(crate) fn scope_of(read: &HttpRead, spec: &Node) -> String {
-    let request = &read.first.request;
+pub(crate) fn scope_of(request: &RequestTemplate, spec: &Node) -> String {
     let mut name = format!("{} {}", request.method, without_credentials(&request.url.with_placeholder(PLACEHOLDER)));
     if let Some(socket) = &request.socket {
         name.push_str(&format!(" socket {socket}"));

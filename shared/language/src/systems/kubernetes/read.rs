@@ -80,6 +80,10 @@ impl ReadSection for KubernetesRead {
         format!("kubernetes {kind} {namespace}/{name}")
     }
 
+    fn hosts(&self) -> Vec<String> {
+        vec!["the API server".to_owned()]
+    }
+
     fn observed(&self) -> &ValueTemplate {
         &self.rules.observed
     }

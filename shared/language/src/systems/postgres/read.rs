@@ -63,6 +63,10 @@ impl ReadSection for PostgresRead {
         format!("postgres {} query {}", self.connection.secret, ScopeId::of(&words))
     }
 
+    fn hosts(&self) -> Vec<String> {
+        vec![format!("the database of Secret {}", self.connection.secret)]
+    }
+
     fn observed(&self) -> &ValueTemplate {
         &self.rules.observed
     }
