@@ -99,16 +99,24 @@ fn end_with(doubt: Option<EditDoubt>) -> Result<ExitCode, CommandError> {
     }
 }
 
-/// The field manager that applies the object, if it is not ours.
-fn applier_of(object: &Value) -> Option<&str> {
-    let fields = object.pointer("/metadata/managedFields")?.as_array()?;
-    let applied = fields.iter().filter(|entry| entry["operation"] == "Apply" || is_of_kubectl_apply(entry));
-    applied.filter_map(|entry| entry["manager"].as_str()).find(|manager| *manager != PERSON_MANAGER)
-}
+/// The field managers of commands by which a person writes an object once.
+const MANAGERS_OF_PEOPLE: [&str; 5] =
+    [PERSON_MANAGER, "kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-replace"];
+/// The annotation in which `kubectl apply`, and whoever applies as it does, keeps what was applied.
+const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
-/// True for an entry of `kubectl apply` without `--server-side`, which is an update by its operation.
-fn is_of_kubectl_apply(entry: &Value) -> bool {
-    entry["manager"] == "kubectl-client-side-apply"
+/// The field manager that applies the object and so would write its text again.
+fn applier_of(object: &Value) -> Option<&str> {
+    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+    let applies = |entry: &&Value| {
+        let fields = &entry["fieldsV1"];
+        let writes_data = fields.get("f:data").is_some();
+        writes_data
+            || entry["operation"] == "Apply"
+            || fields["f:metadata"]["f:annotations"].get(LAST_APPLIED).is_some()
+    };
+    let managers = entries.iter().filter(applies).filter_map(|entry| entry["manager"].as_str());
+    managers.into_iter().find(|manager| !MANAGERS_OF_PEOPLE.contains(manager))
 }
 
 /// A target, and where its text stands.
@@ -199,14 +207,22 @@ mod tests {
 
     #[test]
     fn the_manager_that_applies_a_config_map_is_named() {
-        for (operation, manager, expected) in [
-            ("Apply", "kustomize-controller", Some("kustomize-controller")),
-            ("Update", "kubectl-client-side-apply", Some("kubectl-client-side-apply")),
-            ("Apply", PERSON_MANAGER, None),
-            ("Update", "kubectl-edit", None),
+        let data = json!({"f:data": {"f:a.yaml": {}}});
+        let labels = json!({"f:metadata": {"f:labels": {"f:app": {}}}});
+        let last_applied = json!({"f:metadata": {"f:annotations": {LAST_APPLIED: {}}}});
+        for (operation, manager, fields, is_named) in [
+            ("Apply", "kustomize-controller", &labels, true),
+            ("Update", "kubectl-client-side-apply", &data, true),
+            ("Update", "helm", &data, true),
+            ("Update", "argocd-controller", &last_applied, true),
+            ("Update", "pipeline", &last_applied, true),
+            ("Update", "labeller", &labels, false),
+            ("Apply", PERSON_MANAGER, &data, false),
+            ("Update", "kubectl-edit", &data, false),
         ] {
-            let object = json!({"metadata": {"managedFields": [{"operation": operation, "manager": manager}]}});
-            assert_eq!(applier_of(&object), expected, "{manager}");
+            let entry = json!({"operation": operation, "manager": manager, "fieldsV1": fields});
+            let object = json!({"metadata": {"managedFields": [entry]}});
+            assert_eq!(applier_of(&object), is_named.then_some(manager), "{manager}");
         }
         assert_eq!(applier_of(&json!({"metadata": {}})), None);
     }

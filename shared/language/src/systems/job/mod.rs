@@ -3,6 +3,7 @@
 //! A template says what runs; of an object it takes no more than whole values of variables and arguments, so that nobody who
 //! may edit an object decides what runs, as whom, or with which Secret. This file must not know how a Job is begun or followed.
 
+mod isolation;
 mod kubernetes;
 mod pod;
 

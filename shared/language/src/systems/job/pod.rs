@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::isolation::check_isolation;
 use super::kubernetes::{entries, items};
 use crate::cel::pieces;
 use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables};
@@ -123,10 +124,7 @@ pub(super) fn read_labels(reader: &mut Reader<'_>, template: &Fields<'_>) -> Opt
 /// The `spec` of a Pod. Whether its namespace admits it is for the API server to say.
 pub(super) fn read_pod(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
     let fields = entries(reader, node, place, POD_KEYS)?;
-    if let Some(token) = node.get("automountServiceAccountToken").filter(|token| token.to_json() != false) {
-        let message = format!("{place}.automountServiceAccountToken: no token is mounted into a Job of ours");
-        return reader.refuse(token.at, message);
-    }
+    let isolated = check_isolation(reader, node, place);
     let read = |reader: &mut Reader<'_>, entry: &Entry| {
         let place = format!("{place}.{}", entry.key);
         let part = match entry.key.as_str() {
@@ -136,7 +134,7 @@ pub(super) fn read_pod(reader: &mut Reader<'_>, node: &Node, place: &str, scope:
         part.map(|part| (entry.key.clone(), part))
     };
     let parts: Vec<_> = fields.iter().map(|entry| read(reader, entry)).collect();
-    parts.into_iter().collect::<Option<_>>().map(Part::Map)
+    isolated.and(parts.into_iter().collect::<Option<_>>()).map(Part::Map)
 }
 
 fn read_containers(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {

@@ -159,6 +159,31 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "17:13 unknown key `hostNetwork` in correct.job.create.template.spec; a Job of ours may have: affinity, automountServiceAccountToken, containers, dnsConfig, dnsPolicy, enableServiceLinks, hostAliases, imagePullSecrets, initContainers, nodeSelector, priorityClassName, restartPolicy, runtimeClassName, schedulerName, securityContext, serviceAccountName, terminationGracePeriodSeconds, tolerations, topologySpreadConstraints, volumes",
     ),
     (
+        "emptyDir: {}",
+        "hostPath: {path: /}",
+        "17:35 unknown key `hostPath` in correct.job.create.template.spec.volumes[0]; a Job of ours may have: name, configMap, csi, downwardAPI, emptyDir, ephemeral, persistentVolumeClaim, projected, secret",
+    ),
+    (
+        "emptyDir: {}",
+        "projected: {sources: [{serviceAccountToken: {path: a}}]}",
+        "17:79 correct.job.create.template.spec.volumes[0]: no token is mounted into a Job of ours",
+    ),
+    (
+        "volumes: [{",
+        "restartPolicy: Always\n            volumes: [{",
+        "17:28 correct.job.create.template.spec.restartPolicy: Never (default) or OnFailure is needed",
+    ),
+    (
+        "{runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}",
+        "{runAsNonRoot: true, seLinuxOptions: {type: a}}",
+        "16:51 unknown key `seLinuxOptions` in correct.job.create.template.spec.securityContext; a Job of ours may have: fsGroup, fsGroupChangePolicy, runAsGroup, runAsNonRoot, runAsUser, seccompProfile, supplementalGroups",
+    ),
+    (
+        "{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}",
+        "{privileged: true}",
+        "27:33 unknown key `privileged` in correct.job.create.template.spec.containers[0].securityContext; a Job of ours may have: allowPrivilegeEscalation, capabilities, readOnlyRootFilesystem, runAsGroup, runAsNonRoot, runAsUser, seccompProfile",
+    ),
+    (
         "volumes: [{",
         "automountServiceAccountToken: true\n            volumes: [{",
         "17:43 correct.job.create.template.spec.automountServiceAccountToken: no token is mounted into a Job of ours",

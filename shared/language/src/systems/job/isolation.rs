@@ -1,0 +1,93 @@
+//! What no policy of a namespace has to say: a Pod that shares something with its node or holds a token, and one that no Job can run.
+//!
+//! Whether it meets a Pod Security Standard is for its namespace to say. This file must not know of templates.
+
+use super::kubernetes::{entries, items};
+use crate::yaml::raw::Reader;
+use crate::yaml::{Content, Entry, Node};
+
+/// The kinds of volumes that share nothing with the node.
+const VOLUMES: &[&str] = &[
+    "name",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+];
+/// What may be written of a Pod's security context.
+const POD_CONTEXT: &[&str] = &[
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "runAsGroup",
+    "runAsNonRoot",
+    "runAsUser",
+    "seccompProfile",
+    "supplementalGroups",
+];
+/// What may be written of a container's. A privileged one has its node.
+const CONTAINER_CONTEXT: &[&str] = &[
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "runAsGroup",
+    "runAsNonRoot",
+    "runAsUser",
+    "seccompProfile",
+];
+const NO_TOKEN: &str = "no token is mounted into a Job of ours";
+
+/// Refuses a Pod that no Job may run, with each of its mistakes.
+pub(super) fn check_isolation(reader: &mut Reader<'_>, pod: &Node, place: &str) -> Option<()> {
+    let mut is_good = true;
+    let mut refuse = |reader: &mut Reader<'_>, node: &Node, message: String| {
+        is_good = false;
+        reader.refuse::<()>(node.at, message);
+    };
+    if let Some(token) = pod.get("automountServiceAccountToken").filter(|token| token.to_json() != false) {
+        refuse(reader, token, format!("{place}.automountServiceAccountToken: {NO_TOKEN}"));
+    }
+    let restarts = pod.get("restartPolicy").filter(|node| !matches!(node.as_text(), Some("Never" | "OnFailure")));
+    if let Some(policy) = restarts {
+        refuse(reader, policy, format!("{place}.restartPolicy: Never (default) or OnFailure is needed"));
+    }
+    if pod.get("containers").and_then(Node::first_item).is_none() {
+        refuse(reader, pod, format!("{place}.containers: at least one is needed"));
+    }
+    is_good &= check_context(reader, pod, place, POD_CONTEXT).is_some();
+    for key in ["initContainers", "containers"] {
+        let Some(Content::List(containers)) = pod.get(key).map(|node| &node.content) else { continue };
+        for (position, container) in containers.iter().enumerate() {
+            let place = format!("{place}.{key}[{position}]");
+            is_good &= check_context(reader, container, &place, CONTAINER_CONTEXT).is_some();
+        }
+    }
+    if let Some(volumes) = pod.get("volumes") {
+        for (position, volume) in items(reader, volumes, &format!("{place}.volumes"))?.iter().enumerate() {
+            is_good &= check_volume(reader, volume, &format!("{place}.volumes[{position}]")).is_some();
+        }
+    }
+    is_good.then_some(())
+}
+
+fn check_context(reader: &mut Reader<'_>, node: &Node, place: &str, known: &[&str]) -> Option<()> {
+    let Some(context) = node.get("securityContext") else { return Some(()) };
+    entries(reader, context, &format!("{place}.securityContext"), known).map(drop)
+}
+
+fn check_volume(reader: &mut Reader<'_>, volume: &Node, place: &str) -> Option<()> {
+    let fields = entries(reader, volume, place, VOLUMES)?;
+    match fields.iter().find_map(token_in) {
+        Some(token) => reader.refuse(token.at, format!("{place}: {NO_TOKEN}")),
+        None => Some(()),
+    }
+}
+
+/// The source of a projected volume that is a token.
+fn token_in(field: &Entry) -> Option<&Node> {
+    let Content::List(sources) = &field.value.get("sources")?.content else { return None };
+    sources.iter().find_map(|source| source.get("serviceAccountToken"))
+}
