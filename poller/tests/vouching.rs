@@ -203,7 +203,7 @@ impl World {
         self.write(number);
     }
 
-    /// What the shell does with what the core wants written.
+    /// What the shell does with what the engine wants written.
     fn write(&mut self, number: u8) {
         let (uid, now) = (uid(number), self.now.moment);
         match self.store.update(&uid, now, |state| state.next_write(now)) {

@@ -1,4 +1,4 @@
-//! Objects and situations for the tests of the core.
+//! Objects and situations for the tests of the engine.
 
 use std::time::Duration;
 

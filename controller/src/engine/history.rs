@@ -1,4 +1,4 @@
-//! Random histories: the core against a model of the world, with crashes, lost answers and other people at work.
+//! Random histories: the engine against a model of the world, with crashes, lost answers and other people at work.
 //!
 //! The model knows one object, one external resource in each of two scopes, a poller that follows the rules of the conditions, and an API
 //! that keeps what is written, unless another writer is faster. Each request to the external system is checked the moment it is sent.

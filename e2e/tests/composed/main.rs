@@ -1,4 +1,4 @@
-//! Both programs' real cores in one random history: an API server, an external system and time as values, other
+//! Both programs' engines in one random history: an API server, an external system and time as values, other
 //! writers, crashes, and targets that come and go.
 //!
 //! Holes lie between the programs, between two objects and between two targets; only here do all of them meet. No control

@@ -46,7 +46,7 @@ pub struct EndedWrite {
     pub before: LeanObject,
     /// The write.
     pub begun: BegunWrite,
-    /// The newest state known: the answer of the write, or what was read live after a lost race.
+    /// The newest state known: the answer of the write, or what was read live after a lost race. `None` in a report: the engine took it.
     pub object: Option<LeanObject>,
     /// The end of the write.
     pub outcome: WriteOutcome,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drift_api::names::IN_FORCE_ANNOTATION;
-use drift_api::voucher::{Exceptions, Voucher};
+use drift_api::voucher::Voucher;
 use drift_kube::telemetry::health::{Health, Remark};
 use tokio::sync::watch;
 
@@ -40,7 +40,8 @@ impl Default for InForceList {
 }
 
 impl InForceList {
-    /// Lists a target with that word, or takes it off the list.
+    /// Lists a target with that word, or takes it off the list. Nobody asks what the list says of a target: the task that works by its
+    /// former text ended and took it off before the next task begins.
     pub fn set(&self, target: &str, voucher: Option<Voucher>) {
         self.list.send_if_modified(|list| match voucher {
             Some(voucher) if list.get(target) == Some(&voucher) => false,
@@ -50,13 +51,6 @@ impl InForceList {
             }
             None => list.remove(target).is_some(),
         });
-    }
-
-    /// Whether a target is listed with just that word.
-    #[must_use]
-    pub fn says(&self, target: &str, word: Option<(&str, &Exceptions)>) -> bool {
-        let list = self.list.borrow();
-        list.get(target).map(|voucher| (voucher.hash.as_str(), &voucher.except)) == word
     }
 
     /// Follows the list.
@@ -130,6 +124,8 @@ fn fitting(list: &InForce) -> (BTreeMap<&str, String>, BTreeSet<String>) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use drift_api::voucher::Exceptions;
+
     use super::*;
 
     #[test]

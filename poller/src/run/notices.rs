@@ -1,7 +1,7 @@
 //! Tells people what happened: Events on the object, once for each transition, and on the ConfigMap of a target whose
 //! kind cannot be used.
 //!
-//! Which transition is worth an Event is the core's business.
+//! Which transition is worth an Event is the engine's business.
 
 use drift_api::object::ObjectId;
 use drift_kube::access::Right;

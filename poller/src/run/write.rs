@@ -1,7 +1,7 @@
 //! One write of `driftObserved`: the patch goes out, and what became of it comes back.
 //!
 //! A patch that finds the object moved reads it live, so that the verdict can be judged again on what is really
-//! there. Thin: whether and when to write is the core's business.
+//! there. Thin: whether and when to write is the engine's business.
 
 use drift_api::object::LeanObject;
 use drift_kube::client::WriteError;

@@ -1,4 +1,4 @@
-//! The shell of the controller: it does what the core decides, one decision at a time, and some of that fails.
+//! The shell of the controller: it does what the engine decides, one decision at a time, and some of that fails.
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::names::FINALIZER;

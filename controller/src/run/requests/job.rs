@@ -2,7 +2,7 @@
 //!
 //! The API server alone is asked. Nobody waits here for other Jobs of the object: it is decided anew after them, as it is then.
 //! When the program ends it stops following, and whoever comes after finds the Job by its name. What a Job is, when its turn
-//! comes and what its end means is the core's to say. This file must not know of conditions or claims.
+//! comes and what its end means is the engine's to say. This file must not know of conditions or claims.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The nudge of a correction, sent to the API server as we write to objects.
 //!
-//! What it is and what the answer means is the core's to say. This file must not know of conditions or claims.
+//! What it is and what the answer means is the engine's to say. This file must not know of conditions or claims.
 
 use drift_api::names::NUDGE_MANAGER;
 use drift_api::object::ObjectId;
@@ -36,7 +36,7 @@ impl<'a> NudgeRequest<'a> {
     }
 }
 
-/// What a call that failed says, for the core.
+/// What a call that failed says, for the engine.
 pub(super) fn refusal_of(error: &CallError) -> ApiRefusal {
     let sentence = error.to_string();
     // The status is said beside it.

@@ -66,6 +66,7 @@ impl<P: Program> Target<P> {
     }
 
     pub(super) fn end_read(&mut self, results: PollResults, now: Moment) {
+        debug_assert!(self.reads_under_way > 0, "a read ended that never began");
         self.reads_under_way = self.reads_under_way.saturating_sub(1);
         results.results.into_iter().for_each(|result| self.end_poll(result, now));
         if let Some(traversal) = results.traversal {

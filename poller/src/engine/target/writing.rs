@@ -86,6 +86,7 @@ impl<P: Program> Target<P> {
     }
 
     pub(super) fn end_write(&mut self, mut write: Box<EndedWrite>, now: Now) {
+        debug_assert!(self.writes_under_way > 0, "a write ended that never began");
         self.writes_under_way = self.writes_under_way.saturating_sub(1);
         let uid = write.before.id.uid.clone();
         // Before the write counts as ended, so that the object state knows its own hand in the new state. An object that left

@@ -2,7 +2,7 @@
 //!
 //! Connections, their lives, bodies and requests are bounded before anything is computed for them. Who does not know the secret
 //! is told the same whatever he asks for, and takes nothing of what is left to those who do. Thin: who is believed and what a hint
-//! does are the core's business.
+//! does are the engine's business.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;

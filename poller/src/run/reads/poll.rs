@@ -1,7 +1,7 @@
 //! One poll: a rendered request goes out, a finding comes back; or one traversal of a collection, with a finding for each of
 //! its objects.
 //!
-//! Thin: the answers are judged in the core. It must not know what stands on the object.
+//! Thin: the answers are judged in the engine. It must not know what stands on the object.
 
 use drift_language::Target;
 

@@ -132,7 +132,7 @@ fn selected(target: &str, uid: &str) -> Selected {
 /// Two targets, each with an object whose external resource is to be created; the second's is the younger.
 fn two_targets() -> ([ObjectStore; 2], IdentityIndex) {
     let mut index = IdentityIndex::default();
-    let rosters = [0, 1].map(|number| {
+    let stores = [0, 1].map(|number| {
         let mut objects = ObjectStore::new(target(), Handover::default()).0;
         let mut object = numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), number);
         object.created = u32::try_from(number).unwrap();
@@ -142,7 +142,7 @@ fn two_targets() -> ([ObjectStore; 2], IdentityIndex) {
         index.insert(&selected(&format!("t{number}"), &uid), objects.claimant(&uid).unwrap());
         objects
     });
-    (rosters, index)
+    (stores, index)
 }
 
 #[test]
