@@ -89,6 +89,14 @@ pub struct StepAnswer {
     pub object: Option<Box<LeanObject>>,
 }
 
+impl StepAnswer {
+    /// An answer with this meaning alone.
+    #[must_use]
+    pub const fn of(index: usize, outcome: StepOutcome) -> Self {
+        Self { index, outcome, stored: StatusFields::NONE, label: None, object: None }
+    }
+}
+
 /// What follows.
 #[derive(Debug)]
 pub enum Next {

@@ -23,12 +23,11 @@ use tokio::sync::mpsc;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
 use crate::engine::execution::{Event, Rendered};
-use crate::engine::rendering::nudge::NudgeReply;
-use crate::engine::{Done, Operation, StepAnswer, Work};
+use crate::engine::{Done, Operation, Work};
 use crate::run::metrics::Metrics;
 use crate::run::notices::Announcer;
 use crate::run::requests::held_hosts::HeldHosts;
-use crate::run::requests::{Reply, RequestSender, Requests, Sent};
+use crate::run::requests::{RequestSender, Requests, Sent};
 use crate::run::secrets::Secrets;
 pub use told_causes::ToldCauses;
 
@@ -155,10 +154,14 @@ impl Run<'_> {
 
     fn render(&mut self, index: usize) -> Rendered {
         let Some(requests) = &mut self.requests else { return Rendered::Fails(Doubt::TemplateFails) };
-        requests.render_next(index).unwrap_or_else(|why| {
-            self.tell_unsendable(&why);
-            Rendered::Fails(why.doubt)
-        })
+        match requests.system.make_ready(index) {
+            Ok(true) => Rendered::Ready,
+            Ok(false) => Rendered::Skipped,
+            Err(why) => {
+                self.tell_unsendable(&why);
+                Rendered::Fails(why.doubt)
+            }
+        }
     }
 
     async fn send(&mut self, index: usize, begins: bool) -> Done {
@@ -168,10 +171,10 @@ impl Run<'_> {
         }
         let Some(requests) = &mut self.requests else { return Done::Event(Event::NotSent) };
         reach(KillPoint::ControllerBeforeStep);
-        let sent = self.executor.requests.send(requests, begins, &mut self.hosts).await;
+        let sent = self.executor.requests.send(requests, index, begins, &mut self.hosts).await;
         reach(KillPoint::ControllerAfterStep);
         match sent {
-            Sent::Answered(reply) => Done::Answered(self.judge(index, reply)),
+            Sent::Answered(answer) => Done::Answered(answer),
             Sent::Unanswered(doubt) => {
                 let outcome = StepOutcome::Indefinite(Uncertainty::unanswered(doubt));
                 Done::Event(Event::Answered(outcome, StatusFields::NONE))
@@ -179,21 +182,5 @@ impl Run<'_> {
             Sent::CutOff => Done::Event(Event::CutOff),
             Sent::NotSent => Done::Event(Event::NotSent),
         }
-    }
-
-    fn judge(&mut self, index: usize, reply: Reply) -> StepAnswer {
-        let judged = self.requests.as_mut().map(|requests| (requests.judge(index, &reply), requests.take_stored()));
-        let ((label, outcome), stored) = judged.unwrap_or(((None, StepOutcome::Accepted), StatusFields::NONE));
-        if let Reply::Http(reply) = &reply
-            && !outcome.is_accepted()
-        {
-            let (target_name, status) = (&self.executor.target.name, reply.status.as_u16());
-            tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
-        }
-        let object = match reply {
-            Reply::Nudge(NudgeReply::Taken(object)) => Some(object),
-            _ => None,
-        };
-        StepAnswer { index, outcome, stored, label, object }
     }
 }

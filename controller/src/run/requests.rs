@@ -3,40 +3,36 @@
 //! What they are and what their answers mean is the engine's to say. This file must not know of conditions, claims or objects beyond what the templates see.
 
 pub mod held_hosts;
+mod http;
 mod job;
-mod manifests;
+mod kubernetes;
 mod nudge;
+mod postgres;
 mod prepared;
-mod statements;
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use drift_api::identity::Uid;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_kube::jobs::JobClient;
 use drift_kube::lease::Leadership;
 use drift_kube::process::clock;
 use drift_kube::resources::ResourceClient;
-use drift_systems::before_deadline;
-use drift_systems::heard;
-use drift_systems::{
-    Databases, ExchangeProgress, Heard, HostGate, HttpFailure, HttpReply, HttpSender, StatementFailure,
-};
+use drift_systems::{Databases, Heard, HostGate, HttpSender};
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
-use job::JobRequest;
-use nudge::NudgeRequest;
-use prepared::Means;
 
 pub use prepared::{Requests, Ways, render};
 
+use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::rendering::job::JobReply;
-use crate::engine::rendering::manifests::ManifestReply;
-use crate::engine::rendering::nudge::NudgeReply;
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// The deadline of one step: what a healthy system needs with a margin of a hundred, and what people still wait for.
 pub const STEP_DEADLINE: Duration = Duration::from_secs(10);
@@ -50,10 +46,10 @@ pub const FRESH_LEASE: Duration = Duration::from_secs(5);
 const LOOK_AT_LEASE: Duration = Duration::from_millis(500);
 
 /// What became of a request.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Sent {
     /// It was answered.
-    Answered(Reply),
+    Answered(StepAnswer),
     /// It is known to stay without an answer.
     Unanswered(Doubt),
     /// It was under way when the Lease was lost or the time to drain was over.
@@ -62,19 +58,77 @@ pub enum Sent {
     NotSent,
 }
 
-/// What an external system answers.
-#[derive(Clone, Debug)]
-pub enum Reply {
-    /// An HTTP server.
-    Http(HttpReply),
-    /// A PostgreSQL server: all statements were done, or where they ended.
-    Sql(Result<(), StatementFailure>),
-    /// The API server, to a nudge.
-    Nudge(NudgeReply),
-    /// The API server, of a Job.
-    Job(JobReply),
-    /// The API server, to a manifest.
-    Manifest(ManifestReply),
+/// The requests of one correction to one kind of system, rendered one after the other, and the meaning of their answers.
+pub trait SystemRequests: Send + Sync {
+    /// The steps.
+    fn plan(&self) -> Plan;
+
+    /// The host of each request, that of the first first. The API server is none: the program's calls there have one limit.
+    fn hosts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether the credential of every request is there.
+    ///
+    /// # Errors
+    /// Why one is not, without its value.
+    fn check_credentials(&self, _sender: &HttpSender) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether the secrets of all statements may go where they would. Those of requests are judged one by one, as they are rendered.
+    ///
+    /// # Errors
+    /// Why one may not.
+    fn check_secrets(&self) -> Result<(), CredentialError> {
+        Ok(())
+    }
+
+    /// Renders the request of this step, to be sent next. Returns false if the step is skipped.
+    ///
+    /// # Errors
+    /// When a template cannot be evaluated for this object and the answers so far.
+    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable>;
+
+    /// Sends the request that was rendered last, and judges the answer.
+    fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s>;
+}
+
+/// A request on its way.
+pub type Sending<'s> = Pin<Box<dyn Future<Output = Sent> + Send + 's>>;
+
+/// What a request is sent with.
+#[derive(Debug)]
+pub struct SendContext<'s> {
+    sender: &'s RequestSender,
+    object: &'s Uid,
+    /// Requests that the target allows at once.
+    concurrent: u32,
+    /// Nothing was written outside before it: it is not sent while the program ends, or the host is to be left alone.
+    begins: bool,
+    held: &'s mut HeldHosts,
+}
+
+impl SendContext<'_> {
+    /// Waits for a place at this host; `None` where nothing may be sent any more.
+    async fn take_place(&mut self, host: &str) -> Option<HostPlace> {
+        let (sender, begins) = (self.sender, self.begins);
+        let entered = match self.held.place.take().filter(|place| place.host == host) {
+            Some(place) => Some(place),
+            None if begins => sender.enter_first(host.to_owned(), self.concurrent).await,
+            None => sender.enter(host.to_owned(), self.concurrent).await,
+        };
+        // Asked after the wait for a place, which may have been long.
+        let mut place = entered.filter(|_| sender.may_send(begins))?;
+        place.permit.take_over(self.held.probes.remove(host));
+        // A pause that began since the first write does not cut a correction in two.
+        let is_paused = sender.gate.begin(&mut place.permit, clock::now()).is_err();
+        (!(is_paused && begins)).then_some(place)
+    }
+
+    fn note(&self, place: &HostPlace, heard: Heard) {
+        self.sender.gate.note(&place.permit, self.object, heard, clock::now());
+    }
 }
 
 /// Sends requests while we lead.
@@ -110,21 +164,8 @@ impl RequestSender {
         !self.term.is_cancelled() && self.leadership.renewed_within(FRESH_LEASE)
     }
 
-    /// Whether the credential of every request is there: asked before anything is written or sent for the first.
-    ///
-    /// # Errors
-    /// Why one is not, without its value.
-    pub fn check_credentials(&self, requests: &Requests<'_>) -> Result<(), String> {
-        let (rendering, options) = match &requests.means {
-            Means::Http { rendering, options, .. } => (rendering, options),
-            Means::Sql(statements) => return statements.check_connection(),
-            Means::Job(_) | Means::Nudge(_) | Means::Manifest(_) => return Ok(()),
-        };
-        let lacking = rendering.probes().find_map(|probe| match self.sender.has_credential(&probe, options) {
-            Err(HttpFailure::CredentialUnavailable(cause)) => Some(cause),
-            _ => None,
-        });
-        lacking.map_or(Ok(()), Err)
+    fn may_send(&self, begins: bool) -> bool {
+        if begins { self.may_begin() } else { self.may_go_on() }
     }
 
     /// Waits for a place for a first request, which may take long: whoever judges the object after it judges what is to
@@ -154,95 +195,9 @@ impl RequestSender {
 
     /// Sends the request that was rendered last, with what is held of its host. One that `begins` is not sent while the
     /// program ends, or the host is to be left alone.
-    pub async fn send(&self, requests: &mut Requests<'_>, begins: bool, held: &mut HeldHosts) -> Sent {
-        if let Means::Job(job) = &mut requests.means {
-            return self.run_job(job, begins).await;
-        }
-        let all = requests;
-        let requests = &*all;
-        let host = match &requests.means {
-            Means::Http { ready: Some(request), .. } => request.host(),
-            Means::Sql(statements) => statements.host().unwrap_or_default(),
-            Means::Manifest(manifests) => manifests.host(),
-            Means::Nudge(nudge) => return self.send_to_api_server(nudge, begins).await,
-            Means::Http { ready: None, .. } | Means::Job(_) => return Sent::NotSent,
-        };
-        let entered = match held.place.take().filter(|place| place.host == host) {
-            Some(place) => Some(place),
-            None if begins => self.enter_first(host.clone(), requests.concurrent).await,
-            None => self.enter(host.clone(), requests.concurrent).await,
-        };
-        let may_send = if begins { self.may_begin() } else { self.may_go_on() };
-        // Asked after the wait for a place, which may have been long.
-        let Some(mut place) = entered.filter(|_| may_send) else { return Sent::NotSent };
-        place.permit.take_over(held.probes.remove(&host));
-        // A pause that began since the first write does not cut a correction in two.
-        if self.gate.begin(&mut place.permit, clock::now()).is_err() && begins {
-            return Sent::NotSent;
-        }
-        let note = |heard| self.gate.note(&place.permit, &requests.object, heard, clock::now());
-        let (request, options) = match &requests.means {
-            Means::Http { ready: Some(request), options, .. } => (request, options),
-            Means::Http { ready: None, .. } | Means::Job(_) | Means::Nudge(_) => return Sent::NotSent,
-            Means::Sql(statements) => {
-                let done = self.while_leading(statements.send(&self.databases)).await;
-                return told(done, note);
-            }
-            Means::Manifest(manifests) => return told(self.while_leading(manifests.send()).await, note),
-        };
-        let progress = ExchangeProgress::default();
-        let sending = self.sender.send(request, options, &progress);
-        let answered = match self.while_leading(before_deadline(STEP_DEADLINE, &progress, pin!(sending))).await {
-            None => Sent::CutOff,
-            Some(None) => {
-                progress.heard().map(note);
-                Sent::Unanswered(Doubt::TimedOut)
-            }
-            Some(Some(answer)) => {
-                heard(&answer, clock::wall()).map(note);
-                answer.map_or_else(
-                    |failure| Sent::Unanswered(doubt(&host, &failure)),
-                    |reply| Sent::Answered(Reply::Http(reply)),
-                )
-            }
-        };
-        all.keep_secret(&progress.sent());
-        answered
-    }
-
-    /// Sends to the API server, which has no host to wait for: the program's calls there have one limit.
-    async fn send_to_api_server(&self, nudge: &NudgeRequest<'_>, begins: bool) -> Sent {
-        let slot = tokio::select! {
-            biased;
-            () = self.term.cancelled() => return Sent::NotSent,
-            slot = nudge.writer.slots.enter() => slot,
-        };
-        let may_send = if begins { self.may_begin() } else { self.may_go_on() };
-        if !may_send {
-            return Sent::NotSent;
-        }
-        let reply = self.while_leading(nudge.send(&slot)).await;
-        reply.map_or(Sent::CutOff, |reply| Sent::Answered(Reply::Nudge(reply)))
-    }
-
-    /// Does a step of a Job. When the program is to end a Job that was begun is left to the next: it may take hours, and its
-    /// name is known.
-    async fn run_job(&self, job: &mut JobRequest<'_>, begins: bool) -> Sent {
-        // Who only looks writes nothing that another leader could not write too.
-        let may_send = if begins { self.may_begin() } else { !self.term.is_cancelled() };
-        if !may_send {
-            return Sent::NotSent;
-        }
-        let reply = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => None,
-            reply = self.while_leading(job.send()) => reply,
-        };
-        match reply {
-            Some(reply) => Sent::Answered(Reply::Job(reply)),
-            None if job.begins_job() => Sent::CutOff,
-            None => Sent::NotSent,
-        }
+    pub async fn send(&self, requests: &mut Requests<'_>, index: usize, begins: bool, held: &mut HeldHosts) -> Sent {
+        let Requests { object, concurrent, system } = requests;
+        system.send(index, SendContext { sender: self, object, concurrent: *concurrent, begins, held }).await
     }
 
     /// What `send` gives, or `None` where we do not lead any more. Asked each time that it goes on: a process that stood
@@ -259,35 +214,5 @@ impl RequestSender {
             send.as_mut().poll(context).map(Some)
         })
         .await
-    }
-}
-
-/// What became of a request that was cut off where it gave nothing; `note` takes what it heard.
-fn told(done: Option<(Sent, Option<Heard>)>, note: impl FnOnce(Heard)) -> Sent {
-    let Some((sent, heard)) = done else { return Sent::CutOff };
-    heard.map(note);
-    sent
-}
-
-fn doubt(host: &str, failure: &HttpFailure) -> Doubt {
-    match failure {
-        HttpFailure::Unreachable(cause) => {
-            tracing::warn!(host, "a correction got no answer: {cause}");
-            Doubt::NoAnswer
-        }
-        HttpFailure::CredentialUnavailable(cause) => {
-            tracing::warn!(host, "a correction was not sent: {cause}");
-            Doubt::CredentialUnavailable
-        }
-        failure @ (HttpFailure::TokenRefused(_)
-        | HttpFailure::TokenUnavailable(_)
-        | HttpFailure::TokenPaused { .. }) => {
-            tracing::warn!(host, "a correction was not sent: {failure}");
-            Doubt::TokenUnavailable
-        }
-        refused @ HttpFailure::AddressRefused { .. } => {
-            tracing::warn!("a correction was not sent: {refused}");
-            Doubt::AddressRefused
-        }
     }
 }

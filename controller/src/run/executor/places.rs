@@ -3,7 +3,6 @@
 use drift_kube::object_writer::CallSlot;
 
 use super::Run;
-use crate::run::requests::Requests;
 use crate::run::requests::held_hosts::HostPlace;
 
 impl Run<'_> {
@@ -12,7 +11,7 @@ impl Run<'_> {
     pub(super) async fn enter(&self) -> Option<(Option<HostPlace>, CallSlot)> {
         let executor = self.executor;
         let slots = &executor.writer.slots;
-        let host = self.requests.as_ref().and_then(Requests::first_host);
+        let host = self.requests.as_ref().and_then(|requests| requests.system.hosts().into_iter().next());
         let concurrent = executor.target.correct.limits.concurrent;
         let Some(host) = host else { return Some((None, slots.enter().await)) };
         loop {

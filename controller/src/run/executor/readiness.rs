@@ -31,7 +31,8 @@ impl<'a> Run<'a> {
     pub(super) fn lacks_something(&mut self) -> bool {
         let executor = self.executor;
         let Some(Ok(requests)) = self.take_requests() else { return true };
-        let lacks = executor.requests.check_credentials(&requests).is_err() || requests.check_secrets().is_err();
+        let lacks = requests.system.check_credentials(&executor.requests.sender).is_err()
+            || requests.system.check_secrets().is_err();
         self.requests = Some(requests);
         lacks
     }
@@ -85,15 +86,15 @@ impl Outgoing for Prepared<'_, '_> {
 
     fn take_hosts(&mut self, now: Moment) -> Result<(), Moment> {
         let gate = &self.run.executor.requests.gate;
-        self.run.hosts.take_probes(gate, self.requests.hosts(), now)
+        self.run.hosts.take_probes(gate, self.requests.system.hosts().into_iter().collect(), now)
     }
 
     fn missing(&mut self) -> Option<Doubt> {
-        if let Err(cause) = self.run.executor.requests.check_credentials(&self.requests) {
+        if let Err(cause) = self.requests.system.check_credentials(&self.run.executor.requests.sender) {
             self.run.tell_unsendable(cause);
             return Some(Doubt::CredentialUnavailable);
         }
-        if let Err(cause) = self.requests.check_secrets() {
+        if let Err(cause) = self.requests.system.check_secrets() {
             self.run.tell_unsendable(cause);
             return Some(Doubt::SecretUnavailable);
         }
@@ -101,6 +102,6 @@ impl Outgoing for Prepared<'_, '_> {
     }
 
     fn plan(&self) -> Plan {
-        self.requests.plan()
+        self.requests.system.plan()
     }
 }

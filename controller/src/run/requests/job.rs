@@ -14,7 +14,12 @@ use drift_kube::object_writer::CallSlots;
 use drift_kube::process::clock;
 
 use super::nudge::refusal_of;
+use super::{SendContext, Sending, Sent, SystemRequests};
+use crate::engine::StepAnswer;
+use crate::engine::corrections::claim::Action;
 use crate::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// How often a Job is looked at in its first minute: most of what a command line changes takes seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -26,7 +31,8 @@ const LONG_AFTER: Duration = Duration::from_secs(60);
 /// The Job of a correction, and how it is begun and followed.
 #[derive(Debug)]
 pub(super) struct JobRequest<'a> {
-    pub(super) job: CorrectionJob,
+    job: CorrectionJob,
+    action: Action,
     client: &'a JobClient,
     slots: &'a CallSlots,
     /// What is to be done next.
@@ -70,22 +76,17 @@ impl Followed {
 }
 
 impl<'a> JobRequest<'a> {
-    pub(super) const fn new(job: CorrectionJob, client: &'a JobClient, slots: &'a CallSlots) -> Self {
-        Self { job, client, slots, next: None, followed: None }
-    }
-
-    pub(super) const fn make_ready(&mut self, index: usize) -> bool {
-        self.next = CorrectionJob::step(index);
-        self.next.is_some()
+    pub(super) const fn new(job: CorrectionJob, action: Action, client: &'a JobClient, slots: &'a CallSlots) -> Self {
+        Self { job, action, client, slots, next: None, followed: None }
     }
 
     /// Whether what is done next begins the Job: from then on it may run, whether it is followed or not.
-    pub(super) fn begins_job(&self) -> bool {
+    fn begins_job(&self) -> bool {
         self.next == Some(JobStep::Run)
     }
 
     /// Does the step that is ready. The one that begins the Job is done again until that has ended: each time takes one look.
-    pub(super) async fn send(&mut self) -> JobReply {
+    async fn do_next(&mut self) -> JobReply {
         let done = match self.followed.take() {
             Some(followed) => return self.follow(followed).await,
             None if self.begins_job() => self.begin().await,
@@ -197,6 +198,39 @@ impl<'a> JobRequest<'a> {
             JobEnd::Gone
         } else {
             JobEnd::NeverStarted { ran_nothing: job.surely_never_had_a_pod() }
+        })
+    }
+}
+
+impl SystemRequests for JobRequest<'_> {
+    fn plan(&self) -> Plan {
+        CorrectionJob::plan(self.action)
+    }
+
+    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
+        self.next = CorrectionJob::step(index);
+        Ok(self.next.is_some())
+    }
+
+    /// When the program is to end a Job that was begun is left to the next: it may take hours, and its name is known.
+    fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s> {
+        Box::pin(async move {
+            let sender = context.sender;
+            // Who only looks writes nothing that another leader could not write too.
+            let may_send = if context.begins { sender.may_begin() } else { !sender.term.is_cancelled() };
+            if !may_send {
+                return Sent::NotSent;
+            }
+            let reply = tokio::select! {
+                biased;
+                () = sender.stop.cancelled() => None,
+                reply = sender.while_leading(self.do_next()) => reply,
+            };
+            match reply {
+                Some(reply) => Sent::Answered(StepAnswer::of(index, self.job.judge(&reply))),
+                None if self.begins_job() => Sent::CutOff,
+                None => Sent::NotSent,
+            }
         })
     }
 }

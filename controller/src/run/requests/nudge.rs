@@ -7,15 +7,19 @@ use drift_api::object::ObjectId;
 use drift_kube::client::CallError;
 use drift_kube::object_writer::{CallSlot, ObjectWriter};
 
+use super::{SendContext, Sending, Sent, SystemRequests};
+use crate::engine::StepAnswer;
 use crate::engine::rendering::api_refusal::ApiRefusal;
 use crate::engine::rendering::nudge::{Nudge, NudgeReply};
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// A nudge, and how it is sent.
 #[derive(Debug)]
 pub(super) struct NudgeRequest<'a> {
-    pub(super) nudge: Nudge,
+    nudge: Nudge,
     object: ObjectId,
-    pub(super) writer: &'a ObjectWriter,
+    writer: &'a ObjectWriter,
 }
 
 impl<'a> NudgeRequest<'a> {
@@ -23,8 +27,7 @@ impl<'a> NudgeRequest<'a> {
         Self { nudge, object, writer }
     }
 
-    /// Sends it.
-    pub(super) async fn send(&self, slot: &CallSlot) -> NudgeReply {
+    async fn merge(&self, slot: &CallSlot) -> NudgeReply {
         match self.writer.merge(slot, &self.object, self.nudge.patch(), NUDGE_MANAGER).await {
             Ok(object) => NudgeReply::Taken(Box::new(object)),
             Err(error) if error.is_about_another() => NudgeReply::OfAnother,
@@ -33,6 +36,33 @@ impl<'a> NudgeRequest<'a> {
                 NudgeReply::Refused(refusal_of(&error))
             }
         }
+    }
+}
+
+impl SystemRequests for NudgeRequest<'_> {
+    fn plan(&self) -> Plan {
+        Nudge::plan()
+    }
+
+    fn make_ready(&mut self, _index: usize) -> Result<bool, Unrenderable> {
+        Ok(true)
+    }
+
+    fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s> {
+        Box::pin(async move {
+            let slot = tokio::select! {
+                biased;
+                () = context.sender.term.cancelled() => return Sent::NotSent,
+                slot = self.writer.slots.enter() => slot,
+            };
+            if !context.sender.may_send(context.begins) {
+                return Sent::NotSent;
+            }
+            let Some(reply) = context.sender.while_leading(self.merge(&slot)).await else { return Sent::CutOff };
+            let answer = StepAnswer::of(index, self.nudge.judge(&reply));
+            let object = if let NudgeReply::Taken(object) = reply { Some(object) } else { None };
+            Sent::Answered(StepAnswer { object, ..answer })
+        })
     }
 }
 

@@ -55,11 +55,11 @@ async fn reply(step: usize, jobs: &JobClient) -> JobReply {
 /// The same for that Job; and what was said meanwhile of how far it has come, each once.
 async fn reply_of(job: CorrectionJob, step: usize, jobs: &JobClient) -> (JobReply, Vec<JobStage>) {
     let slots = CallSlots::default();
-    let mut request = JobRequest::new(job, jobs, &slots);
-    assert!(request.make_ready(step));
+    let mut request = JobRequest::new(job, Action::Create, jobs, &slots);
+    assert!(request.make_ready(step).unwrap());
     let mut said = Vec::new();
     loop {
-        match request.send().await {
+        match request.do_next().await {
             JobReply::Open(stage) => said.extend(stage),
             reply => {
                 said.dedup();

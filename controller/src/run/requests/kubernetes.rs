@@ -9,9 +9,12 @@ use drift_kube::resources::ResourceClient;
 use drift_systems::Heard;
 use serde_json::Value;
 
-use super::{Reply, STEP_DEADLINE, Sent};
+use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::manifests::{Judged, ManifestReply, ManifestStep, Manifests, pinned, reply_of};
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// How often an object is read again that moved between its read and its write: its own controller writes its status in bursts of
 /// a few.
@@ -23,37 +26,13 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 /// The manifests of one correction, and how they are sent.
 #[derive(Debug)]
 pub(super) struct ManifestRequests<'a> {
-    pub(super) manifests: Manifests,
+    manifests: Manifests,
     client: &'a ResourceClient,
-    /// The step that is to be sent next.
-    next: usize,
 }
 
 impl<'a> ManifestRequests<'a> {
     pub(super) const fn new(manifests: Manifests, client: &'a ResourceClient) -> Self {
-        Self { manifests, client, next: 0 }
-    }
-
-    pub(super) fn host(&self) -> String {
-        self.client.host().to_owned()
-    }
-
-    pub(super) fn make_ready(&mut self, step: usize) -> bool {
-        self.next = step;
-        self.manifests.step(step).is_some()
-    }
-
-    /// Sends the step that is ready; says besides what became of it what that says of the API server.
-    pub(super) async fn send(&self) -> (Sent, Option<Heard>) {
-        let Some(step) = self.manifests.step(self.next) else { return (Sent::NotSent, None) };
-        match tokio::time::timeout(STEP_DEADLINE, self.carry_out(step)).await {
-            Err(_) | Ok(Err(ResourceError::TimedOut)) => (Sent::Unanswered(Doubt::TimedOut), Some(Heard::TimedOut)),
-            Ok(Ok(reply)) => (Sent::Answered(Reply::Manifest(reply)), Some(Heard::Answer)),
-            Ok(Err(error)) => {
-                tracing::warn!(resource = %self.manifests.resource, "a correction is not accepted: {error}");
-                (Sent::Answered(Reply::Manifest(reply_of(&error))), heard(&error))
-            }
-        }
+        Self { manifests, client }
     }
 
     async fn carry_out(&self, step: &ManifestStep) -> Result<ManifestReply, ResourceError> {
@@ -81,6 +60,42 @@ impl<'a> ManifestRequests<'a> {
                 answer => return answer,
             }
         }
+    }
+}
+
+impl SystemRequests for ManifestRequests<'_> {
+    fn plan(&self) -> Plan {
+        self.manifests.plan()
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        vec![self.client.host().to_owned()]
+    }
+
+    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
+        Ok(self.manifests.step(index).is_some())
+    }
+
+    fn send<'s>(&'s mut self, index: usize, mut context: SendContext<'s>) -> Sending<'s> {
+        Box::pin(async move {
+            let Some(step) = self.manifests.step(index) else { return Sent::NotSent };
+            let Some(place) = context.take_place(self.client.host()).await else { return Sent::NotSent };
+            let carrying_out = tokio::time::timeout(STEP_DEADLINE, self.carry_out(step));
+            let Some(done) = context.sender.while_leading(carrying_out).await else { return Sent::CutOff };
+            let (reply, heard) = match done {
+                Err(_) | Ok(Err(ResourceError::TimedOut)) => {
+                    context.note(&place, Heard::TimedOut);
+                    return Sent::Unanswered(Doubt::TimedOut);
+                }
+                Ok(Ok(reply)) => (reply, Some(Heard::Answer)),
+                Ok(Err(error)) => {
+                    tracing::warn!(resource = %self.manifests.resource, "a correction is not accepted: {error}");
+                    (reply_of(&error), heard(&error))
+                }
+            };
+            heard.into_iter().for_each(|heard| context.note(&place, heard));
+            Sent::Answered(StepAnswer::of(index, self.manifests.judge(index, &reply)))
+        })
     }
 }
 

@@ -1,0 +1,129 @@
+//! The requests of a correction by HTTP, sent by the guarded client.
+//!
+//! What they are and what their answers mean is the engine's to say. This file must not know of conditions, claims or objects.
+
+use std::pin::pin;
+
+use drift_api::requests::http_request::HttpRequest;
+use drift_kube::process::clock;
+use drift_language::{HttpCorrect, Target};
+use drift_systems::{
+    ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, before_deadline, credentials_of_correct, heard,
+    retry_after,
+};
+
+use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use crate::engine::StepAnswer;
+use crate::engine::corrections::outcome::Doubt;
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::steps::Rendering;
+use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+
+/// The requests of one correction, and how they are sent.
+pub(super) struct HttpRequests<'a> {
+    options: HttpOptions<'a>,
+    /// What each is made of.
+    rendering: Rendering,
+    /// The one that is to be sent next.
+    ready: Option<HttpRequest>,
+}
+
+impl<'a> HttpRequests<'a> {
+    pub(super) fn new(target: &'a Target, http: &'a HttpCorrect, rendering: Rendering) -> Self {
+        let options = HttpOptions {
+            auth: http.auth.as_ref(),
+            tls: http.tls.as_ref(),
+            allow_networks: &target.allow_networks,
+            max_bytes: MAX_ANSWER_BYTES,
+        };
+        Self { options, rendering, ready: None }
+    }
+
+    fn judge(&mut self, index: usize, reply: &HttpReply) -> StepAnswer {
+        let outcome = self.rendering.take_answer(index, reply, retry_after(&reply.headers, clock::wall()));
+        if !outcome.is_accepted() {
+            let (target_name, status) = (&self.rendering.target().name, reply.status.as_u16());
+            tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
+        }
+        StepAnswer { stored: self.rendering.take_stored(), ..StepAnswer::of(index, outcome) }
+    }
+}
+
+impl SystemRequests for HttpRequests<'_> {
+    fn plan(&self) -> Plan {
+        self.rendering.plan()
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        self.rendering.probes().map(|probe| probe.host()).collect()
+    }
+
+    fn check_credentials(&self, sender: &HttpSender) -> Result<(), String> {
+        let lacking = self.rendering.probes().find_map(|probe| match sender.has_credential(&probe, &self.options) {
+            Err(HttpFailure::CredentialUnavailable(cause)) => Some(cause),
+            _ => None,
+        });
+        lacking.map_or(Ok(()), Err)
+    }
+
+    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
+        self.ready = self.rendering.request(index)?;
+        Ok(self.ready.is_some())
+    }
+
+    fn send<'s>(&'s mut self, index: usize, mut context: SendContext<'s>) -> Sending<'s> {
+        Box::pin(async move {
+            let Some(request) = &self.ready else { return Sent::NotSent };
+            let host = request.host();
+            let Some(place) = context.take_place(&host).await else { return Sent::NotSent };
+            let progress = ExchangeProgress::default();
+            let answer = {
+                let sending = pin!(context.sender.sender.send(request, &self.options, &progress));
+                context.sender.while_leading(before_deadline(STEP_DEADLINE, &progress, sending)).await
+            };
+            // What the requests went out with besides what was known before: no answer may repeat it to people.
+            let sent = progress.sent().values(|secrets| credentials_of_correct(self.rendering.target(), secrets));
+            self.rendering.keep_secret(&sent);
+            match answer {
+                None => Sent::CutOff,
+                Some(None) => {
+                    progress.heard().into_iter().for_each(|heard| context.note(&place, heard));
+                    Sent::Unanswered(Doubt::TimedOut)
+                }
+                Some(Some(answer)) => {
+                    heard(&answer, clock::wall()).into_iter().for_each(|heard| context.note(&place, heard));
+                    match answer {
+                        Err(failure) => Sent::Unanswered(doubt(&host, &failure)),
+                        Ok(reply) => Sent::Answered(self.judge(index, &reply)),
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn doubt(host: &str, failure: &HttpFailure) -> Doubt {
+    match failure {
+        HttpFailure::Unreachable(cause) => {
+            tracing::warn!(host, "a correction got no answer: {cause}");
+            Doubt::NoAnswer
+        }
+        HttpFailure::CredentialUnavailable(cause) => {
+            tracing::warn!(host, "a correction was not sent: {cause}");
+            Doubt::CredentialUnavailable
+        }
+        failure @ (HttpFailure::TokenRefused(_)
+        | HttpFailure::TokenUnavailable(_)
+        | HttpFailure::TokenPaused { .. }) => {
+            tracing::warn!(host, "a correction was not sent: {failure}");
+            Doubt::TokenUnavailable
+        }
+        refused @ HttpFailure::AddressRefused { .. } => {
+            tracing::warn!("a correction was not sent: {refused}");
+            Doubt::AddressRefused
+        }
+    }
+}

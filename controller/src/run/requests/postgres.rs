@@ -1,0 +1,108 @@
+//! The statements of a correction, sent over the target's connection to its database.
+//!
+//! What they are and what became of them is the engine's to say. This file must not know of conditions, claims or objects.
+
+use std::fmt;
+use std::time::Duration;
+
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::{PostgresCorrect, Target};
+use drift_systems::{ConnectionParameters, Databases, Heard, HttpSender, RunOptions, StatementFailure, Way};
+
+use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use crate::engine::StepAnswer;
+use crate::engine::corrections::outcome::{Doubt, StepOutcome};
+use crate::engine::rendering::plan::Plan;
+use crate::engine::rendering::statements::Statements;
+use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// What the server may take for one statement: less than the deadline, so that it is the server that gives up, and nothing is
+/// left in doubt.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The statements of one correction, and how they are sent.
+pub(super) struct StatementRequests<'a> {
+    target: &'a Target,
+    postgres: &'a PostgresCorrect,
+    statements: Statements,
+    parameters: Result<ConnectionParameters, CredentialError>,
+    /// Those that are to be sent next.
+    ready: Vec<String>,
+}
+
+impl<'a> StatementRequests<'a> {
+    pub(super) fn new(
+        target: &'a Target,
+        postgres: &'a PostgresCorrect,
+        statements: Statements,
+        databases: &Databases,
+    ) -> Self {
+        let parameters = databases.parameters(&postgres.connection, target.insecure);
+        Self { target, postgres, statements, parameters, ready: Vec::new() }
+    }
+
+    fn host(&self) -> Option<String> {
+        self.parameters.as_ref().ok().map(ConnectionParameters::host_and_port)
+    }
+
+    async fn run(&self, databases: &Databases) -> Option<Result<(), StatementFailure>> {
+        let parameters = self.parameters.as_ref().ok()?;
+        let mut place = databases.enter(&self.target.name).await;
+        let way = Way { parameters, allow_networks: &self.target.allow_networks };
+        let options = RunOptions { transaction: self.postgres.transaction, timeout: STATEMENT_TIMEOUT };
+        let running = databases.run(&mut place, way, &self.ready, options);
+        tokio::time::timeout(STEP_DEADLINE, running).await.ok()
+    }
+}
+
+impl SystemRequests for StatementRequests<'_> {
+    fn plan(&self) -> Plan {
+        self.statements.plan()
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        self.host().into_iter().collect()
+    }
+
+    fn check_credentials(&self, _sender: &HttpSender) -> Result<(), String> {
+        self.parameters.as_ref().map(drop).map_err(ToString::to_string)
+    }
+
+    fn check_secrets(&self) -> Result<(), CredentialError> {
+        self.host().map_or(Ok(()), |host| self.statements.check_host(&host))
+    }
+
+    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
+        self.ready = self.statements.texts(index);
+        Ok(!self.ready.is_empty())
+    }
+
+    fn send<'s>(&'s mut self, index: usize, mut context: SendContext<'s>) -> Sending<'s> {
+        Box::pin(async move {
+            let Some(host) = self.host() else { return Sent::NotSent };
+            let Some(place) = context.take_place(&host).await else { return Sent::NotSent };
+            let Some(done) = context.sender.while_leading(self.run(&context.sender.databases)).await else {
+                return Sent::CutOff;
+            };
+            let Some(done) = done else {
+                context.note(&place, Heard::TimedOut);
+                return Sent::Unanswered(Doubt::TimedOut);
+            };
+            let Err(ended) = done else {
+                context.note(&place, Heard::Answer);
+                return Sent::Answered(StepAnswer::of(index, StepOutcome::Accepted));
+            };
+            ended.failure.heard().into_iter().for_each(|heard| context.note(&place, heard));
+            tracing::warn!(target_name = self.target.name, "a correction is not accepted: {ended}");
+            let (label, outcome) = self.statements.judge(index, &ended);
+            Sent::Answered(StepAnswer { label, ..StepAnswer::of(index, outcome) })
+        })
+    }
+}
+
+// What is to be sent is not shown: secrets stand in it.
+impl fmt::Debug for StatementRequests<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("StatementRequests").field("statements", &self.statements).finish_non_exhaustive()
+    }
+}
