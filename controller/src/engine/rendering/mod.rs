@@ -2,11 +2,11 @@
 
 pub mod api_refusal;
 pub mod desired;
+pub mod http;
 pub mod job;
-pub mod manifests;
+pub mod kubernetes;
 pub mod nudge;
 pub mod plan;
+pub mod postgres;
 pub mod secrets;
-pub mod statements;
-pub mod steps;
 pub mod unrenderable;

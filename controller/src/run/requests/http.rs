@@ -15,8 +15,8 @@ use drift_systems::{
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
+use crate::engine::rendering::http::Rendering;
 use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::steps::Rendering;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.

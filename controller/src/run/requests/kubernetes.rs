@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::rendering::manifests::{Judged, ManifestReply, ManifestStep, Manifests, pinned, reply_of};
+use crate::engine::rendering::kubernetes::{Judged, ManifestReply, ManifestStep, Manifests, pinned, reply_of};
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 

@@ -13,7 +13,7 @@ use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::statements::Statements;
+use crate::engine::rendering::postgres::Statements;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// What the server may take for one statement: less than the deadline, so that it is the server that gives up, and nothing is

@@ -20,12 +20,12 @@ use super::kubernetes::ManifestRequests;
 use super::nudge::NudgeRequest;
 use super::postgres::StatementRequests;
 use crate::engine::corrections::correction::Correction;
+use crate::engine::rendering::http::Rendering;
 use crate::engine::rendering::job::CorrectionJob;
-use crate::engine::rendering::manifests::Manifests;
+use crate::engine::rendering::kubernetes::Manifests;
 use crate::engine::rendering::nudge::Nudge;
+use crate::engine::rendering::postgres::Statements;
 use crate::engine::rendering::secrets::ObjectSecrets;
-use crate::engine::rendering::statements::Statements;
-use crate::engine::rendering::steps::Rendering;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// The requests of one correction, and what is said of each besides its content.

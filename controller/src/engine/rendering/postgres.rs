@@ -19,9 +19,9 @@ use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
-use crate::engine::rendering::steps::names_sent;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// The statements of one correction.
