@@ -20,6 +20,13 @@ const TABLES: [&str; 1] = ["every_listed_function_works"];
 const MAX_WORDS: usize = 10;
 /// The most files beside each other in a folder: more are several subjects.
 const MAX_FILES: usize = 14;
+/// The kinds of systems, by the enums of the language that list them.
+const KINDS: [(&str, &[&str]); 2] = [
+    ("Source", &["Http", "Postgres", "Kubernetes"]),
+    ("Destination", &["Http", "Postgres", "Kubernetes", "Job", "Nudge"]),
+];
+/// The most files that name each kind of such an enum: the language, a program, and the commands. A further kind has to be named there.
+const MAX_MATCHES: usize = 3;
 /// Names that say nothing of what a file is about.
 const VAGUE: [&str; 6] = ["util", "utils", "common", "helpers", "manager", "misc"];
 
@@ -133,5 +140,21 @@ fn every_file_says_what_it_is() {
             let text = std::fs::read_to_string(&module.file).unwrap();
             assert!(text.starts_with("//! "), "{name}: {} does not say what it is", module.file.display());
         }
+    }
+}
+
+#[test]
+fn few_files_name_every_kind_of_system() {
+    for (name, kinds) in KINDS {
+        let names_each = |module: &Module| {
+            let text = std::fs::read_to_string(&module.file).unwrap();
+            kinds
+                .iter()
+                .all(|kind| text.contains(&format!("{name}::{kind}(")) || text.contains(&format!("Self::{kind}(")))
+                && text.contains(name)
+        };
+        let naming = all_modules().flat_map(|(_, modules)| modules.into_values()).filter(names_each);
+        let found: Vec<PathBuf> = naming.map(|module| module.file).collect();
+        assert!((1..=MAX_MATCHES).contains(&found.len()), "{name}: {found:#?}");
     }
 }

@@ -4,12 +4,31 @@
 
 use crate::hints::HintSource;
 use crate::secrets::SecretSource;
+use crate::secrets::credential::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::section::CorrectSection;
 use crate::target::Target;
 use drift_api::names::{CREDENTIAL_CONTROLLER, CREDENTIAL_POLLER};
 
 impl Target {
+    /// The credentials that its reads come with, and that its hints are known by.
+    #[must_use]
+    pub fn credentials_of_read(&self) -> Vec<Credential> {
+        let mut found = self.read.source.section().credentials();
+        found.extend(self.hints.iter().filter_map(|hint| match hint {
+            HintSource::Listen(listen) => Some(Credential::Database(listen.connection.secret.to_string())),
+            HintSource::Webhook(webhook) => Some(Credential::Key(webhook.secret.clone())),
+            HintSource::Watch => None,
+        }));
+        found
+    }
+
+    /// The credentials that its corrections come with, besides the secrets that it declares.
+    #[must_use]
+    pub fn credentials_of_correct(&self) -> Vec<Credential> {
+        self.correct.section().map(CorrectSection::credentials).unwrap_or_default()
+    }
+
     /// The Secrets of the programs' own namespace that it needs, each use once.
     #[must_use]
     pub fn needed_secrets(&self) -> Vec<NeededSecret> {

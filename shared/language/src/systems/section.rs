@@ -7,6 +7,7 @@ use std::time::Duration;
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{Expression, ValueTemplate};
+use crate::secrets::credential::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::spec::objects::ObjectSelection;
 use crate::systems::Source;
@@ -46,6 +47,11 @@ pub(crate) trait ReadSection {
     /// The fields under `self` that tell what is read, where these are not all of them.
     fn own_fields(&self) -> FieldPaths {
         self.fields()
+    }
+
+    /// The credentials that its requests come with.
+    fn credentials(&self) -> Vec<Credential> {
+        Vec::new()
     }
 
     /// The Secrets of the poller.
@@ -142,6 +148,11 @@ pub(crate) trait CorrectSection {
     /// The host to which one of these secrets would go unencrypted.
     fn sends_unencrypted(&self, _secrets: &[&str]) -> Option<&str> {
         None
+    }
+
+    /// The credentials that its requests come with, without those of `secrets`.
+    fn credentials(&self) -> Vec<Credential> {
+        Vec::new()
     }
 
     /// The Secrets of the controller, without those of `secrets`.

@@ -2,9 +2,11 @@
 
 use crate::cel::STEPS;
 use crate::cel::{DESIRED, EVERY_KEY};
+use crate::secrets::credential::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
+use crate::systems::http::auth::credentials::credentials;
 use crate::systems::http::auth::needed_secrets::needed_secrets;
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::body::Body;
@@ -150,6 +152,10 @@ impl CorrectSection for HttpCorrect {
         let sends = |step: &&HttpStep| secrets.iter().any(|secret| step.sends(secret));
         let step = self.steps().find(|step| sends(step) && !goes_unread(&step.request))?;
         Some(step.request.url.host())
+    }
+
+    fn credentials(&self) -> Vec<Credential> {
+        credentials(self.auth.as_ref(), self.tls.as_ref())
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
+use crate::secrets::credential::Credential;
 use crate::secrets::needed_secret::NeededSecret;
+use crate::systems::http::auth::credentials::credentials;
 use crate::systems::http::auth::needed_secrets::needed_secrets;
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
@@ -127,6 +129,10 @@ impl ReadSection for HttpRead {
         let rules = self.absent_until.iter().chain(&self.valid_when).chain(&self.settling_when);
         rules.for_each(|rule| fields.extend(rule.fields()));
         fields
+    }
+
+    fn credentials(&self) -> Vec<Credential> {
+        credentials(self.auth.as_ref(), self.tls.as_ref())
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {

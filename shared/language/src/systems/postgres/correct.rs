@@ -1,6 +1,7 @@
 //! `correct.postgres`: corrections by statements to a PostgreSQL server.
 
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
+use crate::secrets::credential::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
@@ -152,6 +153,10 @@ impl CorrectSection for PostgresCorrect {
 
     fn deletion_that_sends(&self, secret: &str) -> Option<usize> {
         self.delete.iter().position(|statement| statement.sends(secret))
+    }
+
+    fn credentials(&self) -> Vec<Credential> {
+        vec![Credential::Database(self.connection.secret.to_string())]
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {

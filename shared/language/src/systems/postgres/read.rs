@@ -6,6 +6,7 @@ use crate::cel::ValueTemplate;
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::without_expressions;
 use crate::cel::{EvaluationError, Scope, Variables};
+use crate::secrets::credential::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::keys::{Keys, read_keys};
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
@@ -88,6 +89,10 @@ impl ReadSection for PostgresRead {
         fields.extend(&self.rules.fields());
         self.keys.iter().for_each(|keys| fields.extend(&keys.fields()));
         fields
+    }
+
+    fn credentials(&self) -> Vec<Credential> {
+        vec![Credential::Database(self.connection.secret.to_string())]
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
