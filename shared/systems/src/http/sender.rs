@@ -12,19 +12,19 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use http::Method;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use hyper_util::client::legacy;
+use reqwest::dns::Resolve;
 
 use crate::http::auth;
 use crate::http::auth::challenge::RealmStore;
 use crate::http::auth::tokens::TokenStore;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
-use crate::http::exchange::outgoing::{outgoing, user_agent};
+use crate::http::exchange::outgoing::outgoing;
 use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
 use crate::http::transport::clients::ClientStore;
 use crate::http::transport::opened::noting_opened;
-use crate::http::transport::resolver::{Resolve, SystemResolver};
+use crate::http::transport::resolver::SystemResolver;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
@@ -44,7 +44,6 @@ pub(in crate::http) struct Shared {
     /// Bytes that bodies may still take.
     memory: BodyMemory,
     program: &'static str,
-    user_agent: HeaderValue,
 }
 
 impl HttpSender {
@@ -63,9 +62,8 @@ impl HttpSender {
         Self {
             shared: Arc::new(Shared {
                 secrets,
-                clients: ClientStore::new(names),
+                clients: ClientStore::new(names, program),
                 program,
-                user_agent: user_agent(program),
                 memory: BodyMemory::default(),
                 tokens: TokenStore::default(),
                 realms: RealmStore::default(),
@@ -137,7 +135,7 @@ fn may_be_asked_twice(method: &Method) -> bool {
 }
 
 /// Whether what failed so may be sent once more, on a fresh connection. On one that was opened for it a drop is the answer.
-fn may_be_sent_again(error: &legacy::Error, has_opened: bool, method: &Method) -> bool {
+fn may_be_sent_again(error: &reqwest::Error, has_opened: bool, method: &Method) -> bool {
     let was_dropped = !has_opened && may_be_asked_twice(method) && was_dropped_unanswered(error);
     was_dropped || was_not_looked_at(error)
 }
@@ -158,11 +156,11 @@ impl Shared {
             progress.note_secrets(&secrets);
         }
         let clients = self.clients.clients(request, options, &secrets)?;
-        let build = || outgoing(request, credential(request, options, token, &secrets)?, &self.user_agent);
-        let (first, has_opened) = noting_opened(clients.reusing.request(build()?)).await;
+        let build = || Ok::<_, HttpFailure>(outgoing(request, credential(request, options, token, &secrets)?));
+        let (first, has_opened) = noting_opened(clients.reusing.execute(build()?)).await;
         let answer = match first {
             Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {
-                clients.fresh.request(build()?).await
+                clients.fresh.execute(build()?).await
             }
             answer => answer,
         };

@@ -7,11 +7,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use hyper_util::client::legacy;
-
 use crate::guard::connect_errors::{describe_io, describe_tls, is_drop};
 use crate::guard::dialling::AddressRefused;
-use crate::http::transport::resolver::NotResolved;
 use drift_api::secrets::labelled_secrets::CredentialError;
 
 /// Why there is no reply. Holds no header, body, address or credential.
@@ -52,7 +49,7 @@ impl From<CredentialError> for HttpFailure {
 }
 
 impl HttpFailure {
-    pub(in crate::http) fn of(error: &legacy::Error, host: String) -> Self {
+    pub(in crate::http) fn of(error: &reqwest::Error, host: String) -> Self {
         if causes(error).any(|cause| cause.is::<AddressRefused>()) {
             return Self::AddressRefused { host };
         }
@@ -61,7 +58,7 @@ impl HttpFailure {
 }
 
 /// Whether a connection stood, the request went out on it, and it ended before an answer came.
-pub(in crate::http) fn was_dropped_unanswered(error: &legacy::Error) -> bool {
+pub(in crate::http) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
     !error.is_connect()
         && causes(error).any(|cause| {
             cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
@@ -71,7 +68,7 @@ pub(in crate::http) fn was_dropped_unanswered(error: &legacy::Error) -> bool {
 
 /// Whether an HTTP/2 server says that it did not look at the request: it is going away, or takes no more of them on that
 /// connection (RFC 9113, 8.7).
-pub(in crate::http) fn was_not_looked_at(error: &legacy::Error) -> bool {
+pub(in crate::http) fn was_not_looked_at(error: &reqwest::Error) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {
         let goes_away = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
         let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
@@ -79,7 +76,10 @@ pub(in crate::http) fn was_not_looked_at(error: &legacy::Error) -> bool {
     })
 }
 
-fn describe(error: &legacy::Error) -> &'static str {
+fn describe(error: &reqwest::Error) -> &'static str {
+    if error.is_dns() {
+        return "the name cannot be resolved";
+    }
     if let Some(text) = causes(error).find_map(|cause| cause.downcast_ref()).map(describe_tls) {
         return text;
     }
@@ -88,8 +88,9 @@ fn describe(error: &legacy::Error) -> &'static str {
         return text;
     }
     match error.is_connect() {
-        true if causes(error).any(|cause| cause.is::<NotResolved>()) => "the name cannot be resolved",
+        true if error.is_timeout() => "connecting took too long",
         true => "connecting failed",
+        false if error.is_builder() => "the request cannot be built",
         false if was_dropped_unanswered(error) => "the connection was closed before an answer came",
         false => "the answer is not HTTP",
     }

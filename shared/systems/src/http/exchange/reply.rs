@@ -5,9 +5,8 @@
 
 use std::fmt;
 
-use http::{HeaderMap, Response, StatusCode};
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use http::{HeaderMap, StatusCode};
+use reqwest::Response;
 
 use crate::ExchangeProgress;
 use crate::http::exchange::memory::{BodyMemory, Room, UNASKED_BYTES};
@@ -51,26 +50,25 @@ pub(in crate::http) struct Bounds<'a> {
 
 /// Reads the answer whole, or as far as it may be. A large one waits until there is room for it; it gives the room back
 /// when it is read, since it is judged right after, by the same thread.
-pub(in crate::http) async fn read(response: Response<Incoming>, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
-    let (mut head, body) = response.into_parts();
-    let unpacking = Unpacking::of(&mut head.headers);
+pub(in crate::http) async fn read(mut response: Response, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
+    let (status, mut headers) = (response.status(), std::mem::take(response.headers_mut()));
+    let unpacking = Unpacking::of(&mut headers);
     // The answer to a HEAD describes a body that never comes; whoever waited for it would call it broken.
-    let body = if wants_body { read_body(body, unpacking, bounds).await } else { ReplyBody::Whole(Vec::new()) };
-    HttpReply { status: head.status, headers: head.headers, body }
+    let body = if wants_body { read_body(response, unpacking, bounds).await } else { ReplyBody::Whole(Vec::new()) };
+    HttpReply { status, headers, body }
 }
 
-async fn read_body(mut body: Incoming, mut unpacking: Option<Unpacking>, bounds: Bounds<'_>) -> ReplyBody {
-    let announced = body.size_hint().exact().filter(|_| unpacking.is_none());
+async fn read_body(mut response: Response, mut unpacking: Option<Unpacking>, bounds: Bounds<'_>) -> ReplyBody {
+    let announced = response.content_length().filter(|_| unpacking.is_none());
     let announced = announced.map(|announced| usize::try_from(announced).unwrap_or(usize::MAX));
     if announced.is_some_and(|announced| announced > bounds.max_bytes) {
         return ReplyBody::TooLarge;
     }
     // All that it may become at once: two that hold a part and want more would wait for each other.
     let mut read = Reading { most: announced.unwrap_or(bounds.max_bytes), bounds, room: None, bytes: Vec::new() };
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return ReplyBody::Truncated };
-        // Trailers say nothing that anybody asks for.
-        let Ok(mut data) = frame.into_data() else { continue };
+    loop {
+        let Ok(chunk) = response.chunk().await else { return ReplyBody::Truncated };
+        let Some(mut data) = chunk else { break };
         let Some(unpacking) = &mut unpacking else {
             if !read.take(&data).await {
                 return ReplyBody::TooLarge;

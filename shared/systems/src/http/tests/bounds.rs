@@ -12,12 +12,20 @@ use crate::ReplyBody;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpOptions, get, plain, request, send, sender, unreachable};
 
-fn gzipped(body: &[u8]) -> Vec<u8> {
+fn packed(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(body).unwrap();
-    let packed = encoder.finish().unwrap();
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", packed.len());
-    [head.into_bytes(), packed].concat()
+    encoder.finish().unwrap()
+}
+
+/// An answer that says of its body that it is packed.
+fn called_packed(body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+fn gzipped(body: &[u8]) -> Vec<u8> {
+    called_packed(&packed(body))
 }
 
 fn capped(max_bytes: usize) -> HttpOptions<'static> {
@@ -41,7 +49,8 @@ async fn body_of(answer: &[u8], max_bytes: usize) -> ReplyBody {
 async fn a_body_is_read_up_to_the_cap() {
     let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     let until_close = b"HTTP/1.1 200 OK\r\n\r\nabcde";
-    for answer in [ok("abcde"), chunked.to_vec(), until_close.to_vec(), gzipped(b"abcde")] {
+    let two_members = called_packed(&[packed(b"abc"), packed(b"de")].concat());
+    for answer in [ok("abcde"), chunked.to_vec(), until_close.to_vec(), gzipped(b"abcde"), two_members] {
         assert_eq!(body_of(&answer, 5).await, ReplyBody::Whole(b"abcde".to_vec()));
         assert_eq!(body_of(&answer, 4).await, ReplyBody::TooLarge);
     }
@@ -92,10 +101,10 @@ async fn an_announced_length_over_the_cap_is_not_waited_for() {
 async fn a_body_that_ends_early_is_truncated() {
     let mut half_packed = gzipped(&[7; 4096]);
     half_packed.truncate(half_packed.len() - 8);
-    let bad_packed = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 5\r\n\r\nabcde";
+    let bad_packed = called_packed(b"abcde");
     let short = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc";
     let unended = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n";
-    for answer in [&half_packed[..], bad_packed, short, unended] {
+    for answer in [&half_packed[..], &bad_packed, short, unended] {
         assert_eq!(body_of(answer, 100_000).await, ReplyBody::Truncated, "{:?}", String::from_utf8_lossy(answer));
     }
 }

@@ -1,14 +1,12 @@
 //! Where a request may go is asked with every connection, whatever a name led to before.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use futures::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::http::tests::server::{Connection, Server, ok};
-use crate::http::tests::{HttpOptions, HttpSender, get, plain, secrets, send};
-use crate::http::transport::resolver::Resolve;
+use crate::http::tests::{HttpOptions, HttpSender, get, plain, secrets, send, unreachable};
 use crate::{HttpFailure, ReplyBody};
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::Network;
@@ -31,10 +29,10 @@ impl Names {
 }
 
 impl Resolve for Names {
-    fn resolve(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
-        self.asked.lock().unwrap().push(name.to_owned());
-        let found = self.addresses.lock().unwrap().iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
-        Box::pin(async move { Ok(found) })
+    fn resolve(&self, name: Name) -> Resolving {
+        self.asked.lock().unwrap().push(name.as_str().to_owned());
+        let found: Vec<_> = self.addresses.lock().unwrap().iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
+        Box::pin(async move { Ok(Box::new(found.into_iter()) as Addrs) })
     }
 }
 
@@ -114,6 +112,22 @@ async fn a_literal_name_must_not_lead_to_link_local_addresses() {
     assert_eq!(failure, refused("metadata.example:80"));
     let text = "metadata.example:80 is not asked: its address is in a network that the target does not allow";
     assert_eq!(failure.to_string(), text);
+}
+
+/// Knows no name, and never says so.
+struct Silent;
+
+impl Resolve for Silent {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_does_not_answer_is_given_up() {
+    let sender = HttpSender::resolving_by(Arc::new(Silent), secrets(&[]), "drift-poller");
+    let outcome = send(&sender, &get("http://silent.example/"), &plain()).await;
+    assert_eq!(outcome.err(), unreachable("connecting took too long"));
 }
 
 #[tokio::test]

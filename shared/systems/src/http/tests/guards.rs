@@ -13,12 +13,18 @@ use drift_language::{Auth, SecretKey};
 #[tokio::test]
 async fn redirects_are_answers_and_not_orders() {
     let elsewhere = Server::answering(ok("{}")).await;
-    for status in [301, 302, 303, 307, 308] {
-        let answer = format!("HTTP/1.1 {status} X\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", elsewhere.url("/"));
-        let server = Server::answering(answer).await;
-        let reply = send(&sender(), &get(&server.url("/")), &plain()).await.unwrap();
-        assert_eq!(reply.status.as_u16(), status);
-        assert!(reply.headers.contains_key(LOCATION));
+    let own = elsewhere.url("/");
+    for location in [&own, "/path", "", "http://", "http://[/", "http://1.2.3.4.5/", "mailto:ann", "http://a b/"] {
+        for status in [301, 302, 303, 307, 308] {
+            let answer = format!("HTTP/1.1 {status} X\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+            let server = Server::answering(answer).await;
+            for method in [Method::GET, Method::POST] {
+                let reply = send(&sender(), &request(method, &server.url("/")), &plain()).await.unwrap();
+                assert_eq!(reply.status.as_u16(), status);
+                assert_eq!(reply.headers[LOCATION], location);
+            }
+            assert_eq!(server.requests().len(), 2);
+        }
     }
     assert_eq!(elsewhere.connections(), 0);
 }

@@ -1,18 +1,22 @@
-//! One pair of HTTP clients per way of connecting: reusing connections, without redirects and proxies.
+//! One pair of HTTP clients for each way of connecting: they reuse connections, and never redirect, retry or use a proxy.
 //!
-//! hyper's own client and nothing above it, so that a request costs no more than what is done for it. This file must not
-//! know targets or Secrets.
+//! reqwest probes a silent TCP connection by default, and drops one on which nothing is acknowledged for 30 s.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use http::HeaderValue;
+use http::header::ACCEPT_ENCODING;
+use reqwest::{Client, redirect, retry};
+use tower::util::MapResponseLayer;
 
-use crate::http::transport::connector::{Connector, Dialler};
+use crate::http::transport::opened;
+use crate::http::transport::resolver::GuardedResolver;
 use crate::http::transport::tls::{ClientError, Material, configuration};
+
+/// Longest wait for DNS, TCP and TLS together. Half of the default deadline of a poll (10 s), so that an unreachable
+/// host is told apart from a slow one.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an unused connection is kept. Under the 60 s after which common load balancers drop one silently.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,9 +34,6 @@ const ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// See [`ALIVE_INTERVAL`].
 const ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client of one way of connecting.
-pub(in crate::http) type Client = legacy::Client<Connector, Full<Bytes>>;
-
 /// The clients of one way of connecting.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Clients {
@@ -43,22 +44,45 @@ pub(in crate::http) struct Clients {
 }
 
 impl Clients {
-    pub(in crate::http) fn build(material: Material<'_>, dialler: Dialler) -> Result<Arc<Self>, ClientError> {
-        let connector = Connector::new(dialler, configuration(material)?);
-        let reusing = client(connector.clone(), KEPT_CONNECTIONS);
-        Ok(Arc::new(Self { reusing, fresh: client(connector, 0) }))
+    /// Clients that connect through the unix socket if there is one, otherwise to the addresses that `resolver` gives.
+    /// `program` names them in the user agent.
+    pub(in crate::http) fn build(
+        material: Material<'_>,
+        socket: Option<&str>,
+        resolver: GuardedResolver,
+        program: &str,
+    ) -> Result<Arc<Self>, ClientError> {
+        let tls = configuration(material)?;
+        let resolver = Arc::new(resolver);
+        let client = |kept: usize| {
+            let builder = builder(program, kept).tls_backend_preconfigured(tls.clone()).dns_resolver(resolver.clone());
+            let builder = match socket {
+                Some(path) => builder.unix_socket(path),
+                None => builder,
+            };
+            builder.build().map_err(|_| ClientError::Build)
+        };
+        Ok(Arc::new(Self { reusing: client(KEPT_CONNECTIONS)?, fresh: client(0)? }))
     }
 }
 
 /// A client that keeps so many connections to a host.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
-fn client(connector: Connector, kept: usize) -> Client {
-    legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
+fn builder(program: &str, kept: usize) -> reqwest::ClientBuilder {
+    Client::builder()
+        // Not starting with "Mozilla": some ingresses answer browsers with a log-in page instead of 401.
+        .user_agent(format!("{program}/{}", env!("CARGO_PKG_VERSION")))
+        .default_headers([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))].into_iter().collect())
+        // reqwest would read only the first member of a packed body, and call it whole.
+        .no_gzip()
+        .redirect(redirect::Policy::none())
+        .no_proxy()
+        // With the limit of zero reqwest keeps no copy of the request.
+        .retry(retry::never().max_retries_per_request(0))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .connector_layer(MapResponseLayer::new(opened::note))
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(kept)
         .http2_keep_alive_interval(ALIVE_INTERVAL)
         .http2_keep_alive_timeout(ALIVE_TIMEOUT)
-        .build(connector)
 }

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
 use crate::http::transport::client::Clients;
-use crate::http::transport::connector::Dialler;
-use crate::http::transport::resolver::{GuardedResolver, Resolve};
+use crate::http::transport::resolver::GuardedResolver;
 use crate::http::transport::tls::{ClientError, Material, MaterialHash, Roots};
 use crate::{HttpFailure, HttpOptions};
 use drift_api::requests::http_request::HttpRequest;
@@ -29,6 +29,7 @@ const PRIVATE_KEY: &str = "tls.key";
 /// Builds clients and keeps them.
 pub(in crate::http) struct ClientStore {
     names: Arc<dyn Resolve>,
+    program: &'static str,
     known: Mutex<Known>,
 }
 
@@ -75,9 +76,9 @@ struct KnownClients {
 type Build = Arc<OnceLock<Result<Arc<Clients>, ClientError>>>;
 
 impl ClientStore {
-    /// Names are looked up by `names`.
-    pub(in crate::http) fn new(names: Arc<dyn Resolve>) -> Self {
-        Self { names, known: Mutex::default() }
+    /// Names are looked up by `names`; `program` names the clients in the user agent.
+    pub(in crate::http) fn new(names: Arc<dyn Resolve>, program: &'static str) -> Self {
+        Self { names, program, known: Mutex::default() }
     }
 
     /// The clients that connect as the request and the target say; built once, and again when the Secret's bundle changed.
@@ -125,7 +126,8 @@ impl ClientStore {
         }
         let (build, before) = self.build_of(&key, material.hash(), secrets);
         let clients = build.get_or_init(|| {
-            let built = Clients::build(material, self.dialler(&key));
+            let resolver = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
+            let built = Clients::build(material, key.socket.as_deref(), resolver, self.program);
             if let (Err(error), Some(_)) = (&built, &before) {
                 tracing::warn!("{}; what stood there before is used for now", key.failure(*error));
             }
@@ -138,13 +140,6 @@ impl ClientStore {
                 self.forget_failed(&key, &build);
                 Err(key.failure(*error))
             }
-        }
-    }
-
-    fn dialler(&self, key: &ClientKey) -> Dialler {
-        match &key.socket {
-            Some(path) => Dialler::Socket(path.clone()),
-            None => Dialler::network(GuardedResolver { names: self.names.clone(), rules: key.rules.clone() }),
         }
     }
 
@@ -242,7 +237,7 @@ mod tests {
     }
 
     fn store() -> ClientStore {
-        ClientStore::new(Arc::new(SystemResolver))
+        ClientStore::new(Arc::new(SystemResolver), "drift-poller")
     }
 
     fn nothing() -> Material<'static> {

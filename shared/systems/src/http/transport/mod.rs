@@ -2,7 +2,6 @@
 
 pub(super) mod client;
 pub(super) mod clients;
-pub(super) mod connector;
 pub(super) mod opened;
 pub(super) mod resolver;
 pub(super) mod tls;
