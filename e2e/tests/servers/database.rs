@@ -164,6 +164,11 @@ async fn a_function_of_another_user_is_not_called() -> Result<()> {
         ensure!(strict.value(expression).await == Ok(safe), "{expression}");
         ensure!(searching.value(expression).await == Ok(searched), "{expression}");
     }
+    for (schemas, is_served) in [("$user, public", true), ("public, pg_temp", true), ("nowhere, public", false)] {
+        let answer = Ours::of(&[("uri", &uri), ("search_path", schemas)]).value("1").await;
+        let is_refused = answer.as_ref().is_err_and(|said| said.contains("the schema nowhere, which does not exist"));
+        ensure!(if is_served { answer == Ok(json!(1)) } else { is_refused }, "{schemas}: {answer:?}");
+    }
     let creates_in = searching.value("current_schema()").await;
     ensure!(creates_in == Ok(json!("public")), "{creates_in:?}");
     ensure!(strict.ask("SELECT n FROM facts", &[]).await == Err("SQLSTATE 42P01".to_owned()));

@@ -38,8 +38,8 @@ pub struct ConnectionParameters {
     pub(crate) password: Option<SecretString>,
     pub(super) ssl_mode: SslMode,
     is_of_uri: bool,
-    /// As it stands behind `SET search_path =`.
-    pub(super) search_path: String,
+    /// Schemas that are searched after PostgreSQL's own, in this order.
+    schemas: Vec<String>,
     /// CA certificates in PEM, instead of the system's.
     pub(super) ca: Option<SecretString>,
 }
@@ -93,7 +93,7 @@ impl ConnectionParameters {
         }
         let ca = value("ca.crt")?.cloned();
         let schemas = value("search_path")?.map(|schemas| schemas.expose_secret().trim()).unwrap_or_default();
-        let search_path = search_path_of(schemas).map_err(|problem| unusable("search_path", problem))?;
+        let schemas = schemas_of(schemas).map_err(|problem| unusable("search_path", problem))?;
         let is_local = host.starts_with('/');
         let ssl_mode = match written.ssl_mode.as_deref() {
             Some("disable") => SslMode::Disable,
@@ -112,7 +112,7 @@ impl ConnectionParameters {
             return Err(unusable("sslmode", "for a unix socket, which has no TLS: write disable"));
         }
         let (database, password) = (written.database, written.password);
-        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, search_path, ca };
+        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, schemas, ca };
         secrets.check_host(secret, &parameters.host_and_port())?;
         Ok(parameters)
     }
@@ -125,6 +125,26 @@ impl ConnectionParameters {
             address if address.contains(':') => format!("[{}]:{}", address.trim_matches(['[', ']']), self.port),
             name => format!("{}:{}", name.to_lowercase(), self.port),
         }
+    }
+
+    /// The value behind `SET search_path =`.
+    ///
+    /// PostgreSQL's own names come first, and those of temporary tables last: whoever may create in a schema that is searched
+    /// could put an overload or an operator there that fits better, and it would run with our rights (CVE-2018-1058). So none is
+    /// searched that the Secret does not name. PostgreSQL searches `pg_catalog` first where it is not listed, and creates in the
+    /// first schema that is.
+    pub(super) fn search_path(&self) -> String {
+        if self.schemas.is_empty() {
+            return "pg_catalog, pg_temp".to_owned();
+        }
+        let quoted = self.schemas.iter().map(|name| format!("\"{name}\", "));
+        quoted.collect::<String>() + "pg_temp"
+    }
+
+    /// Schemas that a session needs. PostgreSQL skips a schema of its search path that does not exist, so that names would
+    /// mean other tables. `$user` is meant to be skipped then, and temporary tables have no schema before the first.
+    pub(super) fn needed_schemas(&self) -> impl Iterator<Item = &str> {
+        self.schemas.iter().map(String::as_str).filter(|name| !["$user", "pg_temp"].contains(name))
     }
 
     /// Whether nobody on the way can read what is sent there, or answer in the server's place and be sent the password.
@@ -147,7 +167,7 @@ impl ConnectionParameters {
             secret(&self.password),
             secret(&self.ca),
             Some(format!("{:?}", self.ssl_mode)),
-            Some(self.search_path.clone()),
+            Some(self.search_path()),
         ];
         let mut hash = Sha256::new();
         for part in parts {
@@ -159,22 +179,17 @@ impl ConnectionParameters {
     }
 }
 
-/// PostgreSQL's own names come first, and those of temporary tables last: whoever may create in a schema that is searched
-/// could put an overload or an operator there that fits better, and it would run with our rights (CVE-2018-1058). So none is
-/// searched that the Secret does not name. PostgreSQL searches `pg_catalog` first where it is not listed, and creates in the first
-/// schema that is.
-fn search_path_of(schemas: &str) -> Result<String, &'static str> {
-    if schemas.is_empty() {
-        return Ok("pg_catalog, pg_temp".to_owned());
+/// The schemas of a list with commas between.
+fn schemas_of(list: &str) -> Result<Vec<String>, &'static str> {
+    if list.is_empty() {
+        return Ok(Vec::new());
     }
-    let mut path = String::new();
-    for name in schemas.split(',').map(str::trim) {
-        if name.is_empty() || name.contains(['"', '\0']) {
-            return Err("no list of schemas: write their names with commas between, and without quotes");
-        }
-        path.push_str(&format!("\"{name}\", "));
-    }
-    Ok(path + "pg_temp")
+    let names = list.split(',').map(str::trim).map(|name| {
+        let is_name = !name.is_empty() && !name.contains(['"', '\0']);
+        is_name.then(|| name.to_owned())
+    });
+    let names: Option<_> = names.collect();
+    names.ok_or("no list of schemas: write their names with commas between, and without quotes")
 }
 
 /// A connection URI as libpq reads it, with one host.
@@ -267,11 +282,22 @@ mod tests {
 
     #[test]
     fn only_named_schemas_are_searched() {
-        assert_eq!(search_path_of("").unwrap(), "pg_catalog, pg_temp");
-        assert_eq!(search_path_of("app, public").unwrap(), "\"app\", \"public\", pg_temp");
-        assert_eq!(search_path_of("a; DROP").unwrap(), "\"a; DROP\", pg_temp");
+        let table: &[(&str, &str, &[&str])] = &[
+            ("", "pg_catalog, pg_temp", &[]),
+            ("app, public", "\"app\", \"public\", pg_temp", &["app", "public"]),
+            ("a; DROP", "\"a; DROP\", pg_temp", &["a; DROP"]),
+            ("pg_temp, $user, app", "\"pg_temp\", \"$user\", \"app\", pg_temp", &["app"]),
+        ];
+        for (list, path, needed) in table {
+            let data = [("host", "db"), ("user", "u"), ("search_path", list)];
+            let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
+            let secrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+            let parameters = ConnectionParameters::of("s", &secrets).unwrap();
+            assert_eq!(parameters.search_path(), *path);
+            assert!(parameters.needed_schemas().eq(needed.iter().copied()), "{list}");
+        }
         for wrong in [",", "a,,b", "\"a\""] {
-            assert!(search_path_of(wrong).is_err(), "{wrong}");
+            assert!(schemas_of(wrong).is_err(), "{wrong}");
         }
     }
 

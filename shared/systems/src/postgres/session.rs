@@ -11,7 +11,7 @@ use secrecy::ExposeSecret;
 use tokio::time::Instant;
 use tokio_postgres::config::SslMode as Negotiation;
 use tokio_postgres::tls::NoTlsStream;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notification};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notification, SimpleQueryMessage};
 
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
@@ -38,6 +38,9 @@ const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output =
 const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
      SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
 
+/// The schemas of the search path that exist and that the role may use, one a row.
+const SCHEMAS: &str = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))";
+
 /// What goes on between a client and its server, as far as somebody waits for it.
 pub(super) struct Line {
     pub(super) connection: Connection<Capped, NoTlsStream>,
@@ -55,6 +58,8 @@ pub(super) struct Session {
     opened: Instant,
     /// The statements that every use begins with.
     settings: String,
+    /// Schemas without which the search path means another one.
+    needed_schemas: Vec<String>,
 }
 
 impl Session {
@@ -78,11 +83,13 @@ impl Session {
         let made_by = parameters.hash();
         let mut session = {
             let line = Line { connection, ended: false };
-            let settings = format!("{SETTINGS}; SET search_path = {}", parameters.search_path);
+            let settings = format!("{SETTINGS}; SET search_path = {}", parameters.search_path());
+            let needed_schemas = parameters.needed_schemas().map(str::to_owned).collect();
             let statements = Statements::over(allowance.clone());
-            Self { client, line, statements, allowance, made_by, opened: now(), settings }
+            Self { client, line, statements, allowance, made_by, opened: now(), settings, needed_schemas }
         };
-        session.line.drive(async { Ok(session.client.batch_execute(&session.settings).await?) }).await?;
+        let settings = session.settings.clone();
+        session.set_up(settings).await?;
         Ok(session)
     }
 
@@ -99,8 +106,29 @@ impl Session {
     /// Whether the server still answers on it, and has forgotten what statements before left in it.
     pub(super) async fn starts_over(&mut self) -> bool {
         self.allow(GREETING_BYTES);
-        let anew = format!("{FORGET}; {}", self.settings);
-        self.line.drive(async { Ok(self.client.batch_execute(&anew).await?) }).await.is_ok()
+        self.set_up(format!("{FORGET}; {}", self.settings)).await.is_ok()
+    }
+
+    /// Runs the statements, and refuses the session if a schema that it needs is missing. All of it is one request.
+    async fn set_up(&mut self, mut statements: String) -> Result<(), SqlFailure> {
+        if self.needed_schemas.is_empty() {
+            return self.line.drive(async { Ok(self.client.batch_execute(&statements).await?) }).await;
+        }
+        statements.push_str("; ");
+        statements.push_str(SCHEMAS);
+        let answer = self.line.drive(async { Ok(self.client.simple_query(&statements).await?) }).await?;
+        let is_there = |name: &str| {
+            answer.iter().any(|message| match message {
+                SimpleQueryMessage::Row(row) => row.try_get(0).is_ok_and(|found| found == Some(name)),
+                _ => false,
+            })
+        };
+        match self.needed_schemas.iter().find(|name| !is_there(name)) {
+            Some(name) => Err(SqlFailure::CredentialUnavailable(format!(
+                "search_path names the schema {name}, which does not exist or which the role may not use"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The server may send so much from now on.

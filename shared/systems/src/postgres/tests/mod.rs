@@ -38,9 +38,13 @@ fn secret() -> Connection {
 
 impl Client {
     fn of(server: &Server) -> Self {
+        Self::searching(server, "")
+    }
+
+    fn searching(server: &Server, schemas: &str) -> Self {
         let port = server.port.to_string();
-        let data = [("host", "127.0.0.1"), ("port", port.as_str()), ("user", "u"), ("sslmode", "disable")];
-        let databases = databases(&data);
+        let host = [("host", "127.0.0.1"), ("port", port.as_str()), ("user", "u"), ("sslmode", "disable")];
+        let databases = databases(&[&host[..], &[("search_path", schemas)]].concat());
         let parameters = databases.parameters(&secret(), false).unwrap();
         Self { databases, parameters }
     }
@@ -68,6 +72,26 @@ impl Client {
         let mut place = self.databases.enter("t").await;
         let running = self.databases.run(&mut place, self.way(), statements, options);
         tokio::time::timeout(PATIENCE, running).await.unwrap().map_err(|ended| ended.failure)
+    }
+}
+
+/// PostgreSQL skips such a schema, and the query would read the tables of the next one.
+#[tokio::test]
+async fn a_session_that_lacks_a_schema_is_refused() {
+    let server = Server::start(Types::Known).await;
+    for searched in ["app", "app, public", "$user, app"] {
+        let client = Client::searching(&server, searched);
+        assert_eq!(client.query().await, Ok(vec![json!({"c0": 1})]), "{searched}");
+        assert_eq!(client.run(&["SELECT 1".to_owned()]).await, Ok(()), "{searched}");
+        assert_eq!(client.query().await, Ok(vec![json!({"c0": 1})]), "{searched}");
+    }
+    assert_eq!(server.connections(), 3, "each is used again");
+    for searched in ["nowhere", "nowhere, app", "app, nowhere"] {
+        let client = Client::searching(&server, searched);
+        let sentence = "search_path names the schema nowhere, which does not exist or which the role may not use";
+        let refused = SqlFailure::CredentialUnavailable(sentence.to_owned());
+        assert_eq!(client.query().await, Err(refused.clone()), "{searched}");
+        assert_eq!(client.run(&["SELECT 1".to_owned()]).await, Err(refused), "{searched}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A server that speaks just enough of PostgreSQL's protocol to misbehave in it.
+//! A server that speaks just enough of PostgreSQL's protocol to misbehave in it. It has the schemas `app` and `public`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -162,6 +162,10 @@ impl Peer {
             b'Q' => {
                 self.query.clear();
                 self.describe_columns(out);
+                if body.windows(15).any(|part| part == b"current_schemas") {
+                    row(out, &[Some(b"app")]);
+                    row(out, &[Some(b"public")]);
+                }
                 message(out, b'C', b"SET\0");
                 self.end(out);
             }
