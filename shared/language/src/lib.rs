@@ -30,7 +30,7 @@ pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, find_documents, manifests_of, place_of_key, place_of_secret};
 pub use document::parse_document;
 pub use document::suspension::{Edited, NotEditable, set_suspend};
-pub use hints::{HintSource, ListenHints, WebhookHints};
+pub use hints::{HintSource, HintedIdentities, ListenHints, WebhookHints};
 pub use json_schema::json_schema;
 pub use network::{Network, NetworkError};
 pub use read::{Read, ReadLimits};

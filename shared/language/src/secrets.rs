@@ -12,7 +12,8 @@ use crate::cel::is_word;
 use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables};
 use crate::secrets::secret_key::{SecretKey, read_data_key, read_secret_key};
 use crate::values::names::is_dns_subdomain;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::raw::{Fields, Reader, all};
+use crate::yaml::templates::text_template;
 use crate::yaml::{Entry, Node};
 use drift_api::object::field_paths::FieldPaths;
 
@@ -100,8 +101,7 @@ pub(crate) fn read_secrets(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     if !(1..=MAX_SECRETS).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_SECRETS} secrets are needed"));
     }
-    let secrets: Vec<_> = fields.entries().iter().map(|entry| read_secret(reader, &fields, entry)).collect();
-    secrets.into_iter().collect()
+    all(fields.entries().iter().map(|entry| read_secret(reader, &fields, entry)))
 }
 
 fn read_secret(reader: &mut Reader<'_>, secrets: &Fields<'_>, entry: &Entry) -> Option<DeclaredSecret> {
@@ -113,7 +113,7 @@ fn read_secret(reader: &mut Reader<'_>, secrets: &Fields<'_>, entry: &Entry) -> 
             let message = format!("{}: it stands in secretRef: {{name, key}}", fields.place("key"));
             reader.refuse(fields.at(), message)
         }
-        (Some(_), None) => read_secret_key(reader, &fields, "secretRef").map(SecretSource::Own),
+        (Some(node), None) => read_secret_key(reader, node, &fields.place("secretRef")).map(SecretSource::Own),
         (None, Some(node)) => read_object_secret(reader, &fields, node).map(SecretSource::OfObject),
         _ => reader.refuse(fields.at(), format!("{place}: exactly one of secretRef, fromObject is needed")),
     };
@@ -121,11 +121,7 @@ fn read_secret(reader: &mut Reader<'_>, secrets: &Fields<'_>, entry: &Entry) -> 
 }
 
 fn read_object_secret(reader: &mut Reader<'_>, fields: &Fields<'_>, node: &Node) -> Option<ObjectSecret> {
-    let place = fields.place("fromObject");
-    let secret = reader.text(node, &place).and_then(|text| {
-        let site = reader.site(&place, Scope::Object);
-        reader.compiled(node, &site, TextTemplate::parse(text, &site))
-    });
+    let secret = text_template(Scope::Object)(reader, node, &fields.place("fromObject"));
     let key = read_data_key(reader, fields);
     Some(ObjectSecret { secret: secret?, key: key? })
 }

@@ -54,7 +54,7 @@ impl Webhook {
     /// # Errors
     /// What became of it, where it is not taken.
     pub(crate) async fn take(&self, payload: &Value) -> Result<(), HintOutcome> {
-        self.inbox.take(|| self.hints.identities_of(payload)).await
+        self.inbox.take(|| self.hints.identities.of(payload)).await
     }
 }
 

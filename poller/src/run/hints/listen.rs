@@ -52,7 +52,7 @@ async fn hear_once(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Re
     loop {
         if let Some(text) = listener.next().await? {
             // What became of it is counted.
-            let _ = inbox.take(|| listen.identities_of(&Value::from(text))).await;
+            let _ = inbox.take(|| listen.identities.of(&Value::from(text))).await;
         }
         if is_due(&mut looked)
             && !listener.serves(&outside.databases.parameters(&listen.connection, inbox.target.insecure)?)

@@ -135,8 +135,7 @@ pub(crate) fn shape_of(tree: &ValueTemplate) -> Shape {
 
 pub(crate) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
     let fields = reader.fields(node, place, &["desired", "rules", "writeOnly"])?;
-    let desired =
-        reader.required(&fields, "desired").and_then(|node| read_desired(reader, node, &fields.place("desired")));
+    let desired = reader.needed(&fields, "desired", read_desired);
     let rules = reader.or(&fields, "rules", Rules::default(), |reader, node, place| {
         read_rules(reader, node, place, desired.as_ref())
     });

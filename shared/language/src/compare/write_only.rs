@@ -58,9 +58,8 @@ pub(super) fn read_write_only(
 
 fn read_field(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<WriteOnly> {
     let fields = reader.fields(node, place, &["path", "secret"])?;
-    let path = reader.required(&fields, "path").and_then(|node| {
-        let place = fields.place("path");
-        let (at, _, steps) = read_pointer(reader, node, &place)?;
+    let path = reader.needed(&fields, "path", |reader, node, place| {
+        let (at, _, steps) = read_pointer(reader, node, place)?;
         let Some(path) = names_of(steps).filter(|path| !path.is_empty()) else {
             return reader.refuse(at, format!("{place}: write out one field, for example /password"));
         };
@@ -71,9 +70,8 @@ fn read_field(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option
         }
         Some(path)
     });
-    let secret = reader.required(&fields, "secret").and_then(|node| {
-        let place = fields.place("secret");
-        let secret = reader.literal(node, &place)?;
+    let secret = reader.needed(&fields, "secret", |reader, node, place| {
+        let secret = reader.literal(node, place)?;
         let known = reader.names_mut().secrets.clone();
         if !known.iter().any(|name| name == secret) {
             let hint = did_you_mean(secret, known.iter().map(String::as_str));

@@ -40,7 +40,7 @@ enum ListWord {
 
 pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WrittenRule> {
     let fields = reader.fields(node, place, &RULE_KEYS)?;
-    let path = reader.required(&fields, "path").and_then(|node| read_pointer(reader, node, &fields.place("path")));
+    let path = reader.needed(&fields, "path", read_pointer);
     let effects = read_effects(reader, &fields);
     let (at, pointer, path) = path?;
     let effects = effects?;

@@ -1,7 +1,5 @@
 //! Fingerprints of a document: what it says, not how it is written.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -52,10 +50,5 @@ pub(crate) fn correct_hash(spec: &Node) -> u64 {
 
 fn hash(value: &Value) -> String {
     let digest = Sha256::digest(canonical(value).as_bytes());
-    let mut text = String::with_capacity(HASH_BYTES * 2);
-    for byte in &digest[..HASH_BYTES] {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    digest[..HASH_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -19,7 +19,7 @@ use crate::spec::identity::read_identity;
 use crate::spec::naming::read_names;
 use crate::spec::objects::{ObjectSelection, read_objects};
 use crate::spec::pace::{Confirm, confirm_chosen_ids, read_confirm, read_times};
-use crate::spec::requirements::{Requirement, read_requirements, read_suspend_when};
+use crate::spec::requirements::{Requirement, read_requirements};
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
 use crate::target::Target;
 use crate::values::names::is_dns_label;
@@ -27,6 +27,7 @@ use crate::yaml::durations::KIB;
 use crate::yaml::problem::{DocumentName, Problem};
 use crate::yaml::raw::{Fields, Reader};
 use crate::yaml::recording::Recording;
+use crate::yaml::templates::expression;
 use crate::yaml::{self, Fault, Node, Position};
 use drift_api::names::{TARGET_API_VERSION, TARGET_KIND};
 use drift_api::object::field_paths::FieldPaths;
@@ -228,19 +229,19 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     // A mistake in a name would be told again wherever the name is used.
     read_names(reader, &fields)?;
     let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
-    let objects = reader.required(&fields, "objects").and_then(|node| read_objects(reader, node, "objects"));
+    let objects = reader.needed(&fields, "objects", read_objects);
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
     let not_identifying = reader.or(&fields, "notIdentifying", FieldPaths::default(), read_not_identifying);
     let scope = reader.optional(&fields, "scope", read_scope);
     let require = reader.or(&fields, "require", Vec::new(), read_requirements);
     let times = read_times(reader, &fields);
     let suspend = reader.or(&fields, "suspend", false, Reader::truth);
-    let suspend_when = reader.optional(&fields, "suspendWhen", read_suspend_when);
+    let suspend_when = reader.optional(&fields, "suspendWhen", expression(Scope::Object));
     let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
     let insecure = reader.or(&fields, "insecure", false, Reader::truth);
     let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
-    let read = reader.required(&fields, "read").and_then(|node| read_read(reader, node, "read"));
-    let compare = reader.required(&fields, "compare").and_then(|node| read_compare(reader, node, "compare"));
+    let read = reader.needed(&fields, "read", read_read);
+    let compare = reader.needed(&fields, "compare", read_compare);
     let publish = reader.or(&fields, "publish", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, Scope::Publication)
     });

@@ -2,9 +2,6 @@
 //!
 //! It must not know how a server is listened to.
 
-use serde_json::Value;
-
-use crate::cel::EvaluationError;
 use crate::hints::HintedIdentities;
 use crate::systems::postgres::{Connection, read_connection};
 use crate::yaml::Node;
@@ -21,27 +18,14 @@ pub struct ListenHints {
     /// The channel, letter for letter as the sender names it.
     pub channel: String,
     /// Names the external resources, over `payload`, which is the notification's text.
-    identities: HintedIdentities,
-}
-
-impl ListenHints {
-    /// The names of the external resources that a notification is about.
-    ///
-    /// # Errors
-    /// When the template cannot be evaluated for this payload; the error holds nothing of it.
-    pub fn identities_of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
-        self.identities.of(payload)
-    }
+    pub identities: HintedIdentities,
 }
 
 pub(super) fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
     let fields = reader.fields(node, place, &["connection", "channel", "identity"])?;
-    let connection = reader.required(&fields, "connection");
-    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
-    let channel = reader.required(&fields, "channel");
-    let channel = channel.and_then(|node| read_channel(reader, node, &fields.place("channel")));
-    let identities = reader.required(&fields, "identity");
-    let identities = identities.and_then(|node| HintedIdentities::read(reader, node, &fields.place("identity")));
+    let connection = reader.needed(&fields, "connection", read_connection);
+    let channel = reader.needed(&fields, "channel", read_channel);
+    let identities = reader.needed(&fields, "identity", HintedIdentities::read);
     Some(ListenHints { connection: connection?, channel: channel?, identities: identities? })
 }
 

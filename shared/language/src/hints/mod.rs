@@ -40,7 +40,7 @@ pub enum HintSource {
 
 /// A template that makes identities of a payload.
 #[derive(Debug)]
-struct HintedIdentities {
+pub struct HintedIdentities {
     template: ValueTemplate,
     site: Site,
 }
@@ -52,7 +52,11 @@ impl HintedIdentities {
         Some(Self { template: read_value(reader, node, &site)?, site })
     }
 
-    fn of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
+    /// The names of the external resources that a hint is about.
+    ///
+    /// # Errors
+    /// When the template cannot be evaluated for this payload. The error holds nothing of it.
+    pub fn of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
         let rendered =
             self.template.render(&Variables { payload: Some(payload), ..Variables::of_object(&Value::Null) })?;
         match &rendered {

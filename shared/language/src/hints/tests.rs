@@ -38,7 +38,7 @@ fn a_hint_names_a_resource_by_its_payload() {
         let target = parse(&TEXT.replace("${payload}", template)).unwrap();
         let [HintSource::Listen(listen)] = target.hints.as_slice() else { panic!("{:?}", target.hints) };
         assert_eq!((listen.connection.secret.as_str(), listen.channel.as_str()), ("orders-read", "Role changes"));
-        let found = listen.identities_of(&payload).map_err(|error| error.to_string());
+        let found = listen.identities.of(&payload).map_err(|error| error.to_string());
         let expected = expected.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(found, expected.map_err(str::to_owned), "{template}");
     }
@@ -54,9 +54,9 @@ fn requests_and_notifications_may_both_bring_hints() {
     assert_eq!((webhook.secret.name.as_str(), webhook.secret.key.as_str()), ("sender", "token"));
     assert_eq!(webhook.signature_header.as_ref().map(::http::HeaderName::as_str), Some("x-hub-signature-256"));
     let payload = json!({"events": [{"name": "a"}, {"name": "b"}]});
-    assert_eq!(webhook.identities_of(&payload).unwrap(), ["a", "b"]);
+    assert_eq!(webhook.identities.of(&payload).unwrap(), ["a", "b"]);
     let events: Vec<_> = (0..1_001).map(|number| json!({"name": number})).collect();
-    let error = webhook.identities_of(&json!({"events": events})).unwrap_err();
+    let error = webhook.identities.of(&json!({"events": events})).unwrap_err();
     assert_eq!(error.to_string(), "hints.webhook.identity: more than 1000 identities");
 }
 

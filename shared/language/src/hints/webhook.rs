@@ -2,14 +2,11 @@
 //!
 //! It names the Secret that tells a real request from a forged one, and holds nothing of it.
 
-use http::HeaderName;
-use serde_json::Value;
-
-use crate::cel::EvaluationError;
 use crate::hints::HintedIdentities;
 use crate::secrets::secret_key::{SecretKey, read_secret_key};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
+use http::HeaderName;
 
 /// Requests to `/hints/TARGET`.
 #[derive(Debug)]
@@ -20,25 +17,14 @@ pub struct WebhookHints {
     /// `Authorization: Bearer`.
     pub signature_header: Option<HeaderName>,
     /// Names the external resources, over `payload`, which is the body's JSON.
-    identities: HintedIdentities,
-}
-
-impl WebhookHints {
-    /// The names of the external resources that a request is about.
-    ///
-    /// # Errors
-    /// When the template cannot be evaluated for this payload; the error holds nothing of it.
-    pub fn identities_of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
-        self.identities.of(payload)
-    }
+    pub identities: HintedIdentities,
 }
 
 pub(super) fn read_webhook(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WebhookHints> {
     let fields = reader.fields(node, place, &["secretRef", "signatureHeader", "identity"])?;
-    let secret = read_secret_key(reader, &fields, "secretRef");
+    let secret = reader.needed(&fields, "secretRef", read_secret_key);
     let signature_header = reader.optional(&fields, "signatureHeader", read_header_name);
-    let identities = reader.required(&fields, "identity");
-    let identities = identities.and_then(|node| HintedIdentities::read(reader, node, &fields.place("identity")));
+    let identities = reader.needed(&fields, "identity", HintedIdentities::read);
     Some(WebhookHints { secret: secret?, signature_header: signature_header?, identities: identities? })
 }
 

@@ -3,6 +3,7 @@
 //! It must not know what a value is used for.
 
 use crate::values::names::{is_data_key, is_dns_subdomain};
+use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
 
 /// A reference to one key of a Secret in our own namespace.
@@ -14,11 +15,16 @@ pub struct SecretKey {
     pub key: String,
 }
 
-pub(crate) fn read_secret_key(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<SecretKey> {
-    let node = reader.required(fields, key)?;
-    let fields = reader.fields(node, &fields.place(key), &["name", "key"])?;
+pub(crate) fn read_secret_key(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<SecretKey> {
+    let fields = reader.fields(node, place, &["name", "key"])?;
     let (name, key) = (read_secret_name(reader, &fields), read_data_key(reader, &fields));
     Some(SecretKey { name: name?, key: key? })
+}
+
+/// Reads `{name: …}`, a Secret whose keys are known.
+pub(crate) fn read_whole_secret(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let fields = reader.fields(node, place, &["name"])?;
+    read_secret_name(reader, &fields)
 }
 
 pub(crate) fn read_data_key(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
@@ -30,7 +36,7 @@ pub(crate) fn read_data_key(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Opt
     Some(text.to_owned())
 }
 
-pub(crate) fn read_secret_name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+fn read_secret_name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let node = reader.required(fields, "name")?;
     let text = reader.literal(node, &fields.place("name"))?;
     if !is_dns_subdomain(text) {

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use crate::network::Network;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::raw::{Reader, all};
 
 /// Entries of either list.
 const MAX_ENTRIES: usize = 100;
 
 pub(crate) fn read_allow_hosts(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Arc<HostPatterns>> {
     let items = reader.items(node, place, 1..=MAX_ENTRIES)?;
-    let patterns: Vec<Option<_>> = items.iter().map(|item| read_host(reader, item, place)).collect();
-    patterns.into_iter().collect::<Option<_>>().map(|patterns| Arc::new(HostPatterns::new(patterns)))
+    let patterns = all(items.iter().map(|item| read_host(reader, item, place)))?;
+    Some(Arc::new(HostPatterns::new(patterns)))
 }
 
 fn read_host(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HostPattern> {
@@ -30,8 +30,7 @@ fn read_host(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HostPa
 
 pub(crate) fn read_allow_networks(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Network>> {
     let items = reader.items(node, place, 1..=MAX_ENTRIES)?;
-    let networks: Vec<Option<_>> = items.iter().map(|item| read_network(reader, item, place)).collect();
-    networks.into_iter().collect()
+    all(items.iter().map(|item| read_network(reader, item, place)))
 }
 
 fn read_network(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Network> {

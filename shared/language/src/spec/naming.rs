@@ -6,7 +6,7 @@ use crate::cel::is_word;
 use crate::cel::{Scope, Site, UrlTemplate};
 use crate::spec::destinations::read_allow_hosts;
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::raw::{Fields, Reader, all};
 
 /// Entries of `let`.
 const MAX_LETS: usize = 50;
@@ -44,7 +44,7 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
         let text = reader.text(&entry.value, &fields.place(&entry.key))?;
         Some((entry.key.as_str(), text))
     });
-    let texts: Vec<_> = texts.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
+    let texts: Vec<_> = all(texts)?;
     let Err(errors) = reader.names_mut().define(&texts) else { return Some(()) };
     for (position, errors) in errors {
         let entry = &fields.entries()[position];

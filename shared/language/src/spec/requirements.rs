@@ -5,7 +5,7 @@
 use crate::cel::{Expression, Scope};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
-use crate::yaml::templates::read_expression;
+use crate::yaml::templates::expression;
 
 /// `require` entries of one target.
 const MAX_REQUIREMENTS: usize = 50;
@@ -24,27 +24,14 @@ pub struct Requirement {
 /// Reads the list.
 pub(crate) fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Requirement>> {
     let items = reader.items(node, place, 1..=MAX_REQUIREMENTS)?;
-    let requirements: Vec<Option<Requirement>> = items
-        .iter()
-        .enumerate()
-        .map(|(position, item)| read_requirement(reader, item, &format!("{place}[{position}]")))
-        .collect();
-    requirements.into_iter().collect()
-}
-
-/// Reads the rule that says of which objects nothing is polled.
-pub(crate) fn read_suspend_when(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Expression> {
-    read_expression(reader, node, &reader.site(place, Scope::Object))
+    reader.each(items, place, read_requirement)
 }
 
 fn read_requirement(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Requirement> {
     let fields = reader.fields(node, place, &["that", "else"])?;
-    let that = reader
-        .required(&fields, "that")
-        .and_then(|node| read_expression(reader, node, &reader.site(&fields.place("that"), Scope::Object)));
-    let otherwise = reader.required(&fields, "else").and_then(|node| {
-        let place = fields.place("else");
-        let text = reader.literal(node, &place)?;
+    let that = reader.needed(&fields, "that", expression(Scope::Object));
+    let otherwise = reader.needed(&fields, "else", |reader, node, place| {
+        let text = reader.literal(node, place)?;
         if text.is_empty() || text.chars().count() > MAX_ELSE_CHARS || text.chars().any(char::is_control) {
             return reader.refuse(node.at, format!("{place}: one line of 1 to {MAX_ELSE_CHARS} characters is needed"));
         }

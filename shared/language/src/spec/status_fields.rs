@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
 use crate::yaml::durations::KIB;
-use crate::yaml::raw::Reader;
+use crate::yaml::raw::{Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
 use drift_api::condition::{StatusFields, canonical};
@@ -116,14 +116,13 @@ pub(crate) fn read_status_templates(
     if !(1..=MAX_FIELDS).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_FIELDS} fields of the status are needed"));
     }
-    let mut templates = Vec::with_capacity(fields.entries().len());
-    for entry in fields.entries() {
+    let templates = fields.entries().iter().map(|entry| {
         let place = fields.place(&entry.key);
         let name = check_name(reader, entry, &place);
         let value = read_value(reader, &entry.value, &reader.site(&place, scope));
-        templates.push(name.and(value).map(|value| (entry.key.clone(), value)));
-    }
-    templates.into_iter().collect::<Option<_>>().map(StatusTemplates)
+        name.and(value).map(|value| (entry.key.clone(), value))
+    });
+    all(templates).map(StatusTemplates)
 }
 
 fn check_name(reader: &mut Reader<'_>, entry: &Entry, place: &str) -> Option<()> {

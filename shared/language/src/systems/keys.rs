@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
+use crate::yaml::templates::text_template;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Longest name of an entry: an identity's characters, of four bytes each at most.
@@ -60,13 +61,7 @@ fn checked(key: String, template: &TextTemplate) -> Result<String, EvaluationErr
 /// Reads `key`, in which an entry's own name stands under this word and sees this scope.
 pub(crate) fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str, word: &str, scope: Scope) -> Option<Keys> {
     let fields = reader.fields(node, place, &[word, "object"])?;
-    let entry = reader.required(&fields, word).and_then(|node| read_key(reader, node, &fields.place(word), scope));
-    let object = reader.optional(&fields, "object", |reader, node, place| read_key(reader, node, place, Scope::Object));
+    let entry = reader.needed(&fields, word, text_template(scope));
+    let object = reader.optional(&fields, "object", text_template(Scope::Object));
     Some(Keys { entry: entry?, object: object? })
-}
-
-fn read_key(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<TextTemplate> {
-    let text = reader.text(node, place)?;
-    let site = reader.site(place, scope);
-    reader.compiled(node, &site, TextTemplate::parse(text, &site))
 }

@@ -12,7 +12,7 @@ use crate::systems::Source;
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, SentBy};
 use crate::values::names::is_qualified_name;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::raw::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
@@ -169,8 +169,8 @@ fn read_patch(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Nudge
         None => Some((Vec::new(), Vec::new())),
     }?;
     let others = patch.entries().iter().filter(|entry| entry.key != "metadata");
-    let fields: Vec<_> = others.map(|entry| read_field(reader, &patch, entry)).collect();
-    Some(NudgeCorrect { annotations, labels, fields: fields.into_iter().collect::<Option<_>>()? })
+    let fields = all(others.map(|entry| read_field(reader, &patch, entry)))?;
+    Some(NudgeCorrect { annotations, labels, fields })
 }
 
 fn read_field(reader: &mut Reader<'_>, patch: &Fields<'_>, entry: &Entry) -> Option<(String, ValueTemplate)> {
@@ -202,8 +202,7 @@ pub(crate) fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_
     if !(1..=MAX_ENTRIES).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_ENTRIES} names are needed"));
     }
-    let marks: Vec<_> = fields.entries().iter().map(|entry| read_mark(reader, &fields, entry, may_remove)).collect();
-    marks.into_iter().collect()
+    all(fields.entries().iter().map(|entry| read_mark(reader, &fields, entry, may_remove)))
 }
 
 fn read_mark(reader: &mut Reader<'_>, fields: &Fields<'_>, entry: &Entry, may_remove: bool) -> Option<Mark> {

@@ -3,9 +3,8 @@
 //! This file must not know where the value comes from.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
-use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
-use crate::yaml::templates::{read_expression, read_value};
+use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// The rules over one value, in the order in which they are asked.
@@ -45,13 +44,9 @@ pub(crate) fn read_rules(
     scope: Scope,
     defaults: DefaultRules,
 ) -> Option<AnswerRules> {
-    let rule = |reader: &mut Reader<'_>, node: &Node, place: &str| {
-        let site = reader.site(place, scope);
-        read_expression(reader, node, &site)
-    };
-    let absent_when = reader.optional(fields, "absentWhen", rule);
-    let valid_when = reader.optional(fields, "validWhen", rule);
-    let settling_when = reader.optional(fields, "settlingWhen", rule);
+    let absent_when = reader.optional(fields, "absentWhen", expression(scope));
+    let valid_when = reader.optional(fields, "validWhen", expression(scope));
+    let settling_when = reader.optional(fields, "settlingWhen", expression(scope));
     let settling_when = settling_when.map(|written| {
         let site = reader.site(&fields.place("settlingWhen"), scope);
         written.or_else(|| Expression::parse(defaults.settling_when?, &site).ok())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::cel::is_template;
 use crate::cel::syntax::suggest::nearest;
 use crate::cel::{Names, Scope, Site, TemplateError};
-pub(crate) use crate::yaml::fields::Fields;
+pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::recording::{Asked, Recording};
 use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
@@ -126,15 +126,6 @@ impl<'d> Reader<'d> {
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
             _ => self.refuse_kind(node, place, "a map"),
         }
-    }
-
-    /// A key that must be there.
-    pub(crate) fn required<'n>(&mut self, fields: &Fields<'n>, key: &str) -> Option<&'n Node> {
-        let found = fields.get(key);
-        if found.is_none() {
-            self.refuse::<()>(fields.at(), format!("{} is missing", fields.place(key)));
-        }
-        found
     }
 
     /// The items of a list.
@@ -267,29 +258,5 @@ impl<'d> Reader<'d> {
     /// What is allowed and perhaps not meant.
     pub(crate) fn take_doubts(&mut self) -> Vec<Fault> {
         std::mem::take(&mut self.doubts)
-    }
-
-    /// Reads a key that may be left out; `None` only where it is there and wrong.
-    pub(crate) fn optional<T>(
-        &mut self,
-        fields: &Fields<'_>,
-        key: &str,
-        read: impl FnOnce(&mut Self, &Node, &str) -> Option<T>,
-    ) -> Option<Option<T>> {
-        match fields.get(key) {
-            None => Some(None),
-            Some(node) => read(self, node, &fields.place(key)).map(Some),
-        }
-    }
-
-    /// Reads a key that has a default.
-    pub(crate) fn or<T>(
-        &mut self,
-        fields: &Fields<'_>,
-        key: &str,
-        default: T,
-        read: impl FnOnce(&mut Self, &Node, &str) -> Option<T>,
-    ) -> Option<T> {
-        self.optional(fields, key, read).map(|value| value.unwrap_or(default))
     }
 }

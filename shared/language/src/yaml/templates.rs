@@ -2,9 +2,23 @@
 //!
 //! It must not know where in a target they stand.
 
-use crate::cel::{Expression, Node as ValueNode, Site, ValueTemplate};
-use crate::yaml::raw::Reader;
+use crate::cel::{Expression, Node as ValueNode, Scope, Site, TextTemplate, ValueTemplate};
+use crate::yaml::raw::{Reader, all};
 use crate::yaml::{Content, Node};
+
+/// A reader of expressions in this scope.
+pub(crate) fn expression(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Expression> {
+    move |reader, node, place| read_expression(reader, node, &reader.site(place, scope))
+}
+
+/// A reader of texts with `${…}` in this scope.
+pub(crate) fn text_template(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<TextTemplate> {
+    move |reader, node, place| {
+        let text = reader.text(node, place)?;
+        let site = reader.site(place, scope);
+        reader.compiled(node, &site, TextTemplate::parse(text, &site))
+    }
+}
 
 /// One `${…}` and nothing else.
 pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {
@@ -21,25 +35,21 @@ fn read_value_node(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<
     match &node.content {
         Content::Text(text) => reader.compiled(node, site, ValueNode::parse(text, site)),
         Content::List(items) => {
-            let items: Vec<Option<ValueNode>> = items
-                .iter()
-                .enumerate()
-                .map(|(position, item)| read_value_node(reader, item, &site.at(&format!("{}[{position}]", site.place))))
-                .collect();
-            items.into_iter().collect::<Option<_>>().map(ValueNode::list)
+            let read =
+                |reader: &mut Reader<'_>, item: &Node, place: &str| read_value_node(reader, item, &site.at(place));
+            reader.each(items, &site.place, read).map(ValueNode::list)
         }
         Content::Map(entries) => {
-            let mut fields = Vec::with_capacity(entries.len());
-            for entry in entries {
+            let fields = entries.iter().map(|entry| {
                 let place = format!("{}.{}", site.place, entry.key);
                 let mut value = read_value_node(reader, &entry.value, &site.at(&place));
                 if crate::cel::is_template(&entry.key) {
                     let message = format!("{place}: keys are literal; build the map in one ${{…}}");
                     value = reader.refuse(entry.key_at, message);
                 }
-                fields.push(value.map(|value| (entry.key.clone(), value)));
-            }
-            fields.into_iter().collect::<Option<_>>().map(ValueNode::map)
+                value.map(|value| (entry.key.clone(), value))
+            });
+            all(fields).map(ValueNode::map)
         }
         Content::Null | Content::Bool(_) | Content::Number(_) => Some(ValueNode::Constant(node.to_json())),
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
 use crate::systems::keys::{Keys, read_keys};
 use crate::yaml::raw::{Fields, Reader};
-use crate::yaml::templates::read_expression;
+use crate::yaml::templates::{expression, read_expression};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Keys of `read.http` that only a collection has.
@@ -70,18 +70,14 @@ pub(crate) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> O
     };
     let site = reader.site(&fields.place("each"), Scope::Page);
     let each = read_expression(reader, each, &site);
-    let keys = reader.required(fields, "key");
-    let keys = keys.and_then(|node| read_keys(reader, node, &fields.place("key"), "item", Scope::ItemAlone));
+    let keys =
+        reader.needed(fields, "key", |reader, node, place| read_keys(reader, node, place, "item", Scope::ItemAlone));
     let next = reader.or(fields, "next", NextPage::None, |reader, node, place| {
         if node.as_text() == Some("link") {
             return Some(NextPage::Link);
         }
-        let site = reader.site(place, Scope::Page);
-        read_expression(reader, node, &site).map(NextPage::At)
+        expression(Scope::Page)(reader, node, place).map(NextPage::At)
     });
-    let absent_when = reader.optional(fields, "absentWhen", |reader, node, place| {
-        let site = reader.site(place, Scope::Item);
-        read_expression(reader, node, &site)
-    });
+    let absent_when = reader.optional(fields, "absentWhen", expression(Scope::Item));
     Some(Some(Collection { each: each?, keys: keys?, next: next?, absent_when: absent_when? }))
 }

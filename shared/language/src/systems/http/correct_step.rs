@@ -14,7 +14,7 @@ use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
 use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
-use crate::yaml::templates::{read_expression, read_value};
+use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Requests of one correction: it is one try, not a program.
@@ -171,15 +171,15 @@ impl Purpose {
 /// Reads the steps of one action; each sees the answers of those before it.
 pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
-    let mut steps = Vec::with_capacity(items.len());
-    for (position, item) in items.iter().enumerate() {
-        steps.push(read_step(reader, item, &format!("{place}[{position}]"), purpose));
+    let steps = reader.each(items, place, |reader, item, place| {
+        let step = read_step(reader, item, place, purpose);
         // Also of one that is wrong: what follows must not be blamed for it.
         let named = item.get("name").and_then(Node::as_text);
         reader.names_mut().steps.extend(named.map(str::to_owned));
-    }
+        step
+    });
     reader.names_mut().steps.clear();
-    let steps = steps.into_iter().collect::<Option<Vec<_>>>()?;
+    let steps = steps?;
     if steps.iter().all(HttpStep::looks_up) {
         let message = format!("{place}: no step writes; method POST (without reads: true), PUT, PATCH or DELETE does");
         return reader.refuse(node.at, message);
@@ -191,21 +191,18 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let fields = reader.fields(node, place, &purpose.keys())?;
     let [asking, judging] = purpose.scopes();
     let name = reader.optional(&fields, "name", read_step_name);
-    let method = reader.required(&fields, "method").and_then(|node| {
+    let method = reader.needed(&fields, "method", |reader, node, place| {
         // By index: a Method cannot be copied.
         let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
         let choices = [("GET", 0), ("HEAD", 1), ("POST", 2), ("PUT", 3), ("PATCH", 4), ("DELETE", 5)];
-        methods.into_iter().nth(reader.choice(node, &fields.place("method"), &choices)?)
+        methods.into_iter().nth(reader.choice(node, place, &choices)?)
     });
     let reads = reader.optional(&fields, "reads", Reader::truth);
     let request = read_request(reader, &fields, method, &reader.site(place, asking));
-    let when = reader
-        .optional(&fields, "when", |reader, node, place| read_expression(reader, node, &reader.site(place, asking)));
+    let when = reader.optional(&fields, "when", expression(asking));
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
     let done_on = reader.optional(&fields, "doneOn", read_step_accept);
-    let refused_when = reader.optional(&fields, "refusedWhen", |reader, node, place| {
-        read_expression(reader, node, &reader.site(place, judging))
-    });
+    let refused_when = reader.optional(&fields, "refusedWhen", expression(judging));
     let because = reader.optional(&fields, "because", |reader, node, place| read_because(reader, node, place, judging));
     let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, judging)

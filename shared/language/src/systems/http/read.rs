@@ -21,7 +21,7 @@ use crate::systems::section::ReadSection;
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::raw::{Fields, Reader};
-use crate::yaml::templates::{read_expression, read_value};
+use crate::yaml::templates::{expression, read_value};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
@@ -160,15 +160,11 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     reader.names_mut().socket = None;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
-    let absent_until = reader.optional(&fields, "absentUntil", |reader, node, place| {
-        let site = reader.site(place, Scope::Object);
-        read_expression(reader, node, &site)
-    });
+    let absent_until = reader.optional(&fields, "absentUntil", expression(Scope::Object));
     // What is asked of a page, and what of the entry of one object.
     let (whole, single) = if is_collection { (Scope::Page, Scope::Item) } else { (Scope::Response, Scope::Response) };
-    let rule = |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_rule(reader, node, place, scope);
-    let valid_when = reader.optional(&fields, "validWhen", rule(whole));
-    let settling_when = reader.optional(&fields, "settlingWhen", rule(single));
+    let valid_when = reader.optional(&fields, "validWhen", expression(whole));
+    let settling_when = reader.optional(&fields, "settlingWhen", expression(single));
     let site = reader.site(&fields.place("observed"), single);
     let observed = match fields.get("observed") {
         Some(node) => read_value(reader, node, &site),
@@ -235,9 +231,4 @@ fn read_requests(
 fn default_observed(is_collection: bool, site: Site) -> Option<ValueTemplate> {
     let text = if is_collection { "${item}" } else { "${response.body}" };
     Some(ValueTemplate::new(ValueNode::parse(text, &site).ok()?, site))
-}
-
-fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Expression> {
-    let site = reader.site(place, scope);
-    read_expression(reader, node, &site)
 }

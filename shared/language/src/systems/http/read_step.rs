@@ -10,7 +10,7 @@ use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_accept};
 use crate::yaml::Node;
 use crate::yaml::raw::{Fields, Reader};
-use crate::yaml::templates::read_expression;
+use crate::yaml::templates::expression;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Requests of one read: each is a round trip within one deadline.
@@ -75,22 +75,19 @@ impl ReadStep {
 /// Reads the steps of a list; each sees the answers of those before it, and what follows sees all.
 pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
-    let mut steps = Vec::with_capacity(items.len());
-    for (position, item) in items.iter().enumerate() {
-        let place = format!("{place}[{position}]");
+    let mut role = Role::First;
+    reader.each(items, place, |reader, item, place| {
         let known: Vec<&str> = std::iter::once("name").chain(REQUEST_KEYS.iter().copied()).collect();
-        let step = reader.fields(item, &place, &known).and_then(|fields| {
-            let name = reader.required(&fields, "name");
-            let name = name.and_then(|node| read_step_name(reader, node, &fields.place("name")));
-            let step = read_step(reader, &fields, if position == 0 { Role::First } else { Role::Later });
+        let step = reader.fields(item, place, &known).and_then(|fields| {
+            let name = reader.needed(&fields, "name", read_step_name);
+            let step = read_step(reader, &fields, std::mem::replace(&mut role, Role::Later));
             Some(ReadStep { name: Some(name?), ..step? })
         });
         let named = item.get("name").and_then(Node::as_text);
         // Also of one that is wrong: what follows must not be blamed for it.
         reader.names_mut().steps.extend(named.map(str::to_owned));
-        steps.push(step);
-    }
-    steps.into_iter().collect()
+        step
+    })
 }
 
 /// Which request of a read it is.
@@ -127,10 +124,7 @@ fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Opt
     match (fields.get("absentWhen"), role) {
         (_, Role::Page) | (None, Role::Later) => Some(Absence::Never),
         (None, Role::First) => Some(Absence::ByStatus),
-        (Some(node), _) => {
-            let site = reader.site(&fields.place("absentWhen"), Scope::Response);
-            read_expression(reader, node, &site).map(Absence::When)
-        }
+        (Some(node), _) => expression(Scope::Response)(reader, node, &fields.place("absentWhen")).map(Absence::When),
     }
 }
 

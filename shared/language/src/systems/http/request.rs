@@ -137,10 +137,10 @@ pub(crate) fn read_request(
     method: Option<Method>,
     site: &Site,
 ) -> Option<RequestTemplate> {
-    let url = reader.required(fields, "url").and_then(|node| {
-        let site = site.at(&fields.place("url"));
-        reader.url_is_no_number(node, &site.place)?;
-        let text = reader.text(node, &site.place)?;
+    let url = reader.needed(fields, "url", |reader, node, place| {
+        let site = site.at(place);
+        reader.url_is_no_number(node, place)?;
+        let text = reader.text(node, place)?;
         reader.compiled(node, &site, UrlTemplate::parse(text, &site))
     });
     let headers = reader

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::yaml::raw::Reader;
+use crate::yaml::raw::{Reader, all};
 use crate::yaml::{Content, Node};
 
 /// Entries of `accept`.
@@ -47,8 +47,7 @@ pub(crate) fn read_step_accept(reader: &mut Reader<'_>, node: &Node, place: &str
 
 fn read_set(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<StatusSet> {
     let items = reader.items(node, place, 1..=MAX_ACCEPT)?;
-    let ranges: Vec<Option<_>> = items.iter().map(|item| read_statuses(reader, item, place, further)).collect();
-    ranges.into_iter().collect::<Option<Vec<_>>>().map(StatusSet)
+    all(items.iter().map(|item| read_statuses(reader, item, place, further))).map(StatusSet)
 }
 
 /// A status, or a range of them: `200-299`.

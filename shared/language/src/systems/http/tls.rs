@@ -2,7 +2,7 @@
 //!
 //! It names Secrets and never holds one.
 
-use crate::secrets::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 
@@ -21,10 +21,7 @@ pub(crate) fn read_tls(reader: &mut Reader<'_>, node: &Node, place: &str) -> Opt
     if fields.entries().is_empty() {
         return reader.refuse(node.at, format!("{place}: one of {} is needed", KEYS.join(", ")));
     }
-    let ca = fields.get("caSecretRef").map(|_| read_secret_key(reader, &fields, "caSecretRef"));
-    let certificate = reader.optional(&fields, "certificateSecretRef", |reader, node, place| {
-        let fields = reader.fields(node, place, &["name"])?;
-        read_secret_name(reader, &fields)
-    });
-    Some(Tls { ca: ca.map_or(Some(None), |ca| ca.map(Some))?, certificate: certificate? })
+    let ca = reader.optional(&fields, "caSecretRef", read_secret_key);
+    let certificate = reader.optional(&fields, "certificateSecretRef", read_whole_secret);
+    Some(Tls { ca: ca?, certificate: certificate? })
 }

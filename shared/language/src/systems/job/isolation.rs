@@ -65,12 +65,10 @@ pub(super) fn check_isolation(reader: &mut Reader<'_>, pod: &Node, place: &str) 
             is_good &= check_context(reader, container, &place, CONTAINER_CONTEXT).is_some();
         }
     }
-    if let Some(volumes) = pod.get("volumes") {
-        for (position, volume) in items(reader, volumes, &format!("{place}.volumes"))?.iter().enumerate() {
-            is_good &= check_volume(reader, volume, &format!("{place}.volumes[{position}]")).is_some();
-        }
-    }
-    is_good.then_some(())
+    let Some(volumes) = pod.get("volumes") else { return is_good.then_some(()) };
+    let place = format!("{place}.volumes");
+    let volumes = items(reader, volumes, &place)?;
+    reader.each(volumes, &place, check_volume).filter(|_| is_good).map(drop)
 }
 
 fn check_context(reader: &mut Reader<'_>, node: &Node, place: &str, known: &[&str]) -> Option<()> {

@@ -129,15 +129,14 @@ pub(crate) fn read_job(reader: &mut Reader<'_>, node: &Node, place: &str) -> Opt
 fn read_template(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<JobTemplate> {
     const KEYS: &[&str] = &["activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished", "template"];
     let fields = reader.fields(node, place, KEYS)?;
-    let deadline = reader.required(&fields, "activeDeadlineSeconds");
-    let deadline = deadline.and_then(|node| reader.whole(node, &fields.place("activeDeadlineSeconds"), DEADLINE));
+    let deadline =
+        reader.needed(&fields, "activeDeadlineSeconds", |reader, node, place| reader.whole(node, place, DEADLINE));
     let backoff_limit =
         reader.or(&fields, "backoffLimit", 0, |reader, node, place| reader.whole(node, place, 0..=MAX_BACKOFF_LIMIT));
     let ttl = reader
         .or(&fields, "ttlSecondsAfterFinished", DEFAULT_TTL, |reader, node, place| reader.whole(node, place, TTL));
-    let template = reader.required(&fields, "template").and_then(|node| {
-        let place = fields.place("template");
-        let template = reader.any_fields(node, &place)?;
+    let template = reader.needed(&fields, "template", |reader, node, place| {
+        let template = reader.any_fields(node, place)?;
         let labels = read_labels(reader, &template);
         let pod = match template.get("spec") {
             Some(spec) => read_pod(reader, spec, &template.place("spec"), scope),

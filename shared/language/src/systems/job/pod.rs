@@ -9,7 +9,7 @@ use super::isolation::check_isolation;
 use super::kubernetes::{entries, items};
 use crate::cel::pieces;
 use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::raw::{Fields, Reader, all};
 use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
@@ -125,68 +125,53 @@ pub(super) fn read_labels(reader: &mut Reader<'_>, template: &Fields<'_>) -> Opt
 pub(super) fn read_pod(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
     let fields = entries(reader, node, place, POD_KEYS)?;
     let isolated = check_isolation(reader, node, place);
-    let read = |reader: &mut Reader<'_>, entry: &Entry| {
-        let place = format!("{place}.{}", entry.key);
-        let part = match entry.key.as_str() {
-            "containers" | "initContainers" => read_containers(reader, &entry.value, &place, scope),
-            _ => read_constant(reader, &entry.value, &place).map(Part::Constant),
-        };
-        part.map(|part| (entry.key.clone(), part))
-    };
-    let parts: Vec<_> = fields.iter().map(|entry| read(reader, entry)).collect();
-    isolated.and(parts.into_iter().collect::<Option<_>>()).map(Part::Map)
-}
-
-fn read_containers(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
-    let containers = items(reader, node, place)?.iter().enumerate();
-    let parts: Vec<_> = containers
-        .map(|(position, container)| read_container(reader, container, &format!("{place}[{position}]"), scope))
-        .collect();
-    parts.into_iter().collect::<Option<_>>().map(Part::List)
+    let pod = read_map(reader, fields, place, |reader, key, node, place| match key {
+        "containers" | "initContainers" => {
+            read_list(reader, node, place, |reader, item, place| read_container(reader, item, place, scope))
+        }
+        _ => read_constant(reader, node, place).map(Part::Constant),
+    });
+    isolated.and(pod)
 }
 
 fn read_container(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
     let fields = entries(reader, node, place, CONTAINER_KEYS)?;
-    let read = |reader: &mut Reader<'_>, entry: &Entry| {
-        let place = format!("{place}.{}", entry.key);
-        let part = match entry.key.as_str() {
-            "args" => {
-                read_list(reader, &entry.value, &place, |reader, item, place| read_given(reader, item, place, scope))
-            }
-            "env" => {
-                read_list(reader, &entry.value, &place, |reader, item, place| read_variable(reader, item, place, scope))
-            }
-            _ => read_constant(reader, &entry.value, &place).map(Part::Constant),
-        };
-        part.map(|part| (entry.key.clone(), part))
-    };
-    let parts: Vec<_> = fields.iter().map(|entry| read(reader, entry)).collect();
-    parts.into_iter().collect::<Option<_>>().map(Part::Map)
+    read_map(reader, fields, place, |reader, key, node, place| match key {
+        "args" => read_list(reader, node, place, |reader, item, place| read_given(reader, item, place, scope)),
+        "env" => read_list(reader, node, place, |reader, item, place| read_variable(reader, item, place, scope)),
+        _ => read_constant(reader, node, place).map(Part::Constant),
+    })
+}
+
+fn read_map(
+    reader: &mut Reader<'_>,
+    fields: &[Entry],
+    place: &str,
+    mut read: impl FnMut(&mut Reader<'_>, &str, &Node, &str) -> Option<Part>,
+) -> Option<Part> {
+    let parts = fields.iter().map(|Entry { key, value, .. }| {
+        let part = read(reader, key, value, &format!("{place}.{key}"))?;
+        Some((key.clone(), part))
+    });
+    all(parts).map(Part::Map)
 }
 
 fn read_list(
     reader: &mut Reader<'_>,
     node: &Node,
     place: &str,
-    mut read: impl FnMut(&mut Reader<'_>, &Node, &str) -> Option<Part>,
+    read: impl FnMut(&mut Reader<'_>, &Node, &str) -> Option<Part>,
 ) -> Option<Part> {
-    let written = items(reader, node, place)?.iter().enumerate();
-    let parts: Vec<_> = written.map(|(position, item)| read(reader, item, &format!("{place}[{position}]"))).collect();
-    parts.into_iter().collect::<Option<_>>().map(Part::List)
+    let items = items(reader, node, place)?;
+    reader.each(items, place, read).map(Part::List)
 }
 
 fn read_variable(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
     let fields = entries(reader, node, place, &["name", "value", "valueFrom"])?;
-    let read = |reader: &mut Reader<'_>, entry: &Entry| {
-        let place = format!("{place}.{}", entry.key);
-        let part = match entry.key.as_str() {
-            "value" => read_given(reader, &entry.value, &place, scope),
-            _ => read_constant(reader, &entry.value, &place).map(Part::Constant),
-        };
-        part.map(|part| (entry.key.clone(), part))
-    };
-    let parts: Vec<_> = fields.iter().map(|entry| read(reader, entry)).collect();
-    parts.into_iter().collect::<Option<_>>().map(Part::Map)
+    read_map(reader, fields, place, |reader, key, node, place| match key {
+        "value" => read_given(reader, node, place, scope),
+        _ => read_constant(reader, node, place).map(Part::Constant),
+    })
 }
 
 /// One `${…}` and nothing around it, or a text as it is written.
@@ -218,23 +203,13 @@ fn read_constant(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Va
             }
             Err(error) => reader.refuse_template(node, place, vec![error]),
         },
-        Content::List(written) => {
-            let values: Vec<_> = written
-                .iter()
-                .enumerate()
-                .map(|(position, item)| read_constant(reader, item, &format!("{place}[{position}]")))
-                .collect();
-            values.into_iter().collect::<Option<Vec<_>>>().map(Value::Array)
-        }
-        Content::Map(written) => {
-            let values: Vec<_> = written
-                .iter()
-                .map(|entry| {
-                    let value = read_constant(reader, &entry.value, &format!("{place}.{}", entry.key))?;
-                    Some((entry.key.clone(), value))
-                })
-                .collect();
-            values.into_iter().collect::<Option<Map<_, _>>>().map(Value::Object)
+        Content::List(items) => reader.each(items, place, read_constant).map(Value::Array),
+        Content::Map(entries) => {
+            let values = entries.iter().map(|Entry { key, value, .. }| {
+                let value = read_constant(reader, value, &format!("{place}.{key}"))?;
+                Some((key.clone(), value))
+            });
+            all(values).map(Value::Object)
         }
         Content::Null | Content::Bool(_) | Content::Number(_) => Some(node.to_json()),
     }

@@ -17,7 +17,7 @@ use crate::systems::actions::Actions;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::systems::nudge::{Mark, read_marks};
 use crate::systems::section::{CorrectSection, SentBy};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::raw::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
 use drift_api::names::MADE_FOR_ANNOTATION;
@@ -147,12 +147,10 @@ pub(crate) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str)
     let kind = read_cluster_kind(reader, &manifest);
     let marks = reader.optional(&manifest, "metadata", read_metadata);
     let own = |entry: &&Entry| !["apiVersion", "kind", "metadata"].contains(&entry.key.as_str());
-    let others: Vec<_> =
-        manifest.entries().iter().filter(own).map(|entry| read_field(reader, &manifest, entry)).collect();
+    let others = all(manifest.entries().iter().filter(own).map(|entry| read_field(reader, &manifest, entry)));
     let (api_version, kind) = kind?;
     let (labels, annotations) = marks?.unwrap_or_default();
-    let fields = others.into_iter().collect::<Option<_>>()?;
-    Some(KubernetesCorrect { api_version, kind, labels, annotations, fields, delete: delete? })
+    Some(KubernetesCorrect { api_version, kind, labels, annotations, fields: others?, delete: delete? })
 }
 
 fn read_field(reader: &mut Reader<'_>, manifest: &Fields<'_>, entry: &Entry) -> Option<(String, ValueTemplate)> {

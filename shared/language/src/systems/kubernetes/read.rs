@@ -12,6 +12,7 @@ use crate::systems::section::ReadSection;
 use crate::values::names::is_dns_label;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
+use crate::yaml::templates::text_template;
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::field_paths::FieldPaths;
 
@@ -132,11 +133,7 @@ const KUBERNETES_KEYS: &[&str] =
 pub(crate) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesRead> {
     let fields = reader.fields(node, place, KUBERNETES_KEYS)?;
     let kind = read_cluster_kind(reader, &fields);
-    let name = reader.required(&fields, "name").and_then(|node| {
-        let text = reader.text(node, &fields.place("name"))?;
-        let site = reader.site(&fields.place("name"), Scope::Object);
-        reader.compiled(node, &site, TextTemplate::parse(text, &site))
-    });
+    let name = reader.needed(&fields, "name", text_template(Scope::Object));
     let namespace = reader.optional(&fields, "namespace", |reader, node, place| {
         let text = reader.literal(node, place)?;
         if is_dns_label(text) {

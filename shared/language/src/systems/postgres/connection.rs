@@ -2,7 +2,7 @@
 //!
 //! It names the Secret and holds nothing of it.
 
-use crate::secrets::secret_key::read_secret_name;
+use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 
@@ -15,7 +15,5 @@ pub struct Connection {
 
 pub(crate) fn read_connection(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Connection> {
     let fields = reader.fields(node, place, &["secretRef"])?;
-    let node = reader.required(&fields, "secretRef")?;
-    let fields = reader.fields(node, &fields.place("secretRef"), &["name"])?;
-    Some(Connection { secret: read_secret_name(reader, &fields)? })
+    Some(Connection { secret: reader.needed(&fields, "secretRef", read_whole_secret)? })
 }

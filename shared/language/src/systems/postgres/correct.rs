@@ -10,7 +10,7 @@ use crate::systems::actions::MadeOf;
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::raw::Reader;
-use crate::yaml::templates::read_expression;
+use crate::yaml::templates::expression;
 use crate::yaml::{Content, Node};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
@@ -166,8 +166,7 @@ impl CorrectSection for PostgresCorrect {
 
 pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresCorrect> {
     let fields = reader.fields(node, place, &["connection", "transaction", "create", "update", "delete", "replace"])?;
-    let connection = reader.required(&fields, "connection");
-    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
+    let connection = reader.needed(&fields, "connection", read_connection);
     let transaction = reader.or(&fields, "transaction", true, Reader::truth);
     let statements =
         |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_statements(reader, node, place, scope);
@@ -191,15 +190,15 @@ pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
 
 fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Vec<SqlStatement>> {
     let items = reader.items(node, place, 1..=MAX_STATEMENTS)?;
-    let mut statements = Vec::with_capacity(items.len());
-    for (position, item) in items.iter().enumerate() {
-        statements.push(read_statement(reader, item, &format!("{place}[{position}]"), scope));
+    let statements = reader.each(items, place, |reader, item, place| {
+        let statement = read_statement(reader, item, place, scope);
         // Two statements of one name could not be told apart.
         let named = item.get("name").and_then(Node::as_text);
         reader.names_mut().steps.extend(named.map(str::to_owned));
-    }
+        statement
+    });
     reader.names_mut().steps.clear();
-    statements.into_iter().collect()
+    statements
 }
 
 /// A text, or a map with its name and its condition.
@@ -209,11 +208,8 @@ fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scop
     }
     let fields = reader.fields(node, place, &["name", "sql", "when"])?;
     let name = reader.optional(&fields, "name", read_step_name);
-    let sql = reader.required(&fields, "sql").and_then(|node| read_sql(reader, node, &fields.place("sql"), scope));
-    let when = reader.optional(&fields, "when", |reader, node, place| {
-        let site = reader.site(place, scope);
-        read_expression(reader, node, &site)
-    });
+    let sql = reader.needed(&fields, "sql", |reader, node, place| read_sql(reader, node, place, scope));
+    let when = reader.optional(&fields, "when", expression(scope));
     Some(SqlStatement { name: name?, sql: sql?, when: when? })
 }
 

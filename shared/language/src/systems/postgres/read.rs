@@ -109,10 +109,8 @@ const POSTGRES_KEYS: &[&str] =
 
 pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresRead> {
     let fields = reader.fields(node, place, POSTGRES_KEYS)?;
-    let connection = reader.required(&fields, "connection");
-    let connection = connection.and_then(|node| read_connection(reader, node, &fields.place("connection")));
-    let query = reader.required(&fields, "query");
-    let query = query.and_then(|node| read_query(reader, node, &fields.place("query")));
+    let connection = reader.needed(&fields, "connection", read_connection);
+    let query = reader.needed(&fields, "query", read_query);
     let keys =
         reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, "row", Scope::RowAlone));
     let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);

@@ -4,9 +4,9 @@
 //! that host itself. It names the credential and never holds one, nor a token.
 
 use crate::network::host_patterns::{HostPattern, HostPatterns};
-use crate::secrets::secret_key::read_secret_name;
+use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::raw::{Reader, all};
 
 /// Token servers of one section.
 const MAX_TOKEN_HOSTS: usize = 16;
@@ -36,14 +36,10 @@ impl Challenge {
 
 pub(crate) fn read_challenge(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Challenge> {
     let fields = reader.fields(node, place, &["secretRef", "tokenHosts"])?;
-    let secret = reader.optional(&fields, "secretRef", |reader, node, place| {
-        let fields = reader.fields(node, place, &["name"])?;
-        read_secret_name(reader, &fields)
-    });
+    let secret = reader.optional(&fields, "secretRef", read_whole_secret);
     let hosts = reader.or(&fields, "tokenHosts", Vec::new(), |reader, node, place| {
         let items = reader.items(node, place, 1..=MAX_TOKEN_HOSTS)?;
-        let hosts: Vec<Option<_>> = items.iter().map(|item| read_token_host(reader, item, place)).collect();
-        hosts.into_iter().collect()
+        all(items.iter().map(|item| read_token_host(reader, item, place)))
     });
     Some(Challenge { secret: secret?, hosts: HostPatterns::new(hosts?) })
 }

@@ -9,7 +9,7 @@ pub(crate) mod oauth2;
 
 use http::HeaderName;
 
-use crate::secrets::secret_key::{SecretKey, read_secret_key, read_secret_name};
+use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
 use crate::systems::http::headers::RESERVED_HEADERS;
@@ -49,19 +49,16 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     match entry.key.as_str() {
         "bearer" => {
             let fields = reader.fields(node, &place, &["secretRef"])?;
-            Some(Auth::Bearer(read_secret_key(reader, &fields, "secretRef")?))
+            reader.needed(&fields, "secretRef", read_secret_key).map(Auth::Bearer)
         }
         "basic" => {
             let fields = reader.fields(node, &place, &["secretRef"])?;
-            let node = reader.required(&fields, "secretRef")?;
-            let fields = reader.fields(node, &fields.place("secretRef"), &["name"])?;
-            Some(Auth::Basic { secret: read_secret_name(reader, &fields)? })
+            Some(Auth::Basic { secret: reader.needed(&fields, "secretRef", read_whole_secret)? })
         }
         "header" => {
             let fields = reader.fields(node, &place, &["name", "secretRef"])?;
-            let name =
-                reader.required(&fields, "name").and_then(|node| read_auth_header(reader, node, &fields.place("name")));
-            let value = read_secret_key(reader, &fields, "secretRef");
+            let name = reader.needed(&fields, "name", read_auth_header);
+            let value = reader.needed(&fields, "secretRef", read_secret_key);
             Some(Auth::Header { name: name?, value: value? })
         }
         "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),

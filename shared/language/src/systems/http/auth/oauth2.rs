@@ -4,9 +4,9 @@
 
 use url::Url;
 
-use crate::secrets::secret_key::read_secret_name;
+use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::raw::{Reader, all};
 
 /// Scopes of one token.
 const MAX_SCOPES: usize = 32;
@@ -35,16 +35,12 @@ pub enum Grant {
 
 pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<OAuth2> {
     let fields = reader.fields(node, place, &["tokenUrl", "grant", "secretRef", "scopes"])?;
-    let token_url = reader.required(&fields, "tokenUrl");
-    let token_url = token_url.and_then(|node| read_token_url(reader, node, &fields.place("tokenUrl")));
+    let token_url = reader.needed(&fields, "tokenUrl", read_token_url);
     let grant = reader.or(&fields, "grant", Grant::ClientCredentials, |reader, node, place| {
         let grants = [("clientCredentials", Grant::ClientCredentials), ("password", Grant::Password)];
         reader.choice(node, place, &grants)
     });
-    let secret = reader.required(&fields, "secretRef").and_then(|node| {
-        let fields = reader.fields(node, &fields.place("secretRef"), &["name"])?;
-        read_secret_name(reader, &fields)
-    });
+    let secret = reader.needed(&fields, "secretRef", read_whole_secret);
     let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
     Some(OAuth2 { token_url: token_url?, grant: grant?, secret: secret?, scopes: scopes? })
 }
@@ -62,17 +58,13 @@ fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<U
 
 fn read_scopes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
     let items = reader.items(node, place, 1..=MAX_SCOPES)?;
-    let scopes: Vec<Option<String>> = items
-        .iter()
-        .map(|item| {
-            let scope = reader.literal(item, place)?;
-            // The form of RFC 6749: a space stands between two.
-            let is_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-            if scope.is_empty() || !scope.bytes().all(is_scope) {
-                return reader.refuse(item.at, format!("{place}: `{scope}` is no scope; each item is one"));
-            }
-            Some(scope.to_owned())
-        })
-        .collect();
-    scopes.into_iter().collect()
+    all(items.iter().map(|item| {
+        let scope = reader.literal(item, place)?;
+        // The form of RFC 6749: a space stands between two.
+        let is_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        if scope.is_empty() || !scope.bytes().all(is_scope) {
+            return reader.refuse(item.at, format!("{place}: `{scope}` is no scope; each item is one"));
+        }
+        Some(scope.to_owned())
+    }))
 }
