@@ -188,6 +188,16 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "automountServiceAccountToken: true\n            volumes: [{",
         "17:43 correct.job.create.template.spec.automountServiceAccountToken: no token is mounted into a Job of ours",
     ),
+    (
+        "            containers:\n",
+        "            initContainers: [{name: a, securityContext: {procMount: Unmasked}}]\n            containers:\n",
+        "18:58 unknown key `procMount` in correct.job.create.template.spec.initContainers[0].securityContext; a Job of ours may have: allowPrivilegeEscalation, capabilities, readOnlyRootFilesystem, runAsGroup, runAsNonRoot, runAsUser, seccompProfile",
+    ),
+    (
+        "            containers:\n",
+        "            initContainers:\n",
+        "16:13 correct.job.create.template.spec.containers: at least one is needed",
+    ),
 ];
 
 #[test]
@@ -201,6 +211,15 @@ fn every_mistake_in_a_job_is_told_with_its_place() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The namespace enforces its Pod Security Standard, so a target may ask for less than the restricted one.
+#[test]
+fn a_pod_may_break_the_restricted_standard() {
+    let text = TARGET
+        .replace("{runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}", "{runAsUser: 0}")
+        .replace("{allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}", "{capabilities: {add: [NET_RAW]}}");
+    assert_eq!(parse(&text).map(drop), Ok(()));
 }
 
 #[test]
