@@ -152,6 +152,12 @@ fn a_target_writes_no_more_at_once_than_it_may() {
 }
 
 #[test]
+#[should_panic(expected = "a read ended that never began")]
+fn a_read_that_never_began_does_not_end() {
+    Bench::new().step(1, Input::ReadEnded(PollResults { results: Vec::new(), traversal: None }));
+}
+
+#[test]
 fn only_a_change_of_the_attestation_is_an_effect() {
     let mut bench = Bench::new();
     assert_eq!(attestations(&bench.step(1, Input::Tick)), [] as [bool; 0], "nothing is attested from the start");
