@@ -134,7 +134,6 @@ impl Program {
             watches: KindWatches::default(),
             heard: HeardVersions::default(),
             identities: Identities::default(),
-            judges_every_answer: settings.judge_every_answer,
             board: Board::default(),
             unnamed: UnnamedEntries::new(secrets.clone()),
             secrets,

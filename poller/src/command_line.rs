@@ -36,7 +36,4 @@ pub(crate) struct RunningSettings {
     /// Where requests that bring hints are taken, such as 0.0.0.0:8081 [default: nowhere]
     #[arg(long)]
     pub(crate) hints_address: Option<SocketAddr>,
-    /// Judge every answer, though the same one was judged before
-    #[arg(long, hide = true)]
-    pub(crate) judge_every_answer: bool,
 }

@@ -158,7 +158,6 @@ fn context() -> Arc<Context> {
         watches: KindWatches::default(),
         heard: HeardVersions::default(),
         identities: Identities::default(),
-        judges_every_answer: false,
         board: Board::default(),
         unnamed: UnnamedEntries::default(),
         secrets,

@@ -136,9 +136,8 @@ impl TargetActor {
 
     fn perform(&mut self, effect: Effect, now: Moment) {
         match effect {
-            Effect::Poll(mut order) => {
+            Effect::Poll(order) => {
                 let (context, target) = (self.context.clone(), self.target.clone());
-                order.known.take_if(|_| context.judges_every_answer);
                 self.begin(async move { Input::ReadEnded(poll(&context.outside, &target, *order).await) });
             }
             Effect::Traverse(order) => {

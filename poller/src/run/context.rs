@@ -71,8 +71,6 @@ pub struct Context {
     pub heard: HeardVersions,
     /// Which object has which external resource; of this term.
     pub identities: Identities,
-    /// Whether an answer is judged though the same one was judged before.
-    pub judges_every_answer: bool,
     /// Where people who look at the page ask the targets.
     pub board: Board,
     /// What stands in collections and belongs to no object.
