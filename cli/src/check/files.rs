@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use drift_language::find_documents;
 use drift_language::manifests_of;
 
-use crate::check::report::{Remark, Source};
+use crate::check::document::{Remark, Source};
 use crate::ending::CommandError;
 
 /// What standard input is called on a command line, and to people.

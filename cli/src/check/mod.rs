@@ -1,6 +1,7 @@
 //! `kubectl drift check`: whether target documents are good, before they are applied.
 
 mod cluster;
+pub(crate) mod document;
 pub(crate) mod files;
 mod rendering;
 pub(crate) mod report;
@@ -21,9 +22,10 @@ use serde_json::Value;
 use crate::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::ending::{CANNOT_TELL, CommandError};
 use cluster::{check_files, check_live};
+use document::documents_of;
 use files::{read_sources, read_with_neighbours};
 use rendering::{annotations, json, people, summary};
-use report::{Report, check, documents_of, misplaced};
+use report::{Report, check, misplaced};
 use sarif::sarif;
 use written_kinds::{check_with, written_in};
 

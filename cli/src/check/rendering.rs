@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use crate::check::report::{Good, Rate, Remark, Report, Severity, requests_of, total_rates};
+use crate::check::document::{Remark, Severity};
+use crate::check::report::{Good, Rate, Report, requests_of, total_rates};
 
 /// Every remark, with the line it is about.
 pub(super) fn people(report: &Report) -> String {

@@ -5,66 +5,14 @@ mod rates;
 
 use std::sync::Arc;
 
-use drift_language::find_documents;
 use drift_language::place_of_key;
 use drift_language::place_of_secret;
-use drift_language::{Catalogue, DocumentName, FoundDocument, Problem, Refused, Target, Texts};
+use drift_language::{Catalogue, Problem, Refused, Target, Texts};
 
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
+use crate::check::document::{Document, Remark, Severity};
 use doubts::doubts;
-
-/// A text that people wrote, and what they call it.
-#[derive(Debug)]
-pub(crate) struct Source {
-    /// A file's path, or a ConfigMap and its key.
-    pub(crate) name: String,
-    /// All of it.
-    pub(crate) text: String,
-}
-
-/// A target document in a source.
-#[derive(Debug)]
-pub(crate) struct Document {
-    name: DocumentName,
-    text: String,
-    source: Arc<Source>,
-    /// How it stands in the source; `None` where it is all of it.
-    found: Option<FoundDocument>,
-}
-
-/// How much something matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Severity {
-    /// The target would not come into force, or would not work.
-    Error,
-    /// It would, and perhaps not as it is meant.
-    Warning,
-}
-
-/// One thing to say about a place in a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Remark {
-    /// How much it matters.
-    pub(crate) severity: Severity,
-    /// The source's name.
-    pub(crate) source: String,
-    /// 1-based line and column; `None` where it is about the whole source.
-    pub(crate) place: Option<(usize, usize)>,
-    /// The text of that line.
-    pub(crate) line: String,
-    /// What is wrong and what to write instead.
-    pub(crate) message: String,
-}
-
-impl Remark {
-    /// A warning of a whole source.
-    #[must_use]
-    pub(crate) fn of_source(source: &str, message: &str) -> Self {
-        let (source, message) = (source.to_owned(), message.to_owned());
-        Self { severity: Severity::Warning, source, place: None, line: String::new(), message }
-    }
-}
 
 /// A target that would come into force.
 #[derive(Debug)]
@@ -143,64 +91,6 @@ impl Report {
         self.remarks.sort_by(|left, right| (&left.source, left.place).cmp(&(&right.source, right.place)));
         self.remarks.dedup();
     }
-}
-
-impl Document {
-    /// A document that is all of its source, under the name by which the catalogue is to know it.
-    #[must_use]
-    pub(crate) fn whole(name: DocumentName, source: Source) -> Self {
-        Self { name, text: source.text.clone(), source: Arc::new(source), found: None }
-    }
-
-    /// The document that has this name.
-    #[must_use]
-    pub(crate) fn find<'d>(documents: &'d [Self], name: &DocumentName) -> Option<&'d Self> {
-        documents.iter().find(|document| document.name == *name)
-    }
-
-    fn mistake(&self) -> Option<String> {
-        self.found.as_ref().and_then(FoundDocument::mistake)
-    }
-
-    fn remark(&self, severity: Severity, (line, column): (usize, usize), message: String) -> Remark {
-        let (line, column) = match &self.found {
-            Some(found) => found.place(line, column),
-            None => (line.max(1), column.max(1)),
-        };
-        let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
-        Remark { severity, source: self.source.name.clone(), place: Some((line, column)), line: text, message }
-    }
-}
-
-/// The documents of some sources.
-#[must_use]
-pub(crate) fn documents_of(sources: Vec<Source>) -> Vec<Document> {
-    let mut documents: Vec<Document> = Vec::new();
-    for source in sources {
-        let source = Arc::new(source);
-        let found = find_documents(&source.text);
-        let several = found.len() > 1;
-        for (number, found) in found.into_iter().enumerate() {
-            let mut name = name_of(&source.name, &found, several.then_some(number + 1));
-            if documents.iter().any(|known| known.name == name) {
-                // Of two ConfigMaps of one name, say for two namespaces.
-                name.config_map = format!("{} (document {})", name.config_map, number + 1);
-            }
-            let (text, source) = (found.text.clone(), source.clone());
-            documents.push(Document { name, text, source, found: Some(found) });
-        }
-    }
-    documents
-}
-
-/// What messages call a document: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
-fn name_of(source: &str, found: &FoundDocument, number: Option<usize>) -> DocumentName {
-    if let Some(holder) = &found.holder {
-        return DocumentName { config_map: format!("{source}:{}", holder.config_map), key: holder.key.clone() };
-    }
-    let (folder, file) = source.rsplit_once('/').unwrap_or((".", source));
-    let number = number.map(|number| format!(" document {number}")).unwrap_or_default();
-    DocumentName { config_map: folder.to_owned(), key: format!("{file}{number}") }
 }
 
 /// Checks documents together: each for itself, and whether they go with one another.

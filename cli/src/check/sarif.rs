@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::check::report::{Remark, Report, Severity};
+use crate::check::document::{Remark, Severity};
+use crate::check::report::Report;
 
 /// Where the format is defined.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";

@@ -4,7 +4,8 @@ use drift_kube::kinds::{ExaminedKind, WrittenKinds};
 use drift_language::Refused;
 use drift_language::manifests_of;
 
-use crate::check::report::{Document, Report, Severity, Source, check, check_without};
+use crate::check::document::{Document, Severity, Source};
+use crate::check::report::{Report, check, check_without};
 
 /// The kinds that are defined beside targets.
 pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {

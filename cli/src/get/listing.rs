@@ -1,9 +1,7 @@
 //! Objects as rows, made from their conditions.
 
-mod changes;
 mod next;
 
-pub(crate) use changes::Followed;
 pub(crate) use next::Next;
 
 use std::collections::BTreeSet;

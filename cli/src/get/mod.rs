@@ -1,6 +1,8 @@
 //! `kubectl drift get`: lists the objects of all targets with their conditions. Polls nothing.
 
+mod changes;
 mod listing;
+mod looked;
 mod rendering;
 mod table;
 mod watching;
@@ -14,12 +16,13 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_kube::process::clock;
 use drift_language::LabelSelector;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, is_selected, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, warn};
 use crate::ending::{CANNOT_TELL, CommandError, DRIFTED};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::{KnownKind, known_kinds, live_targets};
 use listing::{Row, Summary, Wanted, arrange, summarise};
+use looked::Looked;
 use rendering::{GetOutput, whole_list};
 use watching::watch;
 
@@ -64,18 +67,6 @@ pub(crate) struct GetSettings {
     /// How the objects are told
     #[arg(long, short, value_enum, default_value_t)]
     output: GetOutput,
-}
-
-/// What is looked at.
-struct Looked {
-    /// Of the kind that was named, or all.
-    known: Vec<KnownKind>,
-    /// What is wrong with targets.
-    troubles: Vec<String>,
-    /// Which of the objects.
-    selector: LabelSelector,
-    /// Whether that is all that there is.
-    whole: bool,
 }
 
 /// Lists what stands on the objects.
@@ -189,20 +180,6 @@ async fn add_rows(
         warn(&format!("the {plural} of target {target} cannot be listed: {error}"))?;
     }
     Ok(listed.is_ok())
-}
-
-impl Looked {
-    /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for.
-    fn row_of(&self, one: &KnownKind, seen: &SeenObject) -> Option<Row> {
-        let is_of_text = |other: &KnownKind| {
-            let is_kind = other.objects.is_of(one.objects.group(), &one.objects.kind);
-            other.target.text().is_some() && is_kind && is_selected(&other.objects, seen)
-        };
-        let is_better_known = one.target.text().is_none() && self.known.iter().any(is_of_text);
-        let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
-        let is_wanted = is_listed && self.selector.matches(seen.labels.as_ref());
-        is_wanted.then(|| Row::of((&one.target, &one.objects), &seen.object))
-    }
 }
 
 #[cfg(test)]

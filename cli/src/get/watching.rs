@@ -8,8 +8,9 @@ use drift_kube::process::clock;
 use drift_kube::watch::{Change, follow_objects};
 use tokio::sync::mpsc;
 
-use super::Looked;
-use super::listing::{Followed, Row, Wanted, arrange};
+use super::changes::Followed;
+use super::listing::{Row, Wanted, arrange};
+use super::looked::Looked;
 use super::rendering::{FollowedList, GetOutput};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;

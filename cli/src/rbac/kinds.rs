@@ -7,8 +7,9 @@ use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::{KindError, WrittenKinds, locate_served_kind};
 use drift_language::{Source as ReadSource, Target};
 
+use crate::check::document::{Document, Severity};
 use crate::check::refuse_bad;
-use crate::check::report::{Document, Report, Severity};
+use crate::check::report::Report;
 use crate::cluster::{block_on, connect};
 use crate::ending::CommandError;
 use crate::kinds::needs::TargetKinds;

@@ -16,9 +16,10 @@ use drift_kube::client::KubeconfigSettings;
 use drift_kube::program::settings::parse_namespace;
 use drift_language::Target;
 
+use crate::check::document::documents_of;
 use crate::check::files::read_with_neighbours;
 use crate::check::refuse_bad;
-use crate::check::report::{check, documents_of};
+use crate::check::report::check;
 use crate::check::written_kinds::written_in;
 use crate::cluster::SHIPPED_NAMESPACE;
 use crate::ending::CommandError;

@@ -3,7 +3,7 @@
 use drift_kube::kinds::ExaminedKind;
 use drift_language::UnknownField;
 
-use crate::check::report::Severity;
+use crate::check::document::Severity;
 
 /// What was found out about one target.
 #[derive(Default)]

@@ -17,7 +17,8 @@ use drift_kube::watch::read_secret;
 use drift_language::{DocumentName, Mode, Refused, Source, Target};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
-use crate::check::report::{Document, Rate, Remark, Report, Severity, Source as Text, check, check_without};
+use crate::check::document::{Document, Remark, Severity, Source as Text};
+use crate::check::report::{Rate, Report, check, check_without};
 use crate::check::written_kinds::check_with;
 use crate::cluster::{connect, each_object, target_maps};
 use crate::ending::CommandError;

@@ -12,7 +12,8 @@ use drift_api::secrets::labelled_secrets::LabelledSecret;
 use drift_language::{NeededSecret, Target, Texts};
 use serde_json::Value;
 
-use crate::check::report::{Rate, Remark, Severity};
+use crate::check::document::{Remark, Severity};
+use crate::check::report::Rate;
 use crate::targets::known::{ByLastGood, LeaseNotes, LiveTargets};
 
 /// What is wrong with a Secret that a target needs, found with this value of the label or not at all.

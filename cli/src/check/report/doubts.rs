@@ -7,7 +7,7 @@ use drift_language::place_of_key;
 use drift_language::{DeclaredSecret, Destination, HttpStep, Mode, Target};
 use http::Method;
 
-use super::{Document, Remark, Severity};
+use crate::check::document::{Document, Remark, Severity};
 
 /// Said of an identity that every object has.
 const ONE_IDENTITY: &str = "no field in which objects differ stands in it, so that all objects have one identity: one of them has the external resource, the \

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::check::document::{Source, documents_of};
 use std::time::Duration;
 
 fn target(name: &str, kind: &str, more: &str) -> String {

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::get::changes::Followed;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
 use std::sync::Arc;

@@ -1,0 +1,34 @@
+//! The targets that one command looks at, and which objects of theirs are rows.
+
+use drift_api::object::SeenObject;
+use drift_language::LabelSelector;
+
+use super::listing::Row;
+use crate::cluster::is_selected;
+use crate::targets::KnownKind;
+
+/// The kinds and objects that are looked at.
+pub(super) struct Looked {
+    /// Of the kind that was named, or all.
+    pub(super) known: Vec<KnownKind>,
+    /// What is wrong with targets.
+    pub(super) troubles: Vec<String>,
+    /// Which of the objects.
+    pub(super) selector: LabelSelector,
+    /// Whether that is all that there is.
+    pub(super) whole: bool,
+}
+
+impl Looked {
+    /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for.
+    pub(super) fn row_of(&self, one: &KnownKind, seen: &SeenObject) -> Option<Row> {
+        let is_of_text = |other: &KnownKind| {
+            let is_kind = other.objects.is_of(one.objects.group(), &one.objects.kind);
+            other.target.text().is_some() && is_kind && is_selected(&other.objects, seen)
+        };
+        let is_better_known = one.target.text().is_none() && self.known.iter().any(is_of_text);
+        let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
+        let is_wanted = is_listed && self.selector.matches(seen.labels.as_ref());
+        is_wanted.then(|| Row::of((&one.target, &one.objects), &seen.object))
+    }
+}
