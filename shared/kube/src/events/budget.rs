@@ -1,12 +1,13 @@
 //! How many Events one target may cause: a burst for what is new, then a trickle.
 //!
-//! A target that goes wrong for thousands of objects must not fill etcd. A bucket for each key over plain moments,
-//! since the rate limiter in use elsewhere reads a clock of its own. Pure; it must not know what an Event is.
+//! A target that goes wrong for thousands of objects must not fill etcd. Each key has a bucket of its own. Pure; it must not know
+//! what an Event is.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 /// Events at once: as many as client-go's own correlator lets an object cause.
 const BURST: u32 = 25;
@@ -20,22 +21,17 @@ const MAX_KEYS: usize = 1024;
 /// The buckets of all keys.
 #[derive(Debug, Default)]
 pub(crate) struct EventBudget {
-    /// When each bucket will be full again.
-    full_at: HashMap<String, Moment>,
+    buckets: HashMap<String, TokenBucket>,
 }
 
 impl EventBudget {
     /// Whether `key` may cause one more now; then it is counted.
     pub(crate) fn take(&mut self, key: &str, now: Moment) -> bool {
-        if self.full_at.len() >= MAX_KEYS && !self.full_at.contains_key(key) {
-            self.full_at.retain(|_, full_at| *full_at > now);
+        if self.buckets.len() >= MAX_KEYS && !self.buckets.contains_key(key) {
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
         }
-        let full_at = self.full_at.get(key).copied().unwrap_or(now).max(now) + REFILL;
-        let fits = full_at - now <= REFILL * BURST;
-        if fits {
-            self.full_at.insert(key.to_owned(), full_at);
-        }
-        fits
+        let full = || TokenBucket::full(BURST, REFILL, now);
+        self.buckets.entry(key.to_owned()).or_insert_with(full).take(now).is_ok()
     }
 }
 
@@ -61,6 +57,6 @@ mod tests {
         for number in 0..10 * MAX_KEYS {
             assert!(budget.take(&number.to_string(), Moment::START + REFILL * u32::try_from(number).unwrap_or(0)));
         }
-        assert!(budget.full_at.len() <= MAX_KEYS);
+        assert!(budget.buckets.len() <= MAX_KEYS);
     }
 }
