@@ -12,7 +12,6 @@ mod kind;
 mod kubeconfig;
 mod object_client;
 mod object_names;
-mod object_pages;
 mod pages;
 mod retry_after;
 
@@ -21,7 +20,7 @@ pub use kind::{KindName, ResolvedKind};
 pub use kubeconfig::KubeconfigSettings;
 pub use object_client::{ObjectClient, WriteError};
 pub(crate) use object_names::{NamedVersion, ObjectNames};
-pub use object_pages::ObjectPages;
+pub use pages::ObjectPages;
 pub(crate) use pages::Pages;
 
 use std::error::Error;

@@ -12,10 +12,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::client::CallError;
 use crate::lease::leadership::Term;
 use crate::lease::record::{Decision, LEASE_DURATION, LeaseRecord, LeaseView, decide};
-use crate::lease::settings::LeaseSettings;
 use crate::lease::store::{LeaseStore, StoredLease};
 use crate::process::kill_point::{KillPoint, reach};
 use crate::process::{clock, instance};
+use crate::telemetry::health::Part;
 use drift_api::timing::moment::Moment;
 
 /// How long a released Lease says it lasts, seconds: the least that the API server takes.
@@ -24,6 +24,22 @@ const RELEASED_SECONDS: i32 = 1;
 /// What goes to the holder's side and comes from it: the annotations that are wanted, those that were written, the term.
 pub(super) type Channels =
     (watch::Sender<BTreeMap<String, String>>, watch::Sender<BTreeMap<String, String>>, watch::Sender<Option<Term>>);
+
+/// Which Lease, and as who.
+pub struct LeaseSettings {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name: `names::POLLER_LEASE` or `names::CONTROLLER_LEASE` where nobody chose another.
+    pub name: String,
+    /// What this process is called; the holder's name is this and random digits.
+    pub instance: String,
+    /// The field manager.
+    pub manager: &'static str,
+    /// Annotations that taking the Lease sets, whatever stood there before.
+    pub on_take: BTreeMap<String, String>,
+    /// Says in `/readyz` whether the Lease can be read and written.
+    pub part: Part,
+}
 
 /// One process that wants a Lease.
 pub(super) struct Candidate {

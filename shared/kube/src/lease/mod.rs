@@ -6,15 +6,14 @@ mod candidate;
 mod leadership;
 mod observed;
 pub mod record;
-mod settings;
 mod store;
 mod task;
 #[cfg(test)]
 mod tests;
 mod turning;
 
+pub use candidate::LeaseSettings;
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
-pub use settings::LeaseSettings;
 pub use task::{LeaseTask, lease};
 pub use turning::Turning;

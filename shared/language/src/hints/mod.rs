@@ -4,30 +4,30 @@
 //! A hint names external resources by their identities and is believed in nothing: all that follows are polls. It must
 //! not know how a hint comes, nor who has the resource.
 
-mod listen;
-mod webhook;
-
 use std::sync::Arc;
 
+use http::HeaderName;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::read::Read;
+use crate::secrets::secret_key::{SecretKey, read_secret_key};
 use crate::systems::Source;
+use crate::systems::postgres::{Connection, read_connection};
 use crate::yaml::Node;
 use crate::yaml::raw::Reader;
 use crate::yaml::templates::read_value;
 
-pub use listen::ListenHints;
-pub use webhook::WebhookHints;
-
 /// Resources that one hint may name: a sender that has more to say sends more hints.
 const MAX_IDENTITIES: usize = 1_000;
+
+/// Bytes of a channel's name; PostgreSQL takes no longer one (NAMEDATALEN).
+const MAX_CHANNEL_BYTES: usize = 63;
 
 /// The ways to hear of changes, by their keys.
 pub(crate) const HINTS: [&str; 3] = ["listen", "webhook", "watch"];
 
-/// One way to hear of changes. A further kind is a further file beside these.
+/// One way to hear of changes.
 #[derive(Debug)]
 pub enum HintSource {
     /// Notifications of a PostgreSQL server.
@@ -36,6 +36,29 @@ pub enum HintSource {
     Webhook(Arc<WebhookHints>),
     /// A watch of what `read.kubernetes` reads.
     Watch,
+}
+
+/// Notifications of one channel.
+#[derive(Debug)]
+pub struct ListenHints {
+    /// Which database, and as whom.
+    pub connection: Connection,
+    /// The channel, letter for letter as the sender names it.
+    pub channel: String,
+    /// Names the external resources, over `payload`, which is the notification's text.
+    pub identities: HintedIdentities,
+}
+
+/// Requests to `/hints/TARGET`.
+#[derive(Debug)]
+pub struct WebhookHints {
+    /// What the sender knows beside us.
+    pub secret: SecretKey,
+    /// The header with the HMAC-SHA-256 of the body by the secret, in hex; without it the secret itself comes, as
+    /// `Authorization: Bearer`.
+    pub signature_header: Option<HeaderName>,
+    /// Names the external resources, over `payload`, which is the body's JSON.
+    pub identities: HintedIdentities,
 }
 
 /// A template that makes identities of a payload.
@@ -83,8 +106,8 @@ pub(crate) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
         let message = format!("{place}: at least one of listen, webhook, watch is needed; leave the key out instead");
         return reader.refuse(node.at, message);
     }
-    let listen = reader.optional(&fields, "listen", listen::read_listen);
-    let webhook = reader.optional(&fields, "webhook", webhook::read_webhook);
+    let listen = reader.optional(&fields, "listen", read_listen);
+    let webhook = reader.optional(&fields, "webhook", read_webhook);
     let watch = reader.or(&fields, "watch", false, Reader::truth);
     let webhook = webhook?.map(|webhook| HintSource::Webhook(Arc::new(webhook)));
     let listen = listen?.map(|listen| HintSource::Listen(Box::new(listen)));
@@ -100,6 +123,39 @@ pub(crate) fn check_watch(reader: &mut Reader<'_>, spec: &Node, read: &Read, hin
         let message =
             "hints.watch: only what read.kubernetes reads can be watched; of other systems listen and webhook tell";
         reader.refuse::<()>(at, message);
+    }
+}
+
+fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
+    let fields = reader.fields(node, place, &["connection", "channel", "identity"])?;
+    let connection = reader.needed(&fields, "connection", read_connection);
+    let channel = reader.needed(&fields, "channel", read_channel);
+    let identities = reader.needed(&fields, "identity", HintedIdentities::read);
+    Some(ListenHints { connection: connection?, channel: channel?, identities: identities? })
+}
+
+fn read_channel(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let text = reader.literal(node, place)?;
+    if !(1..=MAX_CHANNEL_BYTES).contains(&text.len()) || text.chars().any(char::is_control) {
+        let message = format!("{place}: a channel's name has 1 to {MAX_CHANNEL_BYTES} bytes and no control character");
+        return reader.refuse(node.at, message);
+    }
+    Some(text.to_owned())
+}
+
+fn read_webhook(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WebhookHints> {
+    let fields = reader.fields(node, place, &["secretRef", "signatureHeader", "identity"])?;
+    let secret = reader.needed(&fields, "secretRef", read_secret_key);
+    let signature_header = reader.optional(&fields, "signatureHeader", read_header_name);
+    let identities = reader.needed(&fields, "identity", HintedIdentities::read);
+    Some(WebhookHints { secret: secret?, signature_header: signature_header?, identities: identities? })
+}
+
+fn read_header_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
+    let text = reader.literal(node, place)?;
+    match HeaderName::try_from(text) {
+        Ok(name) => Some(name),
+        Err(_) => reader.refuse(node.at, format!("{place}: `{text}` is no header name")),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The sections of a target that say which objects it speaks of, and what holds for each of them.
 
-pub(crate) mod cluster_kind;
 pub(crate) mod destinations;
 pub(crate) mod identity;
 pub(crate) mod naming;

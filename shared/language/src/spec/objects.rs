@@ -1,5 +1,7 @@
 //! `objects`: which Kubernetes objects a target speaks of.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::spec::selector::LabelSelector;
@@ -9,6 +11,9 @@ use crate::yaml::raw::{Fields, Reader};
 
 /// Namespaces of one target: more than that is a selector's work, and each is a watch of its own.
 const MAX_NAMESPACES: usize = 100;
+
+/// The kind of Secrets, in the group without a name.
+const SECRET: &str = "Secret";
 
 /// Which objects a target speaks of.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +83,7 @@ pub(crate) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) ->
 }
 
 /// The group and version of a kind.
-pub(crate) fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let (node, place) = (reader.required(fields, "apiVersion")?, fields.place("apiVersion"));
     let text = reader.literal(node, &place)?;
     if !is_api_version(text) {
@@ -88,7 +93,7 @@ pub(crate) fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> 
 }
 
 /// The kind, which is told without its group.
-pub(crate) fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
+fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let (node, place) = (reader.required(fields, "kind")?, fields.place("kind"));
     let text = reader.literal(node, &place)?;
     if !is_kind(text) {
@@ -96,6 +101,21 @@ pub(crate) fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<
         return reader.refuse(node.at, message);
     }
     Some(text.to_owned())
+}
+
+/// The kind of an object of the cluster that stands for the external resource: any kind but Secrets, both literal.
+///
+/// What is read is compared, and differences are shown to people, so a Secret is never read in this way. None is written, since
+/// templates would carry its values through objects.
+pub(crate) fn read_cluster_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Arc<str>, Arc<str>)> {
+    let (api_version, kind) = (read_api_version(reader, fields), read_kind(reader, fields));
+    let (api_version, kind) = (api_version?, kind?);
+    if kind == SECRET && !api_version.contains('/') {
+        let at = fields.get("kind").map_or(fields.at(), |node| node.at);
+        let message = format!("{}: a Secret is never read or written as a resource", fields.place("kind"));
+        return reader.refuse(at, message);
+    }
+    Some((api_version.into(), kind.into()))
 }
 
 fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {

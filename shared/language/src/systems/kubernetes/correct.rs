@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cel::is_template;
 use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables};
-use crate::spec::cluster_kind::read_cluster_kind;
-use crate::spec::objects::ObjectSelection;
+use crate::spec::objects::{ObjectSelection, read_cluster_kind};
 use crate::systems::Source;
 use crate::systems::actions::Actions;
 use crate::systems::kubernetes::read::KubernetesRead;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
 use crate::cel::{PLACEHOLDER, ValueTemplate, without_expressions};
-use crate::spec::cluster_kind::read_cluster_kind;
+use crate::spec::objects::read_cluster_kind;
 use crate::systems::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::section::ReadSection;
 use crate::values::names::is_dns_label;
