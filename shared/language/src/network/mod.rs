@@ -8,12 +8,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Addresses whose first bits are the same.
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// Addresses whose first bits are the same, with no bit set behind the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Network {
-    first: IpAddr,
-    prefix: u8,
-}
+pub struct Network(IpNet);
 
 /// Why a text is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,64 +29,49 @@ impl Network {
     /// Of IPv4 addresses that agree with `first` in `prefix` bits.
     #[must_use]
     pub const fn v4(first: [u8; 4], prefix: u8) -> Self {
-        Self { first: IpAddr::V4(Ipv4Addr::new(first[0], first[1], first[2], first[3])), prefix }
+        let [a, b, c, d] = first;
+        Self(IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)))
     }
 
     /// Of IPv6 addresses that agree with `first` in `prefix` bits.
     #[must_use]
     pub const fn v6(first: [u16; 8], prefix: u8) -> Self {
         let [a, b, c, d, e, f, g, h] = first;
-        Self { first: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), prefix }
+        Self(IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)))
     }
 
     /// Whether the address is in it. IPv4 and IPv6 are different, also where one writes the other.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        self.first_of(address) == Some(self.first)
-    }
-
-    /// The first address of the network of this size that holds `address`; `None` for one of the other kind.
-    fn first_of(&self, address: IpAddr) -> Option<IpAddr> {
-        match (self.first, address) {
-            (IpAddr::V4(_), IpAddr::V4(address)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
-                Some(Ipv4Addr::from_bits(address.to_bits() & mask).into())
-            }
-            (IpAddr::V6(_), IpAddr::V6(address)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
-                Some(Ipv6Addr::from_bits(address.to_bits() & mask).into())
-            }
-            _ => None,
-        }
+        self.0.contains(&address)
     }
 }
 
 impl FromStr for Network {
     type Err = NetworkError;
 
-    /// `10.0.0.0/8`; an address alone is a network of one.
+    /// `10.0.0.0/8`; an address alone is a network of one. Not by the library's reader, which takes leading zeros.
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let address: IpAddr = address.parse().map_err(|_| NetworkError::Form)?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            None => bits,
+        let network = match prefix {
+            None => IpNet::from(address),
             Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => {
-                prefix.parse().ok().filter(|prefix| *prefix <= bits).ok_or(NetworkError::Form)?
+                let network = prefix.parse().ok().and_then(|prefix| IpNet::new(address, prefix).ok());
+                network.ok_or(NetworkError::Form)?
             }
             Some(_) => return Err(NetworkError::Form),
         };
-        let network = Self { first: address, prefix };
-        match network.first_of(address) {
-            Some(first) if first != address => Err(NetworkError::NotFirst(Self { first, prefix })),
-            _ => Ok(network),
+        match network.trunc() {
+            first if first == network => Ok(Self(network)),
+            first => Err(NetworkError::NotFirst(Self(first))),
         }
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.first, self.prefix)
+        self.0.fmt(formatter)
     }
 }
 
