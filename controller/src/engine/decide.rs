@@ -93,7 +93,7 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     }
     // A status that another writer took away is put back before anything else: a claim that stands in our memory alone is
     // lost with the process, and the poller does not verify a correction that it cannot see.
-    if let Some(lost) = situation.memory.lost_status(object) {
+    if let Some(lost) = situation.memory.lost_status(object).filter(|_| !is_planted(Mutant::StatusLost)) {
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
     let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
@@ -129,7 +129,9 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
     if facts.desired_hash.is_none() {
         return Decision::Nothing(Held::TemplateFails);
     }
-    if standing.generation != object.generation || standing.tag.desired_hash != facts.desired_hash {
+    let is_other_spec = standing.generation != object.generation && !is_planted(Mutant::OtherGeneration);
+    let is_other_desired = standing.tag.desired_hash != facts.desired_hash && !is_planted(Mutant::OtherDesired);
+    if is_other_spec || is_other_desired {
         return Decision::Nothing(Held::VerdictOutdated);
     }
     if standing.tag.correction != status.correction && !is_planted(Mutant::OtherCorrection) {

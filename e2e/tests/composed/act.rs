@@ -50,6 +50,10 @@ pub(crate) struct Acting {
     answer: Option<Option<HttpReply>>,
     /// It waits until then.
     until: Option<Moment>,
+    /// The object was read live.
+    was_read: bool,
+    /// When it was decided that the object is corrected; `None` once something was sent.
+    decided_at: Option<Moment>,
 }
 
 impl Acting {
@@ -64,7 +68,14 @@ impl Acting {
             request: None,
             answer: None,
             until: None,
+            was_read: false,
+            decided_at: None,
         }
+    }
+
+    /// Whether the object was read live.
+    pub(crate) const fn was_read(&self) -> bool {
+        self.was_read
     }
 
     /// Takes in what is to be done next.
@@ -73,6 +84,9 @@ impl Acting {
             Operation::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
             _ => None,
         };
+        if matches!(work.operation, Operation::Prepare { .. }) {
+            self.decided_at = Some(now);
+        }
         self.work = Some(work).filter(|work| work.operation != Operation::Pause);
     }
 
@@ -95,7 +109,10 @@ impl Acting {
         let work = self.work.take()?;
         let done = match &work.operation {
             Operation::Check => Some(Done::Checked { lacks_something: self.lacks_something(&work, scene.clock) }),
-            Operation::Read | Operation::ReadAgain => Some(Done::Event(self.read(&work, fault, scene))),
+            Operation::Read | Operation::ReadAgain => {
+                self.was_read = true;
+                Some(Done::Event(self.read(&work, fault, scene)))
+            }
             Operation::Prepare { is_unread } => {
                 let readiness = self.prepare(&work, *is_unread, scene.clock);
                 Some(Done::Event(Event::Prepared(readiness)))
@@ -109,6 +126,18 @@ impl Acting {
             self.work = Some(work);
         }
         done
+    }
+
+    /// The same once the Lease is lost: nothing is sent or written, and what was sent has no answer.
+    pub(crate) fn go_on_without_lease(&mut self, scene: &mut Scene<'_>) -> Option<Done> {
+        let event = match self.work.as_ref().map(|work| &work.operation)? {
+            Operation::Send { .. } if self.answer.take().is_some() => Event::CutOff,
+            Operation::Send { .. } => Event::NotSent,
+            Operation::Write(_) => Event::Written(Err(Failure::NotLeading)),
+            _ => return self.go_on(Fault::None, scene),
+        };
+        self.work = None;
+        Some(Done::Event(event))
     }
 
     fn read(&self, work: &Work, fault: Fault, scene: &mut Scene<'_>) -> Event {
@@ -167,9 +196,11 @@ impl Acting {
     fn send(&mut self, work: &Work, index: usize, (fault, scene): (Fault, &mut Scene<'_>)) -> Option<StepAnswer> {
         let (object, correction) = (&work.object, work.correction.as_deref()?);
         let answered = |outcome| StepAnswer { index, outcome, stored: StatusFields::NONE, label: None, object: None };
+        let asked = Asked { object, correction, text: self.text, target: &self.target, decided_at: self.decided_at };
         if let Some(job) = &mut self.job {
-            let asked = Asked { object, correction, text: self.text };
-            return Some(answered(job.send(asked, fault, scene)));
+            let outcome = job.send(asked, fault, scene);
+            note_deleted(asked, &outcome, scene);
+            return Some(answered(outcome));
         }
         let request = self.request.clone()?;
         let uid = object.id.uid.clone();
@@ -179,8 +210,9 @@ impl Acting {
             self.answer = Some(match key {
                 None => scene.outside.read(&resource, fault),
                 Some(key) => {
-                    let sent = Sent { correction, request: &request, key, text: self.text, resource: &resource };
-                    scene.ledger.note_request(object, &sent, scene.outside, scene.api);
+                    let sent = Sent { asked, request: &request, key, resource: &resource };
+                    self.decided_at = None;
+                    scene.ledger.note_request(&sent, scene.outside, scene.api);
                     scene.outside.write(&request, &uid, fault).map(reply)
                 }
             });
@@ -206,6 +238,7 @@ impl Acting {
         if let Some(key) = key {
             scene.ledger.note_outcome(key, definite);
         }
+        note_deleted(asked, &outcome, scene);
         Some(answered(outcome))
     }
 
@@ -264,6 +297,14 @@ impl Acting {
 
     fn lean(&self, object: &Value) -> LeanObject {
         LeanObject::prune(object, &self.target.all_fields)
+    }
+}
+
+/// Notes a deletion that was answered as done.
+fn note_deleted(asked: Asked<'_>, outcome: &StepOutcome, scene: &mut Scene<'_>) {
+    let is_done = matches!(outcome, StepOutcome::Accepted | StepOutcome::NotThere);
+    if asked.correction.action == Action::Delete && is_done {
+        scene.ledger.decisions.note_deleted(&asked.object.id.uid);
     }
 }
 

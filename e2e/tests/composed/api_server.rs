@@ -29,6 +29,8 @@ pub(crate) struct ApiServer {
     pub(crate) jobs: Jobs,
     /// Every write to a status is refused, as by a missing right.
     pub(crate) refuses_status: bool,
+    /// Objects have no generation.
+    pub(crate) has_no_generations: bool,
 }
 
 /// The place of a finalizer list.
@@ -41,10 +43,13 @@ impl ApiServer {
             return;
         }
         self.created += 1;
-        let metadata = json!({
+        let mut metadata = json!({
             "name": name, "namespace": "team", "uid": format!("{name}-{}", self.created), "generation": 1,
             "creationTimestamp": format!("2026-01-01T00:00:{:02}Z", self.created % 60), "labels": labels,
         });
+        if self.has_no_generations {
+            metadata["generation"].take();
+        }
         self.store(name, json!({"metadata": metadata, "spec": spec}));
     }
 
@@ -113,8 +118,9 @@ impl ApiServer {
 }
 
 fn bump_generation(object: &mut Value) {
-    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
-    object["metadata"]["generation"] = json!(generation + 1);
+    if let Some(generation) = object["metadata"]["generation"].as_i64() {
+        object["metadata"]["generation"] = json!(generation + 1);
+    }
 }
 
 fn finalizers(object: &Value) -> usize {

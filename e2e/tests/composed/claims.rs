@@ -41,6 +41,8 @@ struct Claim {
     selected_by: Option<&'static str>,
     /// Somebody else took the note away. The controller may not have heard of it, or puts it back.
     is_stripped: bool,
+    /// The object changed, and the controller may not have heard of it: it may know one that a target selects.
+    is_unheard: bool,
 }
 
 /// Who has a resource.
@@ -84,7 +86,7 @@ impl Claims {
     /// The object claims the resource from now on: nobody else has it.
     fn note_claim(&mut self, uid: &Uid, resource: &str, is_put_back: bool) -> Result<(), String> {
         if let Some(other) = self.holder(resource).filter(|other| *other != uid && !self.may_be_taken(resource)) {
-            return Err(format!("{uid} claims {resource}, which {other} has"));
+            return Err(format!("a resource is claimed that another object has: {resource} of {other} by {uid}"));
         }
         let contending = contending(&self.standing, resource);
         if is_put_back && contending.len() > 1 {
@@ -125,7 +127,7 @@ impl Claims {
     pub(crate) fn note_write(&mut self, uid: &Uid, resource: &str) -> Result<(), String> {
         let other = self.holder(resource).filter(|other| *other != uid);
         if let Some(other) = other.filter(|_| self.everybody_is_known && !self.may_be_taken(resource)) {
-            return Err(format!("{uid} writes to {resource}, which {other} has"));
+            return Err(format!("a resource is written to that another object has: {resource} of {other} by {uid}"));
         }
         let claims = self.standing.get(uid).is_some_and(|claim| claim.resource == resource && !claim.is_stripped);
         if claims && self.holder(resource) != Some(uid) {
@@ -195,6 +197,7 @@ impl Claims {
     /// whoever has come back since has what nobody else claims.
     pub(crate) fn note_heard(&mut self) {
         self.everybody_is_known = true;
+        self.standing.values_mut().for_each(|claim| claim.is_unheard = false);
         let left = self.holders.iter().filter(|(_, holder)| holder.may_be_taken).map(|(resource, _)| resource.clone());
         for resource in left.collect::<Vec<_>>() {
             let claiming: Vec<Uid> = claiming(&self.standing, &resource).cloned().collect();
@@ -247,14 +250,15 @@ fn claiming<'a>(standing: &'a BTreeMap<Uid, Claim>, resource: &str) -> impl Iter
 
 /// The selected objects that claim the resource, as far as the programs may know.
 fn contending(standing: &BTreeMap<Uid, Claim>, resource: &str) -> BTreeSet<Uid> {
-    let contending = |claim: &Claim| claim.selected_by.is_some() && claim.resource == resource;
+    let may_be_selected = |claim: &Claim| claim.selected_by.is_some() || claim.is_unheard;
+    let contending = |claim: &Claim| may_be_selected(claim) && claim.resource == resource;
     standing.iter().filter(|(_, claim)| contending(claim)).map(|(uid, _)| uid.clone()).collect()
 }
 
 fn claim_of(object: &Value, in_force: &[Arc<Target>]) -> Option<Claim> {
     let resource = owns(object)?;
     let noted = entry(object, DRIFT_CORRECTED)?["lastTransitionTime"].as_str()?.to_owned();
-    Some(Claim { resource, noted, selected_by: selected_by(object, in_force), is_stripped: false })
+    Some(Claim { resource, noted, selected_by: selected_by(object, in_force), is_stripped: false, is_unheard: true })
 }
 
 fn selected_by(object: &Value, in_force: &[Arc<Target>]) -> Option<&'static str> {

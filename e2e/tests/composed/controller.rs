@@ -13,11 +13,13 @@ use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Vouching;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
-use drift_controller::engine::{self, Done, Effect, Input, Now, Operation, Report, Work};
+use drift_controller::engine::{self, Done, Effect, Input, Now, Operation, Program, Report, Work};
 use drift_language::Target;
 
 use crate::act::Acting;
+use crate::api_server::ApiServer;
 use crate::calls::{Clock, Dispatch, Scene};
+use crate::decisions::Decided;
 use crate::endings;
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
@@ -37,6 +39,10 @@ pub(crate) struct Controller {
     handovers: BTreeMap<&'static str, Handover>,
     tasks: Vec<Task>,
     ended: Vec<Ended>,
+    decided: Vec<Decided>,
+    /// Targets that forgot an object.
+    forgotten: Vec<(String, Uid)>,
+    violation: Option<String>,
     texts: u64,
     /// The scope was complete when it was looked at last.
     was_complete: bool,
@@ -133,6 +139,10 @@ impl Controller {
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
         let hearing = self.targets.values().filter(|at_work| !at_work.awaits_list);
         let inputs: Vec<_> = hearing.filter_map(|at_work| Some((at_work.number, input(&dispatch, at_work)?))).collect();
+        let left = inputs.iter().filter_map(|(number, input)| Some((*number, left_by(input)?)));
+        let name = |number: u64| self.targets.values().find(|at_work| at_work.number == number);
+        let forgotten = left.filter_map(|(number, uid)| Some((name(number)?.target.name.clone(), uid)));
+        self.forgotten.extend(forgotten.collect::<Vec<_>>());
         inputs.into_iter().for_each(|(number, input)| self.feed(number, input, clock));
     }
 
@@ -200,6 +210,7 @@ impl Controller {
     fn assign(&mut self, (number, uid): (u64, Uid), work: Box<Work>, clock: Clock) {
         if matches!(work.operation, Operation::Prepare { .. } | Operation::Write(Write::ReleaseFinalizer { .. })) {
             self.compare_endings(number, &work);
+            self.note_decision((number, &uid), &work, clock);
         }
         let (now, under_way) =
             (clock.moment, self.tasks.iter().position(|task| task.text == number && task.uid == uid));
@@ -219,14 +230,38 @@ impl Controller {
         self.ended.push(Ended { uid, is_forgotten, missed });
     }
 
-    fn compare_endings(&self, number: u64, work: &Work) {
+    fn compare_endings(&mut self, number: u64, work: &Work) {
         if let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) {
-            endings::compare(&at_work.target, (at_work.engine.objects(), &self.resources), work);
+            let differ = endings::compare(&at_work.target, (at_work.engine.objects(), &self.resources), work);
+            self.violation = self.violation.take().or(differ);
         }
     }
 
-    /// Tells the ledger which executions have ended.
-    pub(crate) fn note_ends(&mut self, ledger: &mut Ledger, outside: &Outside) {
+    /// What was decided on an object that was read; one that lacks a Secret was not.
+    fn note_decision(&mut self, (number, uid): (u64, &Uid), work: &Work, clock: Clock) {
+        let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) else { return };
+        let (correction, says_deleted) = match &work.operation {
+            Operation::Prepare { is_unread: false } => (work.correction.clone(), false),
+            Operation::Write(Write::ReleaseFinalizer { left_behind }) => (None, !left_behind),
+            _ => return,
+        };
+        let task = self.tasks.iter().find(|task| task.text == number && task.uid == *uid);
+        self.decided.push(Decided {
+            object: work.object.clone(),
+            correction,
+            says_deleted,
+            target: at_work.target.clone(),
+            is_attested: at_work.engine.program.attests(&work.object.id, clock.moment),
+            was_read: task.is_some_and(|task| task.acting.was_read()),
+            at: clock.moment,
+        });
+    }
+
+    /// Tells the ledger what was decided, and which executions have ended.
+    pub(crate) fn note_ends(&mut self, ledger: &mut Ledger, outside: &Outside, api: &ApiServer) {
+        self.violation.take().into_iter().for_each(|violation| ledger.violate(violation));
+        ledger.note_decisions(self.decided.drain(..), api);
+        self.forgotten.drain(..).for_each(|(target, uid)| ledger.decisions.forget(&target, &uid));
         for Ended { uid, is_forgotten, missed } in self.ended.drain(..) {
             ledger.writing.remove(&uid);
             // Nobody is told that nothing was there to delete where a request for the object had taken it away.
@@ -249,7 +284,11 @@ impl Controller {
         self.around.set_secret(clock.known_secret());
         task.since = clock.moment;
         let waits = task.acting.waits_until().is_some_and(|until| until > clock.moment);
-        let done = if waits { None } else { task.acting.go_on(fault, scene) };
+        let done = match self.around.has_lease() {
+            _ if waits => None,
+            true => task.acting.go_on(fault, scene),
+            false => task.acting.go_on_without_lease(scene),
+        };
         self.tasks.push(task);
         if let Some(done) = done {
             self.feed(number, Input::Done(uid.clone(), done), clock);
@@ -257,7 +296,14 @@ impl Controller {
         if self.tasks.iter().any(|task| task.text == number && task.uid == uid && task.acting.pauses()) {
             scene.ledger.writing.remove(&uid);
         }
-        self.note_ends(scene.ledger, scene.outside);
+        self.note_ends(scene.ledger, scene.outside, scene.api);
+    }
+
+    /// The Lease is lost.
+    pub(crate) fn end_term(&mut self, clock: Clock) {
+        self.around.lose_lease();
+        let all = self.targets.values().chain(&self.superseded).map(|at_work| at_work.number);
+        all.collect::<Vec<_>>().into_iter().for_each(|number| self.feed(number, Input::TermEnded, clock));
     }
 
     /// The first thing under way that nobody may wait for any longer.
@@ -285,6 +331,15 @@ impl Controller {
 
 fn now(clock: Clock) -> Now {
     Now { moment: clock.moment, wall: clock.since_epoch() }
+}
+
+/// The object that the target forgets by the input.
+fn left_by(input: &Input) -> Option<Uid> {
+    match input {
+        Input::Left(uid) => Some(uid.clone()),
+        Input::Skipped(object) => Some(object.id.uid.clone()),
+        _ => None,
+    }
 }
 
 /// What an event of the watch is to the target; a sign of life is nothing.

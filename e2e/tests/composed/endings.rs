@@ -11,8 +11,12 @@ use drift_poller::engine::object::deletion::{Ending, ending_of};
 
 use crate::resources::Resources;
 
-/// Compares the two for what is to be done.
-pub(crate) fn compare(target: &Arc<Target>, (objects, resources): (&ObjectStore, &Resources), work: &Work) {
+/// Compares the two for what is to be done; gives in what they differ.
+pub(crate) fn compare(
+    target: &Arc<Target>,
+    (objects, resources): (&ObjectStore, &Resources),
+    work: &Work,
+) -> Option<String> {
     let object = &work.object;
     let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
     let agree = match (&ending, &work.correction) {
@@ -28,7 +32,7 @@ pub(crate) fn compare(target: &Arc<Target>, (objects, resources): (&ObjectStore,
         }
         _ => true,
     };
-    assert!(agree, "{}: told {ending:?}, done {:?}", object.id, work.operation);
+    (!agree).then(|| format!("people are told of another end: {} {ending:?}, done {:?}", object.id, work.operation))
 }
 
 /// Whether the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that

@@ -2,7 +2,9 @@
 //!
 //! An event that cannot happen now does nothing. It must not know what the programs make of it.
 
-use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, PAUSED_ANNOTATION};
+use drift_api::names::{
+    DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, ORPHAN_ANNOTATION, PAUSED_ANNOTATION, RETRY_REQUESTED_ANNOTATION,
+};
 use serde_json::{Value, json};
 
 use crate::jobs::JobEvent;
@@ -36,11 +38,15 @@ pub(crate) enum Event {
         barred: bool,
     },
     Crash(Who),
+    /// The controller loses its Lease, and ends after so many steps.
+    EndTerm(u8),
     Renew,
     /// So many seconds pass.
     Pass(u16),
     /// Everything that can go on goes on.
     Rest,
+    /// Objects that are made from now on have no generation, as those of some kinds.
+    Ungenerated,
     Create {
         object: usize,
         resource: usize,
@@ -63,6 +69,16 @@ pub(crate) enum Event {
     Pause {
         object: usize,
         paused: bool,
+    },
+    /// Its deletion is to leave the external resource, or not any more.
+    Orphan {
+        object: usize,
+        orphan: bool,
+    },
+    /// Somebody asks for one more correction.
+    Retry {
+        object: usize,
+        request: u8,
     },
     Delete {
         object: usize,
@@ -127,6 +143,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Configure(who) => world.configure(who),
         Event::Bar { who, target, barred } => world.bar(who, NAMES[target], barred),
         Event::Crash(who) => world.crash(who),
+        Event::EndTerm(steps) => world.end_term(steps),
         Event::Renew => world.renew(),
         Event::Pass(seconds) => world.pass(u64::from(seconds)),
         Event::Rest => world.rest(),
@@ -134,6 +151,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Target { target, text: None } => drop(remove(world, NAMES[target])),
         Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
         Event::Jobs(event) => world.happen_to_jobs(event),
+        Event::Ungenerated => world.api.has_no_generations = true,
         Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
         Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
         Event::Rotate => world.rotate(),
@@ -173,9 +191,11 @@ fn edit(world: &mut World, event: &Event) {
                 ledger.left.insert(uid_of(object));
             });
         }
-        Event::Pause { object, paused } => world.api.edit(OBJECTS[object], |object| {
-            object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: paused.to_string()});
-        }),
+        Event::Pause { object, paused } => annotate(world, OBJECTS[object], PAUSED_ANNOTATION, paused.to_string()),
+        Event::Orphan { object, orphan } => annotate(world, OBJECTS[object], ORPHAN_ANNOTATION, orphan.to_string()),
+        Event::Retry { object, request } => {
+            annotate(world, OBJECTS[object], RETRY_REQUESTED_ANNOTATION, request.to_string());
+        }
         Event::Delete { object } => world.api.delete(OBJECTS[object]),
         Event::Strip { object, observed } => strip(world, OBJECTS[object], observed),
         Event::Alter { object, observed, value } => alter(world, OBJECTS[object], observed, value),
@@ -187,6 +207,10 @@ fn edit(world: &mut World, event: &Event) {
         Event::Replay { object } => replay(world, OBJECTS[object]),
         _ => {}
     }
+}
+
+fn annotate(world: &mut World, name: &str, annotation: &str, value: String) {
+    world.api.edit(name, |object| object["metadata"]["annotations"][annotation] = json!(value));
 }
 
 fn spec(resource: usize, value: u8) -> Value {
@@ -299,7 +323,9 @@ pub(crate) fn event(random: &mut Random) -> Event {
         52 => Event::Repeat(who(random), random.below(12)),
         53 => Event::List(who(random)),
         54..57 => Event::Configure(who(random)),
-        57..59 => Event::Crash(who(random)),
+        57 => Event::Crash(who(random)),
+        58 if random.one_in(2) => Event::EndTerm(random.below(6)),
+        58 => Event::Crash(who(random)),
         59..62 => Event::Renew,
         62..66 => Event::Pass(1 + u16::from(random.below(12))),
         66 => Event::Pass(u16::from(random.below(200)) * 4),
@@ -329,9 +355,9 @@ fn job_event(random: &mut Random) -> JobEvent {
     }
 }
 
-fn object_event(random: &mut Random) -> Event {
+pub(crate) fn object_event(random: &mut Random) -> Event {
     let object = two(random);
-    match random.below(15) {
+    match random.below(17) {
         0..2 => Event::Create { object, resource: two(random), value: random.below(3), labels: random.below(4) },
         2..5 => Event::Edit { object, resource: two(random), value: random.below(3) },
         5 => Event::Forbid { object, forbidden: random.one_in(2) },
@@ -340,6 +366,8 @@ fn object_event(random: &mut Random) -> Event {
         8..10 => Event::Delete { object },
         10 => Event::Strip { object, observed: random.one_in(2) },
         11 => Event::StripFinalizer { object },
+        13 => Event::Orphan { object, orphan: random.one_in(2) },
+        14 => Event::Retry { object, request: random.below(4) },
         12 => Event::Alter { object, observed: random.one_in(2), value: random.below(3) },
         _ => Event::Replay { object },
     }

@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::events::{Event, apply, event, text};
+use crate::events::{Event, apply, event, object_event, text};
+use crate::outside::FAULTS;
 use crate::quiet::{Ending, WARS, come_to_rest};
 use crate::random::Random;
 use crate::targets::{NAMES, Text};
@@ -11,9 +12,23 @@ use crate::world::{Who, World};
 /// Events of a random history at most.
 const MOST_EVENTS: u8 = 90;
 
-/// One of so many histories begins with a resource that has changed hands. By chance alone hardly any of ten thousand comes to two
-/// claims at a start.
-const HAND_OVER_ONE_IN: u8 = 4;
+/// One of so many histories is of a kind without generations.
+const UNGENERATED_ONE_IN: u8 = 8;
+
+/// How a history begins. By chance alone hardly any of ten thousand comes to two claims at a start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    Any,
+    /// A resource has changed hands.
+    HandedOver,
+    /// Both programs begin anew, and may know only one of the two objects that name a resource.
+    Hidden,
+    /// Something happens in the midst of each correction.
+    Stepwise,
+}
+
+/// Said of a history that ends in a panic.
+pub(crate) const PANICS: &str = "it panics";
 
 /// What happens, and what stays barred to the end.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,20 +43,31 @@ impl History {
         let mut random = Random::of(seed);
         let ending = match random.below(40) {
             0..5 => Ending::StatusRefused,
-            5 => Ending::War(WARS[usize::from(random.below(6))]),
+            5 => Ending::War(WARS[usize::from(random.below(7))]),
             _ => Ending::Free,
         };
-        let hands_over = random.one_in(HAND_OVER_ONE_IN);
-        let mut events = if hands_over { handed_over(&mut random) } else { beginning(&mut random) };
-        let length = 10 + random.below(MOST_EVENTS - 10);
-        events.extend((0..length).map(|_| match hands_over && random.one_in(4) {
-            true => back(&mut random),
-            false => event(&mut random),
-        }));
-        if hands_over {
-            return Self { events, ending };
+        let opening = match random.below(8) {
+            0..2 => Opening::HandedOver,
+            2 => Opening::Hidden,
+            3..6 => Opening::Stepwise,
+            _ => Opening::Any,
+        };
+        let mut events = match opening {
+            Opening::Any => beginning(&mut random),
+            Opening::HandedOver => handed_over(&mut random),
+            Opening::Hidden => hidden(&mut random),
+            Opening::Stepwise => stepwise(&mut random),
+        };
+        if random.one_in(UNGENERATED_ONE_IN) {
+            events.insert(0, Event::Ungenerated);
         }
-        if random.one_in(3) {
+        let length = 10 + random.below(MOST_EVENTS - 10);
+        events.extend((0..length).map(|_| match opening {
+            Opening::HandedOver if random.one_in(4) => back(&mut random),
+            Opening::Hidden if random.one_in(3) => hiding(&mut random),
+            _ => event(&mut random),
+        }));
+        if opening == Opening::Any && random.one_in(3) {
             events.iter_mut().for_each(work_for_one_target);
         }
         Self { events, ending }
@@ -49,7 +75,7 @@ impl History {
 
     /// Plays it; the error says what was violated.
     pub(crate) fn play(&self) -> Result<(), String> {
-        catch_unwind(AssertUnwindSafe(|| self.play_through())).unwrap_or_else(|_| Err("it panics".to_owned()))
+        catch_unwind(AssertUnwindSafe(|| self.play_through())).unwrap_or_else(|_| Err(PANICS.to_owned()))
     }
 
     fn play_through(&self) -> Result<(), String> {
@@ -132,6 +158,107 @@ fn back(random: &mut Random) -> Event {
         8 => Event::RefuseStatus(random.one_in(2)),
         9 => Event::Change { resource: 0, value: random.below(4) },
         10 => Event::Pass(5 + u16::from(random.below(90))),
+        _ => Event::Rest,
+    }
+}
+
+/// An object drifts, its correction begins, and something happens before it ends; again and again.
+fn stepwise(random: &mut Random) -> Vec<Event> {
+    let text = Text { correct: true, suspended: false, ..text(random) };
+    let mut events = vec![Event::Target { target: 0, text: Some(text) }];
+    events.extend([Event::Configure(Who::Poller), Event::Configure(Who::Controller)]);
+    events.push(Event::Create { object: 0, resource: 0, value: 1, labels: 1 });
+    if random.one_in(2) {
+        events.push(Event::Create { object: 1, resource: usize::from(random.below(2)), value: 1, labels: 1 });
+    }
+    if !random.one_in(3) {
+        events.push(Event::Rest);
+    }
+    for _ in 0..1 + random.below(4) {
+        events.extend(drifts(random));
+        // Drift is believed after the second poll, and then written.
+        for seconds in [3, 3, 0] {
+            events.extend([Event::Deliver(Who::Poller, 9), Event::Attend(Who::Poller)]);
+            if random.one_in(8) {
+                events.push(Event::Edit { object: 0, resource: 0, value: random.below(2) });
+            }
+            events.extend([Event::Advance(Who::Poller, 4), Event::Pass(seconds)]);
+        }
+        events.extend([Event::Attend(Who::Poller), Event::Advance(Who::Poller, 4), Event::Renew]);
+        for disturbed in [true, false] {
+            events.extend([Event::Deliver(Who::Controller, 9), Event::Attend(Who::Controller)]);
+            let steps = if random.one_in(4) { 0 } else { random.below(12) };
+            events.push(Event::Advance(Who::Controller, steps));
+            events.extend(disturbed.then(|| disturbance(text, random)).into_iter().flatten());
+        }
+    }
+    events
+}
+
+/// The first object is to be corrected.
+fn drifts(random: &mut Random) -> Vec<Event> {
+    let value = random.below(2);
+    match random.below(4) {
+        0 => vec![Event::Change { resource: 0, value: 2 }, Event::Pass(60), Event::Attend(Who::Poller)],
+        1 => vec![Event::Remove { resource: 0 }, Event::Pass(60), Event::Attend(Who::Poller)],
+        _ => vec![Event::Edit { object: 0, resource: 0, value }, Event::Pass(2)],
+    }
+}
+
+/// What may happen to the first object, to its target, or to the controller.
+fn disturbance(text: Text, random: &mut Random) -> Vec<Event> {
+    let object = 0;
+    let suspended = || Event::Target { target: 0, text: Some(Text { suspended: true, ..text }) };
+    match random.below(16) {
+        0..4 => vec![Event::Edit { object, resource: usize::from(random.below(2)), value: random.below(2) }],
+        4 => vec![Event::Pause { object, paused: random.one_in(2) }],
+        5 => vec![Event::Forbid { object, forbidden: random.one_in(2) }],
+        6 => vec![Event::Orphan { object, orphan: true }, Event::Delete { object }],
+        7 => vec![Event::Forbid { object, forbidden: true }, Event::Delete { object }],
+        8 => vec![suspended(), Event::Configure(Who::Controller), Event::Delete { object }],
+        9 => {
+            let poll = [Event::Attend(Who::Poller), Event::Advance(Who::Poller, 4), Event::Pass(3)];
+            [Event::Strip { object, observed: random.one_in(2) }].into_iter().chain(poll.clone()).chain(poll).collect()
+        }
+        13..15 => {
+            let fault = FAULTS[usize::from(random.below(11))];
+            vec![Event::Step(Who::Controller, 0, fault), Event::Make { resource: 0, value: 2 }]
+        }
+        10 => vec![Event::Relabel { object, labels: random.below(4) }],
+        11 => vec![Event::EndTerm(random.below(6))],
+        12 => vec![Event::Crash(Who::Controller)],
+        _ => vec![object_event(random)],
+    }
+}
+
+/// Two objects of two targets name one resource, and the programs begin anew without the objects of one target.
+fn hidden(random: &mut Random) -> Vec<Event> {
+    let text = Text { correct: true, deletes: true, suspended: false, ..text(random) };
+    let mut events: Vec<Event> = (0..NAMES.len()).map(|target| Event::Target { target, text: Some(text) }).collect();
+    events.extend([Event::Configure(Who::Poller), Event::Configure(Who::Controller)]);
+    let create = |object, labels| Event::Create { object, resource: 0, value: 1 + labels, labels };
+    events.extend([create(0, 1), Event::Rest, Event::Pass(20), Event::Rest, create(1, 2), Event::Rest]);
+    let target = usize::from(random.below(2));
+    for who in [Who::Poller, Who::Controller] {
+        if !random.one_in(4) {
+            events.push(Event::Bar { who, target, barred: true });
+        }
+        events.extend([Event::Crash(who), Event::List(who)]);
+    }
+    events
+}
+
+/// What makes a program act for one of these objects, or shows it the other one.
+fn hiding(random: &mut Random) -> Event {
+    let who = if random.one_in(2) { Who::Poller } else { Who::Controller };
+    let which = usize::from(random.below(2));
+    match random.below(9) {
+        0 => Event::Remove { resource: 0 },
+        1 => Event::Change { resource: 0, value: random.below(4) },
+        2 => Event::Delete { object: which },
+        3 => Event::Edit { object: which, resource: 0, value: random.below(4) },
+        4 => Event::Bar { who, target: which, barred: !random.one_in(3) },
+        5 => Event::Pass(1 + u16::from(random.below(60))),
         _ => Event::Rest,
     }
 }

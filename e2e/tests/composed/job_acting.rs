@@ -11,6 +11,7 @@ use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::corrections::outcome::StepOutcome;
 use drift_controller::engine::rendering::api_refusal::ApiRefusal;
 use drift_controller::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
+use drift_language::Target;
 
 use crate::calls::Scene;
 use crate::outside::Fault;
@@ -25,6 +26,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) object: &'a LeanObject,
     pub(crate) correction: &'a Correction,
     pub(crate) text: Text,
+    pub(crate) target: &'a Target,
+    /// When it was decided; `None` where something was sent already.
+    pub(crate) decided_at: Option<Moment>,
 }
 
 /// The Job of a correction.
@@ -84,6 +88,10 @@ impl JobActing {
                 scene.outside.may_come_of(asked.correction, &asked.object.id.uid);
                 Some(created)
             });
+            if matches!(fault, Fault::LostBefore | Fault::ServerError) {
+                // Whether it was begun cannot be told from no answer.
+                scene.outside.may_come_of(asked.correction, &asked.object.id.uid);
+            }
             if let Some(created) = created? {
                 return Ok(self.take_up(created, scene));
             }

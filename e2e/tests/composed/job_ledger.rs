@@ -22,25 +22,34 @@ struct Begun {
     ended: bool,
     /// Another one may be begun for the same.
     is_done: bool,
+    /// The cluster removed it after its end.
+    is_expired: bool,
 }
 
 impl JobLedger {
-    /// A Job is begun for the object; the error says what is violated. `excused` says that its numbers may begin anew.
+    /// A Job is begun for the object; the error says what is violated. `excused` says that its numbers may begin anew, `resumes` that
+    /// it goes on with one that was interrupted.
     pub(crate) fn note_begun(
         &mut self,
         name: &str,
         object: &Uid,
         asked: AskedFor,
-        excused: bool,
+        (excused, resumes): (bool, bool),
     ) -> Result<(), String> {
         // A deletion that failed is tried again without a poll: it has another number.
         let is_same = |before: &AskedFor| match asked.action {
             Action::Delete => *before == asked,
-            action => before.action == action && before.generation == asked.generation,
+            action => {
+                let of_same_spec = (before.generation, before.desired_hash) == (asked.generation, asked.desired_hash);
+                before.action == action && of_same_spec
+            }
         };
         let mut before = self.begun.iter().filter(|(_, begun)| begun.object == *object && is_same(&begun.asked));
-        let again = before.find(|(_, begun)| begun.ran && !begun.is_done).map(|(before, _)| before.clone());
-        let begun = Begun { object: object.clone(), asked, ran: false, ended: false, is_done: false };
+        let again = before
+            .find(|(_, begun)| begun.ran && !begun.is_done && !(begun.is_expired && resumes))
+            .map(|(before, _)| before.clone());
+        let begun =
+            Begun { object: object.clone(), asked, ran: false, ended: false, is_done: false, is_expired: false };
         self.begun.insert(name.to_owned(), begun);
         match again.filter(|_| !excused) {
             Some(before) => Err(format!("the Job {name} is begun, though nobody knows what {before} has left")),
@@ -64,6 +73,13 @@ impl JobLedger {
     pub(crate) fn note_removed(&mut self, name: &str) {
         if let Some(begun) = self.begun.get_mut(name) {
             begun.is_done = true;
+        }
+    }
+
+    /// It was removed a while after its end. Whoever followed it without an answer for so long goes on with it, and begins it again.
+    pub(crate) fn note_expired(&mut self, name: &str) {
+        if let Some(begun) = self.begun.get_mut(name) {
+            begun.is_expired = true;
         }
     }
 

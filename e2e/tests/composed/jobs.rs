@@ -161,6 +161,9 @@ pub(crate) fn go_on(scene: &mut Scene<'_>) {
     let stands_still = scene.api.jobs.stands_still;
     scene.api.jobs.kept.retain(|_, kept| {
         let is_old = kept.ended.is_some_and(|ended| now.is_past(ended, TTL));
+        if is_old {
+            scene.ledger.jobs.note_expired(&kept.shown.name);
+        }
         is_owned(&kept.shown) && !is_old && (stands_still || !kept.shown.deleting)
     });
     if stands_still {

@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::claims::Claims;
+use crate::decisions::{Decided, Decisions};
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
-use crate::targets::Text;
 
 /// What really happened.
 #[derive(Default)]
@@ -52,6 +52,7 @@ pub(crate) struct Ledger {
     pub(crate) writing: HashMap<Uid, String>,
     corrections: HashMap<Uid, u64>,
     pub(crate) jobs: JobLedger,
+    pub(crate) decisions: Decisions,
     /// Writes to objects by both programs.
     pub(crate) writes: usize,
 }
@@ -84,9 +85,19 @@ impl Ledger {
     /// The controller died.
     pub(crate) fn note_death(&mut self, api: &ApiServer) {
         self.died = true;
+        self.decisions.note_death();
         self.writing.clear();
         self.note_changes(api);
         self.claims.note_death();
+    }
+
+    /// The controller decided so on objects that it had read.
+    pub(crate) fn note_decisions(&mut self, decided: impl IntoIterator<Item = Decided>, api: &ApiServer) {
+        for decided in decided {
+            if let Err(what) = self.decisions.check(&decided, api, &self.in_force) {
+                self.violate(what);
+            }
+        }
     }
 
     /// The controller has heard of everything, and does nothing that was decided before: a verdict that somebody put back is none
@@ -129,7 +140,11 @@ impl Ledger {
             ConditionStatus::Unknown => true,
         };
         self.ensure(known, || {
-            format!("the poller says {} of what no poll has seen: {}", condition.reason, condition.message)
+            format!("a verdict says what no poll has seen: {} {}", condition.reason, condition.message)
+        });
+        let generation = old["metadata"]["generation"].as_i64();
+        self.ensure(generation == condition.observed_generation, || {
+            format!("a verdict lands on another generation: {generation:?} and {:?}", condition.observed_generation)
         });
         let time = |object: &Value| entry(object, DRIFT_OBSERVED).map(|entry| entry["lastTransitionTime"].clone());
         let goes_back = time(&old).is_some_and(|old| old.as_str() > time(&new).as_ref().and_then(Value::as_str));
@@ -144,7 +159,9 @@ impl Ledger {
         let correction = CorrectionStatus::parse(message.as_str().unwrap_or_default()).correction;
         let most = self.corrections.get(uid).copied().unwrap_or_default();
         let excused = self.stripped.contains(uid);
-        self.ensure(correction >= most || excused, || format!("K falls from {most} to {correction}"));
+        self.ensure(correction >= most || excused, || {
+            format!("the correction number falls: from {most} to {correction}")
+        });
         self.corrections.insert(uid.clone(), correction.max(most));
     }
 
@@ -191,22 +208,25 @@ impl Ledger {
     }
 
     /// A request is sent for the object as it was decided on.
-    pub(crate) fn note_request(&mut self, object: &LeanObject, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
-        let Sent { correction, request, key, text, resource } = *sent;
+    pub(crate) fn note_request(&mut self, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
+        let Sent { asked, request, key, resource } = *sent;
+        let Asked { object, correction, .. } = asked;
         let uid = &object.id.uid;
         let body =
             format!("{} {} {:?}", request.method, request.url, request.body.as_deref().map(String::from_utf8_lossy));
         let before = self.keys.get(key).cloned();
         if let Some((sent_before, definite)) = before {
-            self.ensure(sent_before == body, || format!("the key {key} is sent with {sent_before} and with {body}"));
+            self.ensure(sent_before == body, || {
+                format!("one key is sent with two requests: {key} with {sent_before} and with {body}")
+            });
             // A note that somebody takes off just before its target goes is put back by nobody, and its number with it.
             let is_lost = self.stripped.contains(uid) && self.target_gone.contains(uid);
             let is_left = correction.action == Action::Delete && self.left.contains(uid);
             let forgotten = self.died || is_left || is_lost;
-            self.ensure(!definite || forgotten, || format!("{key} is sent again after a definite outcome"));
+            self.ensure(!definite || forgotten, || format!("a key is sent again after a definite outcome: {key}"));
         }
         self.keys.entry(key.to_owned()).or_insert((body, false));
-        self.check_correction(Asked { object, correction, text }, resource, outside, api);
+        self.check_correction(asked, resource, outside, api);
     }
 
     /// A Job is begun for the object as it was decided on.
@@ -216,7 +236,7 @@ impl Ledger {
         // A deletion is not announced: whoever comes after a death begins it again.
         let deletes_again = correction.action == Action::Delete && (self.died || self.left.contains(uid));
         let excused = deletes_again || self.stripped.contains(uid);
-        if let Err(what) = self.jobs.note_begun(name, uid, correction.asked_for(), excused) {
+        if let Err(what) = self.jobs.note_begun(name, uid, correction.asked_for(), (excused, correction.resumes)) {
             self.violate(what);
         }
         let mut jobs = api.jobs.all().into_iter();
@@ -227,8 +247,11 @@ impl Ledger {
 
     /// Whether the object may be corrected, as it was decided on.
     fn check_correction(&mut self, asked: Asked<'_>, resource: &str, outside: &Outside, api: &ApiServer) {
-        let Asked { object, correction, text } = asked;
+        let Asked { object, correction, text, .. } = asked;
         let uid = &object.id.uid;
+        asked.decided_at.into_iter().for_each(|at| self.decisions.note_begun(asked.target, object, at));
+        let is_forbidden = object.view.open()["spec"]["forbidden"] == true;
+        self.ensure(!is_forbidden, || "an object is corrected that the target does not allow".to_owned());
         self.ensure(text.correct && !text.suspended, || {
             "a target that only looks, or is suspended, corrects".to_owned()
         });
@@ -258,17 +281,19 @@ impl Ledger {
                 self.ensure(object.has_finalizer() || !text.deletes, || {
                     "a claim that no deletion would see".to_owned()
                 });
-                self.check_verdict(object);
+                self.check_verdict(object, correction);
                 let claim = object.conditions.correction_status().claim;
                 let is_claimed = claim.is_some_and(|claim| claim.name().names(&correction.resource));
-                self.ensure(is_claimed, || format!("{uid} writes to {resource} before it says so on itself"));
+                self.ensure(is_claimed, || format!("a write comes before the claim: of {uid} to {resource}"));
                 let touches = correction.action != Action::Create && is_others;
-                self.ensure(!touches || text.adopt, || format!("{uid} updates {resource}, which was there before"));
+                self.ensure(!touches || text.adopt, || {
+                    format!("a resource is updated that was there before: {resource} by {uid}")
+                });
             }
         }
     }
 
-    fn check_verdict(&mut self, object: &LeanObject) {
+    fn check_verdict(&mut self, object: &LeanObject, correction: &Correction) {
         let uid = &object.id.uid;
         let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
             return self.violate("a correction without a verdict");
@@ -276,6 +301,8 @@ impl Ledger {
         let drifted = standing.reason.status() == ConditionStatus::True;
         self.ensure(drifted, || "a correction of what is not drifted".to_owned());
         self.ensure(standing.generation == object.generation, || "a verdict of another generation".to_owned());
+        let is_same = standing.tag.desired_hash == correction.desired_hash;
+        self.ensure(is_same, || "a verdict of another desired state".to_owned());
         let known = self.seen.contains(&(uid.clone(), standing.tag.desired_hash, standing.tag.correction, true));
         self.ensure(known, || "a correction of what no poll has seen drifted".to_owned());
         let replayed = self.replayed.contains(uid);
@@ -300,10 +327,9 @@ impl Ledger {
 /// A request that is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent<'a> {
-    pub(crate) correction: &'a Correction,
+    pub(crate) asked: Asked<'a>,
     pub(crate) request: &'a HttpRequest,
     pub(crate) key: &'a str,
-    pub(crate) text: Text,
     pub(crate) resource: &'a str,
 }
 

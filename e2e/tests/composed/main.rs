@@ -10,6 +10,7 @@ mod calls;
 mod claims;
 mod collector;
 mod controller;
+mod decisions;
 mod endings;
 mod events;
 mod history;
@@ -30,6 +31,9 @@ mod targets;
 mod watch;
 mod world;
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use history::History;
 
 /// Histories of one run of the tests.
@@ -39,16 +43,35 @@ const HISTORIES_VARIABLE: &str = "DRIFT_HISTORIES";
 /// The variable that asks for another first seed.
 const SEED_VARIABLE: &str = "DRIFT_SEED";
 
+/// A release build has no mutants.
+#[cfg(not(debug_assertions))]
+#[test]
+#[ignore = "the engines have mutants in builds with debug assertions alone"]
+fn every_mutant_of_the_engines_is_found() {}
+
 #[test]
 fn every_composed_history_comes_to_rest_safely() {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let (first, count) = (number(SEED_VARIABLE).unwrap_or(0), number(HISTORIES_VARIABLE).unwrap_or(HISTORIES));
-    for seed in first..first + count {
-        let history = History::of(seed);
-        if history.play().is_err() {
-            let shortest = history.shortest();
-            let violation = shortest.play();
-            panic!("seed {seed}: {violation:?}\n{shortest:#?}");
+    let (next, failed) = (AtomicU64::new(first), Mutex::new(None));
+    let work = || {
+        while failed.lock().unwrap().is_none() {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + count {
+                return;
+            }
+            if History::of(seed).play().is_err() {
+                *failed.lock().unwrap() = Some(seed);
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| drop(scope.spawn(work)));
+    });
+    if let Some(seed) = failed.into_inner().unwrap() {
+        let shortest = History::of(seed).shortest();
+        let violation = shortest.play();
+        panic!("seed {seed}: {violation:?}\n{shortest:#?}");
     }
 }

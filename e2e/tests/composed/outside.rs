@@ -60,6 +60,8 @@ pub(crate) struct Outside {
     pub(crate) resources: BTreeMap<String, Resource>,
     /// Objects that may have made the resource of that name, as far as anybody but us can tell.
     pub(crate) may_have_made: BTreeSet<(Uid, String)>,
+    /// Every write is accepted and changes nothing.
+    pub(crate) ignores_writes: bool,
     /// The controller's credential is refused.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
@@ -100,6 +102,7 @@ impl Outside {
         if self.refuses_credential {
             return Some(401);
         }
+        let fault = if self.ignores_writes && fault == Fault::None { Fault::Maintenance } else { fault };
         let answer = match fault {
             Fault::LostBefore => None,
             Fault::LostAfter => {
@@ -169,6 +172,9 @@ impl Outside {
             return false;
         }
         self.writes += 1;
+        if self.ignores_writes {
+            return true;
+        }
         // What somebody took of its note does not unmake what it made.
         let has = has || self.may_have_made.contains(&(uid.clone(), work.resource.clone()));
         let made_by = has.then(|| uid.clone());
@@ -204,6 +210,15 @@ impl Outside {
             resource.made_by = Some(uid.clone());
         }
         self.may_have_made.insert((uid.clone(), identity.to_owned()));
+    }
+
+    /// The process dies while the object claims the resource. Where a correction `is_begun`, what others have made since the claim
+    /// cannot be told from what it made.
+    pub(crate) fn doubt(&mut self, identity: &str, uid: &Uid, is_begun: bool) {
+        self.may_have_made.insert((uid.clone(), identity.to_owned()));
+        if let Some(resource) = self.resources.get_mut(identity).filter(|_| is_begun) {
+            resource.made_by.get_or_insert_with(|| uid.clone());
+        }
     }
 
     /// The object lays no claim any more: what it made is from now on as if others had made it.

@@ -4,7 +4,7 @@
 //! waits for its next step, so that anything can happen in between. It decides nothing.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,6 +94,35 @@ struct AtWork {
     text: u64,
     /// Its list cannot be read yet, so that it hears of nothing.
     awaits_list: bool,
+    /// It was told that its list is read.
+    is_listed: bool,
+    /// Objects that it was told to leave alone.
+    left: BTreeSet<Uid>,
+}
+
+impl AtWork {
+    fn note(&mut self, input: &Input) {
+        match input {
+            Input::Listed => self.is_listed = true,
+            Input::Seen(object) => drop(self.left.remove(&object.id.uid)),
+            Input::Left(uid) => drop(self.left.insert(uid.clone())),
+            Input::Skipped(object) => drop(self.left.insert(object.id.uid.clone())),
+            _ => {}
+        }
+    }
+
+    /// What of what it had been told the effect violates.
+    fn violated_by(&self, effect: &Effect) -> Option<String> {
+        match effect {
+            Effect::Poll(order) => {
+                self.left.contains(&order.uid).then(|| format!("an object is polled that is another's: {}", order.uid))
+            }
+            Effect::Attest(Some(_)) => {
+                (!self.is_listed).then(|| format!("a target is attested before its list is read: {}", self.target.name))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A read or a write that is under way.
@@ -120,6 +149,7 @@ pub(crate) struct Poller {
     slow_lane: Rc<RefCell<SlowLane>>,
     tasks: Vec<Task>,
     texts: u64,
+    pub(crate) violation: Option<String>,
     /// What it would put on the Lease.
     pub(crate) in_force: BTreeMap<String, Voucher>,
 }
@@ -156,7 +186,9 @@ impl Poller {
                 let (resources, slow_lane) = (self.resources.clone(), self.slow_lane.clone());
                 let shared = Shared { target: target.clone(), resources, slow_lane };
                 let engine = engine::Target::new(target.clone(), shared);
-                let at_work = AtWork { engine, target: target.clone(), text: self.texts, awaits_list: true };
+                let (target, text) = (target.clone(), self.texts);
+                let at_work =
+                    AtWork { engine, target, text, awaits_list: true, is_listed: false, left: BTreeSet::new() };
                 self.targets.insert(name, at_work);
             }
         }
@@ -194,7 +226,11 @@ impl Poller {
     fn feed(&mut self, name: &'static str, input: Input, clock: Clock) {
         let Some(at_work) = self.targets.get_mut(name) else { return };
         let text = at_work.text;
+        at_work.note(&input);
         for effect in at_work.engine.step(now_of(clock), input) {
+            if let Some(what) = at_work.violated_by(&effect) {
+                self.violation.get_or_insert(what);
+            }
             let step = match effect {
                 Effect::Poll(order) => Step::Poll(order),
                 Effect::Write(before, begun) => {

@@ -40,16 +40,19 @@ pub(crate) enum War {
     AlterCorrected,
     StripFinalizer,
     ChangeOutside,
+    /// The external system accepts every write and changes nothing.
+    IgnoreWrites,
 }
 
 /// All of them.
-pub(crate) const WARS: [War; 6] = [
+pub(crate) const WARS: [War; 7] = [
     War::StripObserved,
     War::StripCorrected,
     War::AlterObserved,
     War::AlterCorrected,
     War::StripFinalizer,
     War::ChangeOutside,
+    War::IgnoreWrites,
 ];
 
 /// How often it does so.
@@ -72,6 +75,7 @@ pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
 /// Five minutes of it.
 fn wage(world: &mut World, war: War) {
     let (writes, requests) = (world.ledger.writes, world.outside.writes);
+    world.outside.ignores_writes = war == War::IgnoreWrites;
     for battle in 0..BATTLES {
         for object in 0..OBJECTS.len() {
             let value = battle % 7;
@@ -83,7 +87,7 @@ fn wage(world: &mut World, war: War) {
                     War::AlterObserved => Event::Alter { object, observed: true, value },
                     War::AlterCorrected => Event::Alter { object, observed: false, value },
                     War::StripFinalizer => Event::StripFinalizer { object },
-                    War::ChangeOutside => Event::Change { resource: object, value: value + 10 },
+                    War::ChangeOutside | War::IgnoreWrites => Event::Change { resource: object, value: value + 10 },
                 },
             );
         }
@@ -94,9 +98,12 @@ fn wage(world: &mut World, war: War) {
             return;
         }
     }
+    world.outside.ignores_writes = false;
     let (writes, requests) = (world.ledger.writes - writes, world.outside.writes - requests);
     if writes > MOST_WRITES || requests > MOST_REQUESTS {
-        world.ledger.violate(format!("{war:?} is answered with {writes} writes and {requests} requests"));
+        world.ledger.violate(format!(
+            "another writer is answered without a limit: {war:?} with {writes} writes and {requests} requests"
+        ));
     }
 }
 
@@ -162,7 +169,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     for (name, object) in &world.api.objects {
         let held = object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|it| it == FINALIZER));
         if !object["metadata"]["deletionTimestamp"].is_null() {
-            return Some(format!("{name} is held for ever"));
+            return Some(format!("a deleted object is held for ever: {name}"));
         }
         let text = target_of(object);
         if held && !text.is_some_and(|text| text.correct && text.deletes) {
@@ -180,7 +187,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     for resource in RESOURCES {
         let owners: Vec<&Uid> = world.ledger.claims.claiming(resource).filter(|uid| corrects(uid)).collect();
         if owners.len() > 1 {
-            return Some(format!("{resource} is owned by {owners:?}"));
+            return Some(format!("a resource has two owners: {resource} {owners:?}"));
         }
     }
     if let Some(job) = world.api.jobs.open().next() {
@@ -190,7 +197,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
         |object: &Value| entry(object, DRIFT_CORRECTED).is_some_and(|noted| noted["reason"] == "CorrectionStarted");
     let mut corrected = world.api.objects.values().filter(|object| target_of(object).is_some_and(|text| text.correct));
     if let Some(object) = corrected.find(|object| is_begun(object)) {
-        return Some(format!("the correction of {} has no end", object["metadata"]["uid"]));
+        return Some(format!("a correction has no end: that of {}", object["metadata"]["uid"]));
     }
     RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
 }
@@ -220,6 +227,10 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
         return Some(format!("{resource} has the secret in version {sent}, not {}", world.clock.secret));
     }
     let as_desired = real.map(|real| json!(real.value)) == holder.pointer("/spec/value").cloned();
-    (may && !elsewhere && !as_desired)
-        .then(|| format!("{resource} is {real:?} and {} wants {}", holder["metadata"]["uid"], holder["spec"]["value"]))
+    (may && !elsewhere && !as_desired).then(|| {
+        format!(
+            "a resource is not as desired: {resource} is {real:?} and {} wants {}",
+            holder["metadata"]["uid"], holder["spec"]["value"]
+        )
+    })
 }

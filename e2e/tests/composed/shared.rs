@@ -29,9 +29,20 @@ struct State {
     vouching: Vouching,
     /// The version of the Secret that corrections send; `None` while it is missing.
     secret: Option<u32>,
+    lost_lease: bool,
 }
 
 impl Around {
+    /// The Lease is lost: nothing begins any more.
+    pub(crate) fn lose_lease(&self) {
+        self.0.borrow_mut().lost_lease = true;
+    }
+
+    /// Whether the Lease is held.
+    pub(crate) fn has_lease(&self) -> bool {
+        !self.0.borrow().lost_lease
+    }
+
     /// Sets what the poller attests.
     pub(crate) fn attest(&self, vouching: Vouching) {
         self.0.borrow_mut().vouching = vouching;
@@ -98,7 +109,7 @@ impl Program for Shared {
     }
 
     fn begin(&mut self, uid: &Uid) -> bool {
-        self.around.0.borrow_mut().under_way.insert(uid.clone())
+        self.around.has_lease() && self.around.0.borrow_mut().under_way.insert(uid.clone())
     }
 
     fn end(&mut self, uid: &Uid) {

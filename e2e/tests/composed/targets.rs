@@ -132,6 +132,7 @@ spec:
   correct:
     mode: {mode}
     existing: {existing}
+    limits: {{attempts: 3}}
     {means}
 "#
     );

@@ -185,11 +185,20 @@ impl World {
         self.configure(who);
     }
 
+    /// The controller loses its Lease, goes on for so many steps, and another process follows.
+    pub(crate) fn end_term(&mut self, steps: u8) {
+        self.controller.end_term(self.clock);
+        (0..steps).for_each(|_| self.step(Who::Controller, 0, Fault::None));
+        self.crash(Who::Controller);
+    }
+
     /// A claim that stands while its process dies is good whatever became of it: nobody can tell.
     fn note_doubt(&mut self) {
         for object in self.api.objects.values() {
             if let Some(owned) = crate::ledger::owns(object) {
-                self.outside.may_have_made.insert((crate::watch::uid_of(object), owned));
+                let is_begun = crate::ledger::entry(object, drift_api::names::DRIFT_CORRECTED)
+                    .is_some_and(|noted| noted["reason"] == "CorrectionStarted");
+                self.outside.doubt(&owned, &crate::watch::uid_of(object), is_begun);
             }
         }
     }
@@ -224,6 +233,7 @@ impl World {
             };
             if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
         }
+        self.ledger.decisions.note_heard(&self.api);
         // Whatever is under way was decided before.
         if self.controller.under_way() == 0 && self.controller.has_all_lists() {
             self.ledger.note_heard(&self.api);
@@ -279,7 +289,8 @@ impl World {
 
     /// What must hold at any time; remembers verdicts for whoever writes them back.
     pub(crate) fn check(&mut self) {
-        self.controller.note_ends(&mut self.ledger, &self.outside);
+        self.poller.violation.take().into_iter().for_each(|violation| self.ledger.violate(violation));
+        self.controller.note_ends(&mut self.ledger, &self.outside, &self.api);
         if !(self.controller.has_all_lists() && self.poller.has_all_lists()) {
             self.ledger.note_changes(&self.api);
             self.ledger.claims.note_unknown();

@@ -3,16 +3,24 @@
 //! A build without debug assertions, as every release is, has none of them: [`is_planted`] is false there.
 
 macro_rules! mutants {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+    ($(#[doc = $fault:literal] $name:ident),+ $(,)?) => {
         /// A fault that a test plants into the engines of its own thread.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Mutant {
-            $($(#[$doc])* $name),+
+            $(#[doc = $fault] $name),+
         }
 
         impl Mutant {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The fault, in one line.
+            #[must_use]
+            pub const fn fault(self) -> &'static str {
+                match self {
+                    $(Self::$name => $fault),+
+                }
+            }
         }
     };
 }
@@ -48,6 +56,56 @@ mutants! {
     LatePoll,
     /// A verdict that stands is written again.
     WrittenAgain,
+    /// What was there before is updated though the target does not adopt.
+    AdoptedUnasked,
+    /// An idempotency key is the same for every desired state.
+    AnyKey,
+    /// A verdict is written though the object changed since it was reached.
+    BelievedOn,
+    /// A request is sent though the object changed after the decision.
+    ChangedMeanwhile,
+    /// A resource is claimed before every object is known that may have it.
+    ClaimedAmongSome,
+    /// A resource is deleted before every object is known that may name it.
+    DeletedAmongSome,
+    /// Corrections that heal nothing go on after the allowed attempts.
+    EndlessAttempts,
+    /// An object is corrected that does not meet the requirements of its target.
+    ForbiddenCorrected,
+    /// A resource is made without the finalizer that its deletion needs.
+    NoFinalizer,
+    /// The resource of an orphaned object is deleted.
+    OrphanDeleted,
+    /// A verdict of another desired state is acted on.
+    OtherDesired,
+    /// A verdict of another generation is acted on.
+    OtherGeneration,
+    /// A verdict is written onto any generation of its object.
+    PatchAnyGeneration,
+    /// A paused object is corrected.
+    PausedCorrected,
+    /// Verdicts without news are written without a limit.
+    QuietAtOnce,
+    /// The finalizer of a deleted object is taken off before its resource is deleted.
+    ReleasedEarly,
+    /// A resource is corrected though the object owns another one.
+    RenamedCorrected,
+    /// Notes that another writer undoes are put back without a limit.
+    RepairedAtOnce,
+    /// A resource is deleted that another object names.
+    SharedDeleted,
+    /// An object is polled that another target owns.
+    SkippedPolled,
+    /// A note that another writer removed is not put back.
+    StatusLost,
+    /// An object is corrected while its target is suspended.
+    SuspendedCorrected,
+    /// A resource is corrected that another object has.
+    TakenCorrected,
+    /// A verdict is acted on that the poller does not attest.
+    Unattested,
+    /// A target is attested before its list is read.
+    UnlistedAttested,
 }
 
 #[cfg(debug_assertions)]

@@ -5,6 +5,7 @@
 
 use drift_api::condition::Claim;
 use drift_api::identity::ResourceName;
+use drift_api::mutants::{Mutant, is_planted};
 use drift_language::Existing;
 
 /// What a correction does outside.
@@ -57,9 +58,12 @@ pub fn permit(action: Action, claim: Option<&Claim>, resource: &ResourceName, ex
         // Nothing outside is touched: whose it is makes no difference.
         (_, Action::Nudge, _) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(owned)), _, _) if owned.names(resource) => Permission::Granted { claim_first: false },
-        (Some(Claim::Owns(_)), _, _) => Permission::IdentityChanged,
+        (Some(Claim::Owns(_)), _, _) if !is_planted(Mutant::RenamedCorrected) => Permission::IdentityChanged,
         (Some(Claim::Claims(claimed)), Action::Create, _) if claimed.names(resource) => {
             Permission::Granted { claim_first: false }
+        }
+        (_, Action::Update, Existing::Refuse) if is_planted(Mutant::AdoptedUnasked) => {
+            Permission::Granted { claim_first: true }
         }
         (_, Action::Create, _) | (_, Action::Update | Action::Replace, Existing::Adopt) => {
             Permission::Granted { claim_first: true }

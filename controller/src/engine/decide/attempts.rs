@@ -4,6 +4,7 @@
 //! outcome is open is no try that healed nothing, so its retry is never held here.
 //! This file must not know how long a try waits for other reasons.
 
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::timing::moment::Moment;
 
 use crate::engine::memory::ObjectMemory;
@@ -26,7 +27,7 @@ pub enum Attempts {
 /// Judges by `unhealed` corrections in a row against the target's `allowed`.
 #[must_use]
 pub fn judge(memory: &ObjectMemory, unhealed: u32, allowed: u32, retry: Option<&str>, now: Moment) -> Attempts {
-    if unhealed < allowed || memory.delay.is_in_doubt() {
+    if unhealed < allowed || memory.delay.is_in_doubt() || is_planted(Mutant::EndlessAttempts) {
         return Attempts::Left;
     }
     let until = memory.delay.last_begun() + RETRY_EVERY;

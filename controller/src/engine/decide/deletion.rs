@@ -20,10 +20,10 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
     if !object.has_finalizer() {
         return Decision::Nothing(Held::Deleting);
     }
-    if memory.deleted_outside {
+    if memory.deleted_outside || is_planted(Mutant::ReleasedEarly) {
         return Decision::ReleaseFinalizer { left_behind: false };
     }
-    if memory.deletion_skipped || !target.deletes() || object.orphan {
+    if memory.deletion_skipped || !target.deletes() || object.orphan && !is_planted(Mutant::OrphanDeleted) {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
@@ -33,12 +33,15 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
             permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
         });
     let is_renamed = identity_changed && !is_planted(Mutant::RenamedDeleted);
-    if is_renamed || surroundings.identity_shared || surroundings.claim_void {
+    let is_shared = surroundings.identity_shared && !is_planted(Mutant::SharedDeleted);
+    if is_renamed || is_shared || surroundings.claim_void {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     match situation.permitted_resource() {
         // Whoever is not known yet may have claimed it too.
-        Ok(_) if !surroundings.scope_complete => Decision::Nothing(Held::ScopeIncomplete),
+        Ok(_) if !surroundings.scope_complete && !is_planted(Mutant::DeletedAmongSome) => {
+            Decision::Nothing(Held::ScopeIncomplete)
+        }
         Ok(resource) => decide_timing(situation, status, &resource),
         Err(held) => Decision::Nothing(held),
     }

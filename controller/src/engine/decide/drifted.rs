@@ -56,10 +56,10 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     if !has_steps {
         return Decision::Nothing(Held::NoAction);
     }
-    if !surroundings.vouched {
+    if !surroundings.vouched && !is_planted(Mutant::Unattested) {
         return Decision::Nothing(Held::NotVouched);
     }
-    if !surroundings.has_identity {
+    if !surroundings.has_identity && !is_planted(Mutant::TakenCorrected) {
         return Decision::Nothing(Held::IdentityTaken);
     }
     if drift.standing.reason.is_incident() && surroundings.breaker_holds {
@@ -69,7 +69,9 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
         return Decision::Wait { until, why: Held::NotVouched };
     }
     match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
-        Permission::Granted { claim_first: true } if !surroundings.scope_complete => {
+        Permission::Granted { claim_first: true }
+            if !surroundings.scope_complete && !is_planted(Mutant::ClaimedAmongSome) =>
+        {
             Decision::Nothing(Held::ScopeIncomplete)
         }
         Permission::Granted { claim_first } => decide_timing(situation, status, drift, claim_first),
@@ -142,7 +144,7 @@ fn decide_timing(
     }
     Decision::Correct(Box::new(Correction {
         claim_first: claim_first && !is_planted(Mutant::Unclaimed),
-        put_finalizer: claim_first && target.deletes() && !object.has_finalizer(),
+        put_finalizer: claim_first && target.deletes() && !object.has_finalizer() && !is_planted(Mutant::NoFinalizer),
         fields: drift.fields(),
         ..situation.correction(drift.action, drift.resource, status)
     }))

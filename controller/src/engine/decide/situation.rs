@@ -129,16 +129,16 @@ impl Situation<'_> {
         let facts = self.facts;
         match facts.suspended {
             None => return Err(Held::TemplateFails),
-            Some(true) => return Err(Held::Suspended),
-            Some(false) => {}
+            Some(true) if !is_planted(Mutant::SuspendedCorrected) => return Err(Held::Suspended),
+            Some(_) => {}
         }
-        if self.object.paused {
+        if self.object.paused && !is_planted(Mutant::PausedCorrected) {
             return Err(Held::Paused);
         }
         match facts.allowed {
             None => Err(Held::TemplateFails),
-            Some(false) => Err(Held::NotAllowed),
-            Some(true) => self.named().ok_or(Held::TemplateFails),
+            Some(false) if !is_planted(Mutant::ForbiddenCorrected) => Err(Held::NotAllowed),
+            Some(_) => self.named().ok_or(Held::TemplateFails),
         }
     }
 

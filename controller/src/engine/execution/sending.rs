@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::condition::{NotedSecrets, StatusFields};
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::requests::job::JobStage;
 
@@ -143,7 +144,8 @@ impl Execution {
     fn still_stands(&self) -> bool {
         let is_put = self.correction().is_some_and(|correction| correction.put_finalizer);
         let needs_finalizer = is_put || self.decided_on.has_finalizer();
-        still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
+        is_planted(Mutant::ChangedMeanwhile)
+            || still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
     }
 
     pub(super) fn send(&mut self, index: usize) -> Step {

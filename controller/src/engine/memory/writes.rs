@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
@@ -124,7 +125,8 @@ impl WritePace {
     /// When the next write may be made that is no part of a correction.
     #[must_use]
     pub fn repair_ready_at(&self, now: Moment) -> Moment {
-        self.counted.as_ref().map_or(now, |counted| counted.repairs.available_at(now))
+        let counted = self.counted.as_ref().filter(|_| !is_planted(Mutant::RepairedAtOnce));
+        counted.map_or(now, |counted| counted.repairs.available_at(now))
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::condition::{ConditionStatus, Standing, Verdict};
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
@@ -243,7 +244,7 @@ impl ObjectState {
         if view_differs {
             self.prepared = None;
         }
-        if after != *before {
+        if after != *before && !is_planted(Mutant::BelievedOn) {
             self.disbelieve();
         }
         if !after.has_the_spec_of(before) {

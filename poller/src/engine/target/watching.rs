@@ -1,6 +1,7 @@
 //! The objects of a target as its watch shows them: seen, gone, owned by another target.
 
 use drift_api::identity::Uid;
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 
@@ -46,7 +47,9 @@ impl<P: Program> Target<P> {
 
     /// Leaves an object that a target before this one by name selects too to that target.
     pub(super) fn skip(&mut self, object: &ObjectId, now: Moment) {
-        self.forget(&object.uid, now);
+        if !is_planted(Mutant::SkippedPolled) {
+            self.forget(&object.uid, now);
+        }
         self.skipped.insert(object.uid.clone());
         self.report(Report::ClaimedTwice(object.clone()));
     }

@@ -82,8 +82,9 @@ pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
 
 fn identity_tests(base: &PatchBase<'_>) -> Vec<Value> {
     let mut operations = vec![json!({"op": "test", "path": "/metadata/uid", "value": base.uid})];
+    let generation = base.generation.filter(|_| !is_planted(Mutant::PatchAnyGeneration));
     operations.extend(
-        base.generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
+        generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
     );
     operations
 }

@@ -3,6 +3,7 @@
 //! It must not know how a write is done.
 
 use drift_api::condition::{Condition, Standing, StatusFields, Verdict};
+use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
@@ -175,7 +176,8 @@ impl ObjectState {
 
     /// When a write that only informs people may be made.
     fn quiet_at(&self, now: Moment) -> Moment {
-        self.writing().quiet.as_ref().map_or(now, |quiet| quiet.available_at(now))
+        let quiet = self.writing().quiet.as_ref().filter(|_| !is_planted(Mutant::QuietAtOnce));
+        quiet.map_or(now, |quiet| quiet.available_at(now))
     }
 
     fn last_definite(&self) -> Option<Definite> {

@@ -1,0 +1,149 @@
+//! What must hold when the controller decides on an object that it has just read.
+//!
+//! A decision is held against what the program had heard by then: what changed since cannot count against it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::condition::Standing;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_controller::engine::corrections::claim::Action;
+use drift_controller::engine::corrections::correction::Correction;
+use drift_language::Target;
+use serde_json::Value;
+
+use crate::api_server::ApiServer;
+use crate::ledger::owns;
+use crate::targets::owner_of;
+use crate::watch::uid_of;
+
+/// Two corrections of an object may begin at once. The next one begins no sooner after the last than this.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Corrections count towards the pause for this long.
+const WINDOW: Duration = Duration::from_secs(600);
+/// An object whose attempts are exhausted is tried once in this time.
+const TRIED_EVERY: Duration = Duration::from_secs(3600);
+
+/// A decision on an object that was read live.
+pub(crate) struct Decided {
+    pub(crate) object: LeanObject,
+    /// `None` where the finalizer is taken off.
+    pub(crate) correction: Option<Box<Correction>>,
+    /// The finalizer is taken off because nothing is left outside.
+    pub(crate) says_deleted: bool,
+    pub(crate) target: Arc<Target>,
+    /// The controller has the poller's attestation of the verdict.
+    pub(crate) is_attested: bool,
+    /// The object was read live before.
+    pub(crate) was_read: bool,
+    pub(crate) at: Moment,
+}
+
+/// A correction that sent something.
+struct Begun {
+    at: Moment,
+    retry: Option<String>,
+}
+
+/// What the controller had heard and begun, as far as decisions depend on it.
+#[derive(Default)]
+pub(crate) struct Decisions {
+    /// The version of each object that the controller has heard of.
+    heard: BTreeMap<Uid, Value>,
+    /// By the name of the target and the object.
+    begun: HashMap<(String, Uid), Vec<Begun>>,
+    /// Objects whose deletion outside was answered as done.
+    deleted: HashSet<Uid>,
+}
+
+impl Decisions {
+    /// The controller has heard of every object as it is now.
+    pub(crate) fn note_heard(&mut self, api: &ApiServer) {
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        self.heard = api.objects.values().map(|object| (uid_of(object), version(object))).collect();
+    }
+
+    /// A correction that was decided on then sends its first write.
+    pub(crate) fn note_begun(&mut self, target: &Target, object: &LeanObject, at: Moment) {
+        let begun = self.begun.entry((target.name.clone(), object.id.uid.clone())).or_default();
+        begun.push(Begun { at, retry: object.retry_requested().map(str::to_owned) });
+    }
+
+    /// A deletion outside was answered as done.
+    pub(crate) fn note_deleted(&mut self, uid: &Uid) {
+        self.deleted.insert(uid.clone());
+    }
+
+    /// The target forgets the object.
+    pub(crate) fn forget(&mut self, target: &str, uid: &Uid) {
+        self.begun.remove(&(target.to_owned(), uid.clone()));
+    }
+
+    /// The controller died.
+    pub(crate) fn note_death(&mut self) {
+        self.begun.clear();
+    }
+
+    /// Checks a decision; the error says what is violated.
+    pub(crate) fn check(&self, decided: &Decided, api: &ApiServer, in_force: &[Arc<Target>]) -> Result<(), String> {
+        let uid = &decided.object.id.uid;
+        let Some(correction) = &decided.correction else {
+            let is_known = !decided.says_deleted || self.deleted.contains(uid);
+            return is_known
+                .then_some(())
+                .ok_or_else(|| format!("a finalizer goes before the resource: that of {uid}"));
+        };
+        if !decided.was_read {
+            return Err(format!("a correction without a live read: of {uid}"));
+        }
+        self.check_pace(decided, correction)?;
+        if correction.action != Action::Delete {
+            let attested = decided.is_attested.then_some(());
+            return attested.ok_or_else(|| format!("a correction without the poller's attestation: of {uid}"));
+        }
+        if decided.object.orphan {
+            return Err(format!("an orphaned resource is deleted: that of {uid}"));
+        }
+        let resource = &*correction.resource.identity;
+        match self.other_naming((uid, resource), api, in_force) {
+            Some(other) => {
+                Err(format!("a resource is deleted that another object names: {resource} of {uid}, by {other}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_pace(&self, Decided { object, target, at, .. }: &Decided, correction: &Correction) -> Result<(), String> {
+        let uid = &object.id.uid;
+        let begun = self.begun.get(&(target.name.clone(), uid.clone())).map(Vec::as_slice).unwrap_or_default();
+        let Some(last) = begun.last() else { return Ok(()) };
+        let retry = object.retry_requested();
+        let is_asked_for = retry.is_some() && retry != last.retry.as_deref();
+        let standing = object.conditions.observed().and_then(Standing::read);
+        let unhealed = standing.map_or(0, |standing| standing.tag.unhealed);
+        let is_exhausted = correction.action != Action::Delete && unhealed >= target.correct.limits.attempts;
+        if is_exhausted && !correction.was_in_doubt {
+            let is_due = is_asked_for || at.is_past(last.at, TRIED_EVERY);
+            return is_due.then_some(()).ok_or_else(|| format!("exhausted attempts go on: {uid} after {unhealed}"));
+        }
+        let recent = begun.iter().filter(|begun| !at.is_past(begun.at, WINDOW)).count();
+        if recent >= 2 && !at.is_past(last.at, PAUSE) {
+            return Err(format!("a third correction begins without a pause: of {uid}"));
+        }
+        Ok(())
+    }
+
+    /// Another living object that names the resource, as the controller has heard.
+    fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, in_force: &[Arc<Target>]) -> Option<Uid> {
+        let names =
+            |object: &Value| object["spec"]["resource"] == resource || owns(object).as_deref() == Some(resource);
+        let is_selected = |object: &Value| owner_of(object, in_force.iter().map(|target| &**target)).is_some();
+        let is_heard = |object: &Value| self.heard.get(&uid_of(object)) == Some(&object["metadata"]["resourceVersion"]);
+        let living = api.objects.values().filter(|object| object["metadata"]["deletionTimestamp"].is_null());
+        let mut naming = living.filter(|object| names(object) && is_selected(object) && is_heard(object)).map(uid_of);
+        naming.find(|other| other != uid)
+    }
+}
