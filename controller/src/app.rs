@@ -33,7 +33,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::engine::decide::attestation::Vouching;
+use crate::engine::decide::attestation::Attestations;
 use crate::release::{ReleaseSettings, release};
 use crate::run::attestation;
 use crate::run::clean_up::{ConditionCleaner, FinalizerCleaner};
@@ -85,7 +85,7 @@ enum Command {
 struct Settings {
     #[command(flatten)]
     run: RunSettings,
-    /// Name of the Lease by which the poller vouches
+    /// Name of the Lease by which the poller attests
     #[arg(long, default_value = POLLER_LEASE, value_parser = parse_lease_name)]
     poller_lease_name: String,
     #[command(flatten)]
@@ -160,7 +160,7 @@ impl Program {
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: site.watch_configuration(None, &mut registry),
-            vouching: watch_vouching(site, &settings.poller_lease_name),
+            attestations: watch_attestations(site, &settings.poller_lease_name),
             sender: HttpSender::new(secrets.clone(), CONTROLLER_MANAGER),
             databases: Databases::new(secrets.clone(), CONTROLLER_MANAGER),
             secrets: Secrets::new(secrets, site.readable_secrets()),
@@ -263,13 +263,13 @@ impl Program {
     }
 }
 
-/// What the poller vouches for, kept up to date.
-fn watch_vouching(site: &Site, poller_lease: &str) -> watch::Receiver<Vouching> {
+/// What the poller attests, kept up to date.
+fn watch_attestations(site: &Site, poller_lease: &str) -> watch::Receiver<Attestations> {
     let (lease_watch, observed) = LeaseWatch::new(site.client.clone(), &site.namespace, poller_lease);
     site.spawn("poller lease", lease_watch.run(site.stop.clone()));
-    let (sender, vouching) = watch::channel(Vouching::default());
-    site.spawn("vouching", attestation::follow(observed, sender, site.stop.clone()));
-    vouching
+    let (sender, attestations) = watch::channel(Attestations::default());
+    site.spawn("attestations", attestation::follow(observed, sender, site.stop.clone()));
+    attestations
 }
 
 #[cfg(test)]

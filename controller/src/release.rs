@@ -126,7 +126,7 @@ async fn by_lease(site: &Site, name: &str, targets: &Targets) -> anyhow::Result<
     ended
 }
 
-/// The targets in force, as the ConfigMaps have them.
+/// The active targets, as the ConfigMaps have them.
 struct Targets(BTreeMap<String, Arc<Target>>);
 
 impl Targets {

@@ -19,7 +19,7 @@ pub fn choose_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A client for answers that never end, such as watches, from a server that this authority (PEM) vouches for.
+/// A client for answers that never end, such as watches, from a server that this authority (PEM) signed.
 ///
 /// # Errors
 /// When the TLS stack cannot be set up, or the certificate is none.

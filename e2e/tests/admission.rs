@@ -43,7 +43,7 @@ fn conditions(entries: &[Value]) -> Value {
     json!({"status": {"conditions": entries}})
 }
 
-/// An object with a condition, a finalizer and a label of somebody else, once the policies are in force.
+/// An object with a condition, a finalizer and a label of somebody else, once the policies are active.
 async fn furnish(world: &World) -> Result<()> {
     let metadata = json!({"finalizers": ["example.org/other"], "labels": {"team": "a"}});
     world.create_proxy_with("web", metadata, json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
@@ -51,7 +51,7 @@ async fn furnish(world: &World) -> Result<()> {
     for which in [Which::Poller, Which::Controller] {
         let proxies = proxies_as(world, which).await?;
         let mut probes = 0..;
-        wait::until("the admission policies to be in force", wait::DEADLINE, async || {
+        wait::until("the admission policies to be active", wait::DEADLINE, async || {
             // Another one each time: one that was taken changes nothing when it comes again, and that is allowed.
             let probe = format!("Probe{}", probes.next().unwrap_or(0));
             let forged = conditions(&[entry("Ready", "False"), entry(&probe, "True")]);
@@ -140,7 +140,7 @@ async fn no_program_creates_the_other_ones_lease() -> Result<()> {
                 leases.create(&parameters, &DynamicObject::new(name, &kind)).await.err().map(|error| error.to_string())
             };
             let words = "the Lease of its own name only";
-            wait::until("the admission policy to be in force", wait::DEADLINE, async || {
+            wait::until("the admission policy to be active", wait::DEADLINE, async || {
                 let said = create(other.name()).await.unwrap_or_else(|| "it was taken".to_owned());
                 Ok(if said.contains(words) { Seen::Met(()) } else { Seen::Instead(said) })
             })

@@ -298,7 +298,7 @@ async fn a_note_wiped_between_two_steps_is_restored() -> Result<()> {
             wipe_at(world, &name, &history, versions).await?;
             world.wait_for_verdict(&name, "False", "InSync").await?;
             let owned = |object: &Value| owns(object, &name);
-            world.wait_for_proxy(&name, "its claim standing", owned).await?;
+            world.wait_for_proxy(&name, "its claim current", owned).await?;
             Ok(())
         };
         futures::future::try_join_all((1..=VERSIONS).map(play)).await?;

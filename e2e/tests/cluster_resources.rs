@@ -211,9 +211,9 @@ async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
 /// For a while the target has no watch, as it has none for a moment at each edit.
 async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poller: &Program) -> Result<()> {
     world.apply_target(&target.clone().without("/spec/hints")).await?;
-    wait::until("the text without a watch to be in force", wait::DEADLINE, async || {
-        let is_in_force = poller.log_text()?.contains("new text is in force");
-        Ok(if is_in_force { Seen::Met(()) } else { Seen::Instead("the former one".to_owned()) })
+    wait::until("the text without a watch to be active", wait::DEADLINE, async || {
+        let is_active = poller.log_text()?.contains("new text is active");
+        Ok(if is_active { Seen::Met(()) } else { Seen::Instead("the former one".to_owned()) })
     })
     .await?;
     change(world, "proxy-web", "unheard").await?;
@@ -222,7 +222,7 @@ async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poll
     world.shows(Shown::new(
         Group::Hints,
         "A change in the cluster between two texts of a target",
-        "what is read changes after a text of the target without a watch is in force, and the former text comes back; regular polls are a day apart",
+        "what is read changes after a text of the target without a watch is active, and the former text comes back; regular polls are a day apart",
         "the watch goes on from where it was: polled, True with FieldsDiffer",
         "",
     ));

@@ -244,7 +244,7 @@ async fn suspend_in_a_refused_text(world: &World, target: &Target) -> Result<()>
     world.apply_target(&target.clone().with("/spec/compare/desired/listen", json!("${self.spec.nothing}"))).await?;
     let place = ["--targets-namespace", world.programs_namespace()];
     let suspend = async |more: &[&str]| world.run_command(&[&["suspend", target.name()], more, &place].concat()).await;
-    wait::until("suspend to know of the text in force", wait::DEADLINE, async || {
+    wait::until("suspend to know of the active text", wait::DEADLINE, async || {
         let tried = suspend(&["--dry-run"]).await?;
         Ok(if tried.code == 2 { Seen::Met(()) } else { Seen::Instead(format!("{tried:?}")) })
     })

@@ -121,7 +121,7 @@ async fn an_edit_reading_unknown_fields_changes_nothing() -> Result<()> {
         world.shows(Shown::new(
             Group::Configuration,
             "an edit reads a field that the kind lacks",
-            "a target in force was edited to read a misspelt field behind `.?`, drift came, an object was created and one deleted",
+            "an active target was edited to read a misspelt field behind `.?`, drift came, an object was created and one deleted",
             "an Event and the metric named the field; the last good text healed, created and deleted until the edit was mended",
             "0 external writes of the edit",
         ));

@@ -237,7 +237,7 @@ async fn play_all(victim: Which, action: Action, representative: KillPoint) -> R
 /// The points that an action comes by. All together are all there are: see the test at the end.
 fn points_of(victim: Which, action: Action) -> Vec<KillPoint> {
     use KillPoint as At;
-    let poller = [At::PollerAfterLease, At::PollerBeforeInForce, At::PollerAfterInForce];
+    let poller = [At::PollerAfterLease, At::PollerBeforeActive, At::PollerAfterActive];
     let polls = [At::PollerBeforeRead, At::PollerAfterRead, At::PollerBeforeCondition, At::PollerAfterCondition];
     let controller = [At::ControllerAfterLease, At::ControllerAfterLiveRead];
     let finalizer = [At::ControllerBeforeFinalizer, At::ControllerAfterFinalizer];
@@ -310,12 +310,12 @@ async fn a_poller_dies_during_an_update() -> Result<()> {
 
 #[tokio::test]
 async fn a_poller_dies_during_an_adoption() -> Result<()> {
-    play_all(Which::Poller, Action::Adopt, KillPoint::PollerAfterInForce).await
+    play_all(Which::Poller, Action::Adopt, KillPoint::PollerAfterActive).await
 }
 
 #[tokio::test]
 async fn a_poller_dies_during_a_deletion() -> Result<()> {
-    play_all(Which::Poller, Action::Delete, KillPoint::PollerBeforeInForce).await
+    play_all(Which::Poller, Action::Delete, KillPoint::PollerBeforeActive).await
 }
 
 #[tokio::test]

@@ -258,7 +258,7 @@ impl Bed {
     /// The kind is refused: counted, shown and told, by both programs, with this in the sentence.
     async fn ensure_refused(&self, world: &World, sentence: &str) -> Result<()> {
         self.wait_for_documents("kind_unusable", 1.0, wait::DEADLINE).await?;
-        self.wait_for_documents("in_force", 0.0, wait::DEADLINE).await?;
+        self.wait_for_documents("active", 0.0, wait::DEADLINE).await?;
         for program in [&self.poller, &self.controller] {
             // A kind that was just defined may seem missing first.
             wait::until(format!("/readyz of {} to say it", program.instance()), LOOKED_UP_WITHIN, async || {
@@ -267,11 +267,11 @@ impl Bed {
                 Ok(if said { Seen::Met(()) } else { Seen::Instead(format!("{status} {text}")) })
             })
             .await?;
-            let name = format!("{}_vouched", program.which().name().replace('-', "_"));
+            let name = format!("{}_attested", program.which().name().replace('-', "_"));
             wait::until(format!("{name} to be 0"), wait::DEADLINE, async || {
                 let metrics = program.metrics().await?;
-                let vouched: Vec<f64> = metrics.matching(&name, &[("target", "proxies")]).map(|it| it.value).collect();
-                Ok(if vouched == [0.0] { Seen::Met(()) } else { Seen::Instead(format!("{vouched:?}")) })
+                let attested: Vec<f64> = metrics.matching(&name, &[("target", "proxies")]).map(|it| it.value).collect();
+                Ok(if attested == [0.0] { Seen::Met(()) } else { Seen::Instead(format!("{attested:?}")) })
             })
             .await?;
         }
@@ -366,7 +366,7 @@ async fn a_kind_is_refused_until_it_is_mended() -> Result<()> {
 
         kind.apply_definition(world, status_with(&items(), "atomic")).await?;
         bed.wait_for_documents("kind_unusable", 0.0, LOOKED_UP_WITHIN).await?;
-        bed.wait_for_documents("in_force", 1.0, wait::DEADLINE).await?;
+        bed.wait_for_documents("active", 1.0, wait::DEADLINE).await?;
         world.wait_for_event("KindUsable", "drift-targets").await?;
         kind.wait_for(world, "early", "False/InSync", "True/CorrectionApplied").await?;
         bed.ensure_works(world, &kind).await?;

@@ -2,6 +2,7 @@
 
 mod admission;
 mod api_server;
+mod attestations;
 mod claim;
 mod cleanup;
 mod cluster_resources;
@@ -43,5 +44,4 @@ mod steps;
 mod storms;
 mod stuck;
 mod toxiproxy;
-mod vouching;
 mod world;

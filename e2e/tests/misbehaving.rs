@@ -11,7 +11,7 @@ use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// What an object's resource answers, and the reason that must stand after enough of it; nothing: the standing
+/// What an object's resource answers, and the reason that must stand after enough of it; nothing: the current
 /// verdict is kept.
 fn cases() -> Vec<(&'static str, Answer, &'static str)> {
     const HUNDRED_MEGABYTES: u64 = 100_000_000;

@@ -13,12 +13,12 @@ async fn rules_are_answered_in_order_and_requests_recorded() -> Result<()> {
     let outside = Outside::start().await?;
     let client = http_client::new()?;
     let url = format!("{}/things/a?b=c", outside.url());
-    outside.on("GET", "/things/*", Answer::json(200, &json!({"standing": true})));
+    outside.on("GET", "/things/*", Answer::json(200, &json!({"current": true})));
     outside.once("*", "/things/*", Answer::status(429).header("retry-after", "5"));
     let first = client.get(&url).send().await?;
     ensure!(first.status() == 429 && first.headers()["retry-after"] == "5");
     let second: Value = client.get(&url).send().await?.json().await?;
-    ensure!(second["standing"] == true);
+    ensure!(second["current"] == true);
     let third = client.post(&url).json(&json!({"x": 1})).send().await?;
     ensure!(third.status() == 404);
     outside.forget();

@@ -26,8 +26,8 @@ async fn the_page_shows_what_stands_on_objects() -> Result<()> {
         }
         let targets = wait::until("both objects on the page", wait::DEADLINE, async || {
             let targets = json_of(&poller, "/targets").await?;
-            let (counts, vouched) = (&targets[0]["objects"], &targets[0]["vouched"]);
-            let is_so = counts["inSync"] == 1 && counts["drifted"] == 1 && counts["unknown"] == 0 && *vouched == true;
+            let (counts, attested) = (&targets[0]["objects"], &targets[0]["attested"]);
+            let is_so = counts["inSync"] == 1 && counts["drifted"] == 1 && counts["unknown"] == 0 && *attested == true;
             Ok(if is_so { Seen::Met(targets) } else { Seen::Instead(targets.to_string()) })
         })
         .await?;

@@ -2,12 +2,12 @@
 //! text that both programs hold lets one go.
 //!
 //! A drift waits on an object that a person has paused; when the word on it has grown old, the pause is lifted, and
-//! nothing but vouching stands between the verdict and the outside.
+//! nothing but attestation stands between the verdict and the outside.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_api::names::{DRIFT_OBSERVED, IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
+use drift_api::names::{ACTIVE_TARGETS_ANNOTATION, DRIFT_OBSERVED, PAUSED_ANNOTATION};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::stuck::wait_until_excepted;
 
-/// Within this a change of the poller's Lease or of the configuration is in force in the controller: it reads the
+/// Within this a change of the poller's Lease or of the configuration is active in the controller: it reads the
 /// Lease every 2 s and a change of the ConfigMaps within one; the rest is for a busy machine, and far from the 40 s after
 /// which a poller's word is stale by itself.
 const IN_FORCE_WITHIN: Duration = Duration::from_secs(25);
@@ -60,7 +60,7 @@ impl Bed {
     /// A proxy that was in sync, is drifted, and is not corrected because a person paused its object.
     pub(crate) async fn drifted_and_paused(&self, world: &World, name: &str) -> Result<()> {
         world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        // In sync alone may be said before the creation is noted; a drift that follows waits for more than vouching then.
+        // In sync alone may be said before the creation is noted; a drift that follows waits for more than attestation then.
         world.wait_until_verified(name).await?;
         pause(world, name, true).await?;
         self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:10"})).await?;
@@ -73,31 +73,32 @@ impl Bed {
         self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:9"})).await.map(drop)
     }
 
-    /// Waits until the controller knows whether the target is vouched for; gives how long it took.
-    pub(crate) async fn wait_until_vouched(&self, vouched: bool, within: Duration) -> Result<Duration> {
+    /// Waits until the controller knows whether the target is attested; gives how long it took.
+    pub(crate) async fn wait_until_attested(&self, attested: bool, within: Duration) -> Result<Duration> {
         let began = Instant::now();
-        let wanted = f64::from(u8::from(vouched));
-        wait::until(format!("the controller to know that vouched is {wanted}"), within, async || {
+        let wanted = f64::from(u8::from(attested));
+        wait::until(format!("the controller to know that attested is {wanted}"), within, async || {
             let metrics = self.controller.metrics().await?;
             // Only a leader has the series; one that lost its Lease knows nothing.
-            let seen: Vec<f64> = metrics.matching("drift_controller_vouched", &[]).map(|sample| sample.value).collect();
+            let seen: Vec<f64> =
+                metrics.matching("drift_controller_attested", &[]).map(|sample| sample.value).collect();
             Ok(if seen == [wanted] { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
         })
         .await?;
         Ok(began.elapsed())
     }
 
-    /// Lifts the pause of a drifted object: nothing is corrected, and the reason is that nobody vouches.
+    /// Lifts the pause of a drifted object: nothing is corrected, and the reason is that nobody attests.
     pub(crate) async fn ensure_held(&self, world: &World, name: &str) -> Result<()> {
         pause(world, name, false).await?;
         self.wait_until_held().await?;
         self.outside.nothing_is_written_for(QUIET).await
     }
 
-    /// Waits until one object is held because nobody vouches for it.
+    /// Waits until one object is held because nobody attests it.
     async fn wait_until_held(&self) -> Result<()> {
-        wait::until("the object to be held because nobody vouches", wait::DEADLINE, async || {
-            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "not_vouched")]);
+        wait::until("the object to be held because nobody attests", wait::DEADLINE, async || {
+            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "not_attested")]);
             Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} objects are")) })
         })
         .await
@@ -128,7 +129,7 @@ async fn a_stopped_poller_is_not_believed() -> Result<()> {
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "web").await?;
         bed.poller.stop().await?;
-        let took = bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+        let took = bed.wait_until_attested(false, IN_FORCE_WITHIN).await?;
         bed.ensure_held(world, "web").await?;
         world.shows(row(
             "the poller is stopped with a drift waiting",
@@ -159,7 +160,7 @@ async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
         bed.poller.pause().await?;
         bed.outside.forget();
         answer.release();
-        let took = bed.wait_until_vouched(false, HELD_WITHIN).await?;
+        let took = bed.wait_until_attested(false, HELD_WITHIN).await?;
         bed.ensure_held(world, "waiting").await?;
 
         // A person has mended it meanwhile: what stands True is a stale word.
@@ -167,7 +168,7 @@ async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
         let writes = bed.outside.writes();
         bed.poller.resume().await?;
         world.wait_for_verdict("waiting", "False", "InSync").await?;
-        bed.wait_until_vouched(true, wait::DEADLINE).await?;
+        bed.wait_until_attested(true, wait::DEADLINE).await?;
         ensure!(bed.outside.writes() == writes, "corrected on a stale word: {:?}", bed.outside.requests());
         let seen = history.transitions("driftObserved").await?;
         ensure!(seen == ["False/InSync"], "the stale answer became a verdict: {seen:?}");
@@ -183,18 +184,18 @@ async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_poller_with_another_text_vouches_for_nothing() -> Result<()> {
+async fn a_poller_with_another_text_attests_nothing() -> Result<()> {
     World::run("last good", async |world| {
         let gate = world.start_api_gate().await?;
         let through = Options { api_server: Some(gate.url().to_owned()), ..Options::default() };
         let bed = Bed::start_with(world, through).await?;
         bed.drifted_and_paused(world, "web").await?;
-        bed.wait_until_vouched(true, wait::DEADLINE).await?;
+        bed.wait_until_attested(true, wait::DEADLINE).await?;
 
         // The desired state stays the same: nothing but the text tells the two verdicts apart.
         gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
         world.apply_target(&bed.target.clone().with("/spec/confirm/drift", json!(2))).await?;
-        let took = bed.wait_until_vouched(false, IN_FORCE_WITHIN).await?;
+        let took = bed.wait_until_attested(false, IN_FORCE_WITHIN).await?;
         bed.ensure_held(world, "web").await?;
 
         let reads = bed.outside.requests().len();
@@ -216,7 +217,7 @@ async fn a_poller_with_another_text_vouches_for_nothing() -> Result<()> {
 
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 #[tokio::test]
-async fn a_dead_watch_vouches_for_nothing() -> Result<()> {
+async fn a_dead_watch_attests_nothing() -> Result<()> {
     /// Two bookmarks may be missed before a watch counts as dead.
     const DEAD_WITHIN: Duration = Duration::from_secs(130 + 60);
     World::run("dead watch", async |world| {
@@ -224,9 +225,9 @@ async fn a_dead_watch_vouches_for_nothing() -> Result<()> {
         let through = Options { api_server: Some(gate.url().to_owned()), ..Options::default() };
         let bed = Bed::start_with(world, through).await?;
         bed.drifted_and_paused(world, "web").await?;
-        bed.wait_until_vouched(true, wait::DEADLINE).await?;
+        bed.wait_until_attested(true, wait::DEADLINE).await?;
         gate.hold_back(&format!("/apis/{}/v1/namespaces/{}/proxies", world.group(), world.objects_namespace()));
-        let took = bed.wait_until_vouched(false, DEAD_WITHIN).await?;
+        let took = bed.wait_until_attested(false, DEAD_WITHIN).await?;
         let renewed = |lease: Option<Value>| lease.map(|lease| lease["spec"]["renewTime"].clone());
         let before = renewed(world.lease("drift-poller").await?);
         bed.ensure_held(world, "web").await?;
@@ -269,7 +270,8 @@ async fn a_removed_target_polls_first_when_back() -> Result<()> {
         world.apply_targets(&[]).await?;
         wait::until("the poller's Lease not to list the target", wait::DEADLINE, async || {
             let lease = world.lease("drift-poller").await?.unwrap_or_default();
-            let word = lease["metadata"]["annotations"][IN_FORCE_ANNOTATION].as_str().unwrap_or_default().to_owned();
+            let word =
+                lease["metadata"]["annotations"][ACTIVE_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
             Ok(if word.contains(bed.target.name()) { Seen::Instead(word) } else { Seen::Met(()) })
         })
         .await?;
@@ -369,7 +371,7 @@ async fn suspend_when_corrects_only_after_a_new_poll() -> Result<()> {
 
 #[tokio::test]
 async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
-    /// The controller acts on no verdict that an object brings along for ten seconds; after that only vouching holds it.
+    /// The controller acts on no verdict that an object brings along for ten seconds; after that only attestation holds it.
     const LONGER_THAN_THE_PAUSE: Duration = Duration::from_secs(12);
 
     World::run("selected again", async |world| {
@@ -397,7 +399,7 @@ async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
             wait_until_excepted(world, object["metadata"]["uid"].as_str().context("no uid")?).await?;
             bed.outside.nothing_is_written_for(LONGER_THAN_THE_PAUSE).await?;
             bed.wait_until_held().await?;
-            bed.wait_until_vouched(true, wait::DEADLINE).await?;
+            bed.wait_until_attested(true, wait::DEADLINE).await?;
             poll.release();
             world.wait_for_verdict(name, "False", "InSync").await?;
         }
@@ -480,7 +482,7 @@ async fn an_edited_compare_polls_all_before_it_corrects() -> Result<()> {
         let controller = world.start_controller().await?;
         wait_for_counts(world, (EACH, EACH)).await?;
 
-        // Another text of the same desired state, and the mode that corrects: nothing but vouching tells the verdicts apart.
+        // Another text of the same desired state, and the mode that corrects: nothing but attestation tells the verdicts apart.
         let reads = outside.requests().len();
         let correcting = observing.with("/spec/correct/mode", json!("Correct"));
         let reworded = correcting.clone().with("/spec/compare/desired/upstream", json!("${self['spec'].upstream}"));

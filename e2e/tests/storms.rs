@@ -240,7 +240,7 @@ async fn a_typo_in_compare_writes_nothing_outside() -> Result<()> {
             Group::Storms,
             "A typo in compare",
             "an edit of the target makes 100 objects in sync differ; then the typo is taken back",
-            "the breaker opens before the poller vouches for the new text: nothing is written outside; taken back, it closes by itself",
+            "the breaker opens before the poller attests the new text: nothing is written outside; taken back, it closes by itself",
             "0 writes outside, 100 held",
         ));
         Ok(())

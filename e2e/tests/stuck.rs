@@ -34,7 +34,7 @@ impl Refusal {
             "spec": {"policyName": name, "validationActions": ["Deny"]}});
         world.apply(&policy).await?;
         world.apply(&binding).await?;
-        wait::until("the policy to be in force", wait::DEADLINE, async || {
+        wait::until("the policy to be active", wait::DEADLINE, async || {
             let patch = json!({"status": {"observedGeneration": 1}});
             Ok(match world.patch_proxy_status(probe, patch).await {
                 Err(error) if format!("{error:#}").contains("not this one") => Seen::Met(()),
@@ -57,7 +57,8 @@ impl Refusal {
 /// Whether the poller's Lease excepts an object with this uid.
 async fn is_excepted(world: &World, uid: &str) -> Result<(bool, String)> {
     let lease = world.lease("drift-poller").await?.unwrap_or_default();
-    let word = lease["metadata"]["annotations"][names::IN_FORCE_ANNOTATION].as_str().unwrap_or_default().to_owned();
+    let word =
+        lease["metadata"]["annotations"][names::ACTIVE_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
     Ok((word.contains(uid), word))
 }
 

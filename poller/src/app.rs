@@ -30,11 +30,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::command_line::{Command, RunningSettings};
-use crate::run::attestation::{InForce, InForceList, no_annotations};
+use crate::run::attestation::{AttestationList, Attestations, no_annotations};
 use crate::run::clean_up::VerdictCleaner;
 use crate::run::context::Context;
 use crate::run::hint_inbox::webhooks::Webhooks;
-use crate::run::hints::{HintServer, Reception};
+use crate::run::hints::{HintContext, HintServer};
 use crate::run::metrics::Metrics;
 use crate::run::page::unnamed::UnnamedEntries;
 use crate::run::page::{Board, Page};
@@ -73,7 +73,7 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));
-    if let Some((hints, reception)) = hints.zip(Reception::of(&program.context)) {
+    if let Some((hints, reception)) = hints.zip(HintContext::of(&program.context)) {
         site.spawn("hints", hints.serve(reception, site.stop.clone()));
     }
     let work = program.lead();
@@ -129,7 +129,7 @@ impl Program {
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
             leadership: lease.leadership(),
-            in_force: InForceList::default(),
+            attestations: AttestationList::default(),
             notes: NotedSelections::default(),
             watches: KindWatches::default(),
             heard: HeardVersions::default(),
@@ -141,8 +141,8 @@ impl Program {
         };
         let leader_command =
             format!("kubectl get lease {} -n {}", settings.run.home.lease_name(POLLER_LEASE), context.home);
-        let Context { board, configuration, in_force, leadership, .. } = context.clone();
-        let page = Page { board, configuration, in_force, leadership, leader_command };
+        let Context { board, configuration, attestations, leadership, .. } = context.clone();
+        let page = Page { board, configuration, attestations, leadership, leader_command };
         let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
         site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
         let patience = settings.clean_up.clean_up_after;
@@ -159,9 +159,9 @@ impl Program {
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
         let context = self.context.for_term();
-        let Context { configuration, in_force, notes, watches, identities, .. } = &*context;
+        let Context { configuration, attestations, notes, watches, identities, .. } = &*context;
         notes.begin(&self.lease);
-        let to_annotations = |list: &InForce| in_force.to_annotations(list, &context.health);
+        let to_annotations = |list: &Attestations| attestations.to_annotations(list, &context.health);
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
@@ -172,7 +172,7 @@ impl Program {
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
-                () = self.lease.keep_list(in_force.subscribe(), to_annotations) => {}
+                () = self.lease.keep_list(attestations.subscribe(), to_annotations) => {}
                 () = notes.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}

@@ -32,7 +32,7 @@ use drift_language::Target;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::poll::reply::{Observation, compare};
 use drift_poller::run::actor::TargetActor;
-use drift_poller::run::attestation::InForceList;
+use drift_poller::run::attestation::AttestationList;
 use drift_poller::run::context::Context;
 use drift_poller::run::metrics::{Metrics, of_outcome};
 use drift_poller::run::page::Board;
@@ -153,7 +153,7 @@ fn context() -> Arc<Context> {
         cleaned: CleanedObjects::default(),
         health: Health::default(),
         leadership: Leadership::never_held(),
-        in_force: InForceList::default(),
+        attestations: AttestationList::default(),
         notes: NotedSelections::default(),
         watches: KindWatches::default(),
         heard: HeardVersions::default(),

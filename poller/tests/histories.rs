@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use drift_api::condition::{
-    ConditionStatus, DesiredHash, ObservedReason, PatchBase, Standing, StatusFields, Verdict, condition_patch,
+    ConditionStatus, CurrentVerdict, DesiredHash, ObservedReason, PatchBase, StatusFields, Verdict, condition_patch,
 };
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
@@ -111,7 +111,7 @@ struct World {
     /// Whether the next write, in which the process dies, lands.
     death: Option<bool>,
     slow: bool,
-    barred: bool,
+    rejected: bool,
     asked_pause: Duration,
     /// No poll may begin before that: an answer asked for it.
     left_alone_until: Moment,
@@ -146,7 +146,7 @@ impl World {
             lose_races: 0,
             death: None,
             slow: false,
-            barred: false,
+            rejected: false,
             asked_pause: Duration::ZERO,
             left_alone_until: Moment::START,
             host_paused_until: Moment::START,
@@ -261,8 +261,8 @@ impl World {
             Step::LoseRace => self.lose_races += 1,
             Step::Slow(slow) => self.slow = slow,
             Step::Answer => self.answer(),
-            Step::Bar(barred) => {
-                self.barred = barred;
+            Step::Bar(rejected) => {
+                self.rejected = rejected;
                 self.change(|_| ());
             }
             Step::AskToWait(seconds) => self.asked_pause = Duration::from_secs(seconds),
@@ -380,8 +380,8 @@ impl World {
     }
 
     fn rendered(&self) -> Rendered {
-        let barred = self.barred.then(|| Failure::of(ObservedReason::Suspended));
-        Rendered { barred: barred.map(Box::new), ..rendered(&self.object) }
+        let rejected = self.rejected.then(|| Failure::of(ObservedReason::Suspended));
+        Rendered { rejected: rejected.map(Box::new), ..rendered(&self.object) }
     }
 
     fn is_deleting(&self) -> bool {
@@ -405,7 +405,7 @@ impl World {
 
     /// Corrections in a row that were verified and left the object drifted, as the verdict says.
     fn unhealed(&self) -> Option<u32> {
-        lean(&self.object).conditions.observed().and_then(Standing::read).map(|standing| standing.tag.unhealed)
+        lean(&self.object).conditions.observed().and_then(CurrentVerdict::read).map(|current| current.tag.unhealed)
     }
 
     fn status(&self) -> Option<ConditionStatus> {
@@ -419,7 +419,7 @@ fn lean(object: &Value) -> LeanObject {
 
 fn rendered(object: &Value) -> Rendered {
     let desired_hash = DesiredHash::of(&object["metadata"]["generation"]);
-    Rendered { desired_hash: Some(desired_hash), identity: Some("x".into()), barred: None }
+    Rendered { desired_hash: Some(desired_hash), identity: Some("x".into()), rejected: None }
 }
 
 fn start(object: &Value, now: Now, arrival: Arrival) -> ObjectState {

@@ -8,7 +8,7 @@ use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 use drift_poller::engine::schedule::poll_turns::{PROMPT_TURNS, PollTurns};
 use drift_systems::guard::host_health::{HostHealth, LONGEST_ASKED_PAUSE, SPEAK_FOR_HOST, TOLD_WITHIN};
-use drift_systems::{Heard, PauseCause};
+use drift_systems::{HostReply, PauseCause};
 use proptest::prelude::*;
 
 fn uid(number: u8) -> Uid {
@@ -36,15 +36,15 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Wait(u64),
-    Hear(u8, Heard),
+    Hear(u8, HostReply),
 }
 
 fn events(objects: u8) -> impl Strategy<Value = Vec<Event>> {
     let heard = prop_oneof![
-        2 => Just(Heard::Answer),
-        3 => (0..7200_u64).prop_map(|seconds| Heard::AskedToWait(Duration::from_secs(seconds))),
-        3 => Just(Heard::TimedOut),
-        3 => Just(Heard::Unreachable),
+        2 => Just(HostReply::Answer),
+        3 => (0..7200_u64).prop_map(|seconds| HostReply::AskedToWait(Duration::from_secs(seconds))),
+        3 => Just(HostReply::TimedOut),
+        3 => Just(HostReply::Unreachable),
     ];
     let event = prop_oneof![
         1 => (0..40_u64).prop_map(Event::Wait),
@@ -112,11 +112,11 @@ proptest! {
             match event {
                 Event::Wait(seconds) => now += Duration::from_secs(seconds),
                 Event::Hear(object, heard) => {
-                    if matches!(heard, Heard::AskedToWait(_)) {
+                    if matches!(heard, HostReply::AskedToWait(_)) {
                         told.push((object, now));
                     }
                     health.note(&uid(object), heard, health.epoch(), now);
-                    if heard == Heard::Answer {
+                    if heard == HostReply::Answer {
                         prop_assert!(health.paused(now).is_none_or(|pause| pause.cause == PauseCause::AskedToWait));
                     }
                 }

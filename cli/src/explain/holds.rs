@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing, Verdict};
+use drift_api::attestation::Attestation;
+use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason, Verdict};
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
-use drift_api::voucher::Voucher;
 use drift_language::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended};
-use crate::targets::leases::{is_held, vouchers};
+use crate::targets::leases::{attestations, is_held};
 
 /// What is known of one object and its target.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
         }
         let mut held = tried_only(facts);
         held.extend(deletion_holds(facts.target, facts.object));
-        // A deletion needs nobody who vouches.
+        // A deletion needs nobody who attests.
         held.extend(without_controller(facts, leases, now));
         return held;
     }
@@ -101,7 +101,7 @@ pub(crate) fn stated_holds(facts: Facts<'_>) -> Vec<String> {
 }
 
 fn tried_only(facts: Facts<'_>) -> Vec<String> {
-    let tried = "the target was tried from a file: nobody acts on it until it is in force".to_owned();
+    let tried = "the target was tried from a file: nobody acts on it until it is active".to_owned();
     if facts.is_deployed { Vec::new() } else { vec![tried] }
 }
 
@@ -147,26 +147,26 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
     if note.reason == Some(CorrectedReason::IdentityChanged) {
         held.push("its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned());
     }
-    match object.conditions.observed().and_then(Standing::read).filter(|standing| standing.reason.status() == ConditionStatus::True) {
+    match object.conditions.observed().and_then(CurrentVerdict::read).filter(|current| current.reason.status() == ConditionStatus::True) {
         None => held.push(format!(
             "the controller acts on what stands on the object, and there driftObserved is not True yet; {}",
             confirmation(target, verdict.reason)
         )),
-        Some(standing) if !standing.is_of(object.generation, verdict.tag.desired_hash) || standing.tag.desired_hash != verdict.tag.desired_hash => {
+        Some(current) if !current.is_of(object.generation, verdict.tag.desired_hash) || current.tag.desired_hash != verdict.tag.desired_hash => {
             held.push("driftObserved speaks of an older spec; the next poll renews it".to_owned());
         }
-        Some(standing) if standing.tag.correction != note.correction => held.push(format!(
+        Some(current) if current.tag.correction != note.correction => held.push(format!(
             "correction {} is to be verified by a poll first; driftObserved speaks of correction {}",
-            note.correction, standing.tag.correction
+            note.correction, current.tag.correction
         )),
-        Some(standing) if standing.replaces_in_vain(&note) => held.push(format!(
+        Some(current) if current.replaces_in_vain(&note) => held.push(format!(
             "a replacement was accepted and the same fields differ (AttemptsExhausted): nothing until an edit, or a new value of the \
              annotation {RETRY_REQUESTED_ANNOTATION}; write desired as the external system shows it, or add a rule to compare"
         )),
-        Some(standing) if standing.tag.unhealed >= target.correct.limits.attempts => held.push(format!(
+        Some(current) if current.tag.unhealed >= target.correct.limits.attempts => held.push(format!(
             "{} corrections in a row changed nothing (AttemptsExhausted): one try an hour, or at once by a new value of the annotation \
              {RETRY_REQUESTED_ANNOTATION}",
-            standing.tag.unhealed
+            current.tag.unhealed
         )),
         Some(_) => {}
     }
@@ -187,9 +187,9 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
         return Vec::new();
     }
     let mut held: Vec<_> = without_controller(facts, leases, now).into_iter().collect();
-    match vouchers(leases.poller.as_ref(), now) {
-        None => held.push("no poller holds its Lease at the moment, so that nobody vouches for what stands".to_owned()),
-        Some(vouchers) => held.extend(unvouched(facts, &vouchers)),
+    match attestations(leases.poller.as_ref(), now) {
+        None => held.push("no poller holds its Lease at the moment, so that nobody attests what stands".to_owned()),
+        Some(attestations) => held.extend(unattested(facts, &attestations)),
     }
     held
 }
@@ -199,17 +199,17 @@ fn without_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Opti
     is_missing.then(|| "no controller holds its Lease at the moment".to_owned())
 }
 
-/// Why the poller does not vouch for what stands on the object.
-fn unvouched(facts: Facts<'_>, vouchers: &BTreeMap<String, Voucher>) -> Option<String> {
-    match vouchers.get(&facts.target.name) {
-        None => Some("the poller does not vouch for the target at the moment (its Lease does not list it)".to_owned()),
-        Some(voucher) if voucher.hash != facts.target.verdict_hash => {
-            Some("the poller vouches for another text of the target than this one".to_owned())
+/// Why the poller does not attest what stands on the object.
+fn unattested(facts: Facts<'_>, attestations: &BTreeMap<String, Attestation>) -> Option<String> {
+    match attestations.get(&facts.target.name) {
+        None => Some("the poller does not attest the target at the moment (its Lease does not list it)".to_owned()),
+        Some(attestation) if attestation.hash != facts.target.verdict_hash => {
+            Some("the poller attests another text of the target than this one".to_owned())
         }
-        Some(voucher) => voucher
+        Some(attestation) => attestation
             .except
             .has(&facts.object.id)
-            .then(|| "the poller could not renew its verdict on this object and does not vouch for it".to_owned()),
+            .then(|| "the poller could not renew its verdict on this object and does not attest it".to_owned()),
     }
 }
 

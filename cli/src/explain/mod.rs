@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, Verdict};
 use drift_api::names::CONTROLLER_LEASE;
 use drift_api::object::LeanObject;
 use drift_kube::process::clock;
@@ -196,9 +196,9 @@ async fn explain(
     };
     let mut rendered = appraise(&target, &object);
     // Who has the external resource is known to the poller, which knows all objects of all targets.
-    let standing = object.conditions.observed().and_then(Standing::read);
-    let taken = standing.as_ref().filter(|standing| standing.reason == ObservedReason::IdentityTaken);
-    if taken.is_some_and(|standing| standing.is_of(object.generation, rendered.desired_hash)) {
+    let current = object.conditions.observed().and_then(CurrentVerdict::read);
+    let taken = current.as_ref().filter(|current| current.reason == ObservedReason::IdentityTaken);
+    if taken.is_some_and(|current| current.is_of(object.generation, rendered.desired_hash)) {
         rendered.bar_as_taken(&target);
     }
     let outside = Box::pin(outside((cluster, client), home, &target)).await?;
@@ -208,7 +208,7 @@ async fn explain(
     let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observation.clone());
-    let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
+    let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
     let leases = Leases {
         poller: lease_or_warning(client, home, poller_lease).await?,
         controller: lease_or_warning(client, home, &settings.controller_lease).await?,
@@ -226,10 +226,10 @@ async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Resu
     }
 }
 
-fn judge(object: &LeanObject, rendered: &Rendered, standing: Option<&Standing>, finding: &Finding) -> Verdict {
+fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdict>, finding: &Finding) -> Verdict {
     let correction = object.conditions.correction();
     let basis = Basis { generation: object.generation, desired_hash: rendered.desired_hash, correction, moved: 0 };
-    reach_verdict(finding, &basis, standing, false)
+    reach_verdict(finding, &basis, current, false)
 }
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {

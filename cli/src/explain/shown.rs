@@ -4,7 +4,7 @@
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{Auth, ListKind, Place, Source, Target};
+use drift_language::{Auth, ListKind, RulePlace, Source, Target};
 use serde_json::Value;
 use url::Url;
 
@@ -102,11 +102,11 @@ pub fn observed(target: &Target, subject: Subject<'_>, observed: &Value) -> Valu
 /// A value without what a condition would hide either: what rules redact at these places, texts whose names or content look
 /// like a secret's, credentials in URLs.
 #[must_use]
-pub(super) fn masked(value: &Value, place: Option<Place<'_>>) -> Value {
+pub(super) fn masked(value: &Value, place: Option<RulePlace<'_>>) -> Value {
     mask(value, place, false)
 }
 
-fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
+fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool) -> Value {
     let is_scalar = !value.is_object() && !value.is_array();
     if place.is_some_and(|place| place.is_redacted() || (place.redacts_below() && is_scalar)) {
         return Value::from(REDACTED);
@@ -119,7 +119,7 @@ fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
                     ListKind::Ordered => place.item(position),
                     _ => place.any_item(),
                 });
-                let is_hidden = place.is_some_and(Place::redacts_single_items);
+                let is_hidden = place.is_some_and(RulePlace::redacts_single_items);
                 if is_hidden {
                     Value::from(REDACTED)
                 } else {
@@ -140,13 +140,13 @@ fn mask(value: &Value, place: Option<Place<'_>>, is_secret: bool) -> Value {
 }
 
 /// A text, and one that holds JSON from inside.
-fn mask_text(text: &str, place: Option<Place<'_>>, is_secret: bool) -> String {
-    if holds_secret(text) || (is_secret && !place.is_some_and(Place::is_shown)) {
+fn mask_text(text: &str, place: Option<RulePlace<'_>>, is_secret: bool) -> String {
+    if holds_secret(text) || (is_secret && !place.is_some_and(RulePlace::is_shown)) {
         return REDACTED.to_owned();
     }
     match serde_json::from_str::<Value>(text) {
         Ok(inner) if inner.is_object() || inner.is_array() => {
-            mask(&inner, place.map(Place::inside_text), is_secret).to_string()
+            mask(&inner, place.map(RulePlace::inside_text), is_secret).to_string()
         }
         _ => printable(&without_userinfo(text)),
     }

@@ -90,7 +90,7 @@ impl Explanation {
         }
     }
 
-    /// Of an object of a target whose text in force is not known: what stands on it is all that can be told.
+    /// Of an object of a target whose active text is not known: what stands on it is all that can be told.
     #[must_use]
     pub(crate) fn unread(target: &ByLastGood, kind: &str, object: &LeanObject) -> Self {
         let conditions = &object.conditions;
@@ -160,7 +160,7 @@ impl Explanation {
         let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
-            stands => stands.iter().map(standing).collect(),
+            stands => stands.iter().map(current).collect(),
         };
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
@@ -216,7 +216,7 @@ fn said(verdict: &Verdict) -> Value {
     json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})
 }
 
-fn standing(condition: &Condition) -> String {
+fn current(condition: &Condition) -> String {
     let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
     let kind = kind.as_str();
     format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), message.text())

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use drift_api::condition::Standing;
+use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
 use drift_language::{Source, Target};
 use drift_systems::{HttpReply, ReplyBody, SentCredentials};
@@ -50,8 +50,8 @@ pub(super) fn try_files(
     let view = object.view.open();
     let subject = Subject::from(&*view);
     let found = compare(&target, subject, observation.clone());
-    let standing = object.conditions.observed().and_then(Standing::read);
-    let verdict = judge(&object, &rendered, standing.as_ref(), &found.finding);
+    let current = object.conditions.observed().and_then(CurrentVerdict::read);
+    let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
     let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
     let tried = is_due.then(|| TRIED.to_owned());

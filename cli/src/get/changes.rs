@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::listing::{Row, Wanted};
 
 /// The number of the collection that an object was heard of in, and the object's uid.
-pub(crate) type Place = (usize, String);
+pub(crate) type RowKey = (usize, String);
 
 /// The rows as they were told last.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     wanted: Wanted,
-    told: BTreeMap<Place, Row>,
+    told: BTreeMap<RowKey, Row>,
     /// Of collections that are listed again, what was not found yet.
     unfound: BTreeMap<usize, BTreeSet<String>>,
 }
@@ -30,7 +30,7 @@ impl Followed {
     }
 
     /// An object is so now; its row, where that is worth a line: it is wanted, or it was until now, and it says something else.
-    pub(crate) fn seen(&mut self, (collection, uid): Place, row: Row) -> Option<Row> {
+    pub(crate) fn seen(&mut self, (collection, uid): RowKey, row: Row) -> Option<Row> {
         if let Some(unfound) = self.unfound.get_mut(&collection) {
             unfound.remove(&uid);
         }
@@ -41,7 +41,7 @@ impl Followed {
     }
 
     /// An object is gone, or selected no more; its last row where that was wanted.
-    pub(crate) fn left(&mut self, place: &Place) -> Option<Row> {
+    pub(crate) fn left(&mut self, place: &RowKey) -> Option<Row> {
         let row = self.told.remove(place).filter(|row| self.wanted.wants(row))?;
         Some(Row { gone: true, ..row })
     }

@@ -58,7 +58,7 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
     block_on(async {
         let SuspendSettings { namespace, poller_lease, cluster, .. } = settings;
         let client = connect(cluster).await?;
-        let Found { target, live, text } = find_target(&client, settings).await?;
+        let SuspendedTarget { target, live, text } = find_target(&client, settings).await?;
         let notes = lease_notes(&client, namespace, poller_lease).await;
         let doubt = doubt_of_brake(namespace, (&target, suspend), &notes);
         let Target { name, document, .. } = target;
@@ -120,7 +120,7 @@ fn applier_of(object: &Value) -> Option<&str> {
 }
 
 /// A target, and where its text stands.
-struct Found {
+struct SuspendedTarget {
     target: Target,
     /// The ConfigMap.
     live: Value,
@@ -128,13 +128,13 @@ struct Found {
 }
 
 /// The target of that name by the text that stands in its ConfigMap.
-async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Result<Found, CommandError> {
+async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Result<SuspendedTarget, CommandError> {
     for live in target_maps(client, &settings.namespace).await? {
         for (config_map, texts) in documents_in(std::slice::from_ref(&live)) {
             for (key, text) in texts {
                 let document = DocumentName { config_map: config_map.clone(), key };
                 match parse_document(&document, &text) {
-                    Ok(target) if target.name == settings.target => return Ok(Found { target, live, text }),
+                    Ok(target) if target.name == settings.target => return Ok(SuspendedTarget { target, live, text }),
                     _ => {}
                 }
             }

@@ -7,18 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use drift_api::attestation::Attestation;
 use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_api::object::LeanObject;
-use drift_api::voucher::Voucher;
 use drift_language::manifests_of;
 use drift_language::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts};
 use serde_json::Value;
 
-/// What the poller's Lease says of the targets in force.
+/// What the poller's Lease says of the active targets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseNotes {
-    /// The targets that it vouches for; none where no poller holds the Lease.
-    pub(crate) vouched: BTreeMap<String, Voucher>,
+    /// The targets that it attests; none where no poller holds the Lease.
+    pub(crate) attested: BTreeMap<String, Attestation>,
     /// Where targets have, or had, objects.
     pub(crate) places: Vec<NotedPlace>,
     /// Why the Lease could not be read, where it could not; then nothing of the above is known.
@@ -97,9 +97,10 @@ impl LiveTargets {
         let mut troubles: Vec<_> = by_last_good.iter().map(|target| target.trouble.clone()).collect();
         let is_told = |wrong: &&Wrong| by_last_good.iter().any(|target| may_be_of(wrong, &target.name, notes));
         troubles.extend(
-            wrong.iter().filter(|wrong| !is_told(wrong)).map(|wrong| {
-                format!("{}; an earlier text of it is not known to be in force", wrong.sentence(namespace))
-            }),
+            wrong
+                .iter()
+                .filter(|wrong| !is_told(wrong))
+                .map(|wrong| format!("{}; an earlier text of it is not known to be active", wrong.sentence(namespace))),
         );
         let other_texts = good.iter().filter_map(|target| other_text(namespace, target, notes));
         troubles.extend(other_texts.map(|sentence| {
@@ -109,7 +110,7 @@ impl LiveTargets {
             notes
                 .unread
                 .iter()
-                .map(|why| format!("{why}: targets that are in force by an earlier text could not be looked for")),
+                .map(|why| format!("{why}: targets that are active by an earlier text could not be looked for")),
         );
         Self { good, by_last_good, troubles }
     }
@@ -120,7 +121,7 @@ impl LiveTargets {
         Self { good, ..Self::default() }
     }
 
-    /// Whether every text that stands there is good, none is known not to be in force, and the Lease could be asked for others.
+    /// Whether every text that stands there is good, none is known not to be active, and the Lease could be asked for others.
     #[must_use]
     pub(crate) const fn is_whole(&self) -> bool {
         self.troubles.is_empty()
@@ -213,7 +214,7 @@ fn by_last_good(
     let lost = names.into_iter().filter(|name| !catalogue.targets().contains_key(*name));
     let of = |name: &String| {
         let places: Vec<_> = notes.places.iter().filter(|place| place.target == *name).collect();
-        let is_vouched = notes.vouched.contains_key(name);
+        let is_attested = notes.attested.contains_key(name);
         let said: Vec<_> = wrong.iter().filter(|wrong| may_be_of(wrong, name, notes)).collect();
         let missing_map = places.iter().map(|place| &place.config_map).find(|map| !texts.contains_key(*map));
         let missing_map = missing_map.filter(|_| said.is_empty()).cloned();
@@ -227,14 +228,14 @@ fn by_last_good(
             // A ConfigMap that stands there lacks the target: it was removed, and the programs clean up after it.
             None => return None,
         };
-        let consequence = match (is_vouched, &missing_map) {
+        let consequence = match (is_attested, &missing_map) {
             (true, _) => "the programs go on by its last good text, which cannot be read from here",
             (false, Some(_)) => {
-                "the poller does not vouch for the target, so nothing of it is corrected, and after a restart nothing is polled; apply the \
+                "the poller does not attest the target, so nothing of it is corrected, and after a restart nothing is polled; apply the \
                  ConfigMap with the label again, without the target if it is to go"
             }
             (false, None) => {
-                "whether the programs go on by an earlier text cannot be told: the poller does not vouch for the target at the moment"
+                "whether the programs go on by an earlier text cannot be told: the poller does not attest the target at the moment"
             }
         };
         let objects = places.iter().map(|place| place.objects.clone()).collect();
@@ -244,16 +245,16 @@ fn by_last_good(
     lost.filter_map(of).collect()
 }
 
-/// That the poller vouches for another text of a target than the one that stands in its ConfigMap.
+/// That the poller attests another text of a target than the one that stands in its ConfigMap.
 fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
-    notes.vouched.get(&target.name).filter(|voucher| voucher.hash != target.verdict_hash)?;
+    notes.attested.get(&target.name).filter(|attestation| attestation.hash != target.verdict_hash)?;
     let DocumentName { config_map, key } = &target.document;
     let place = format!("ConfigMap {namespace}/{config_map}, key {key}");
     Some(format!("target {}: the poller goes by another text than the one in {place}", target.name))
 }
 
 /// Why `suspend: true` or `suspend: false` in the text of this target may have no effect; `None` where nothing speaks against it.
-/// The brake is no part of what the poller vouches for, so writing it makes no other text of this one.
+/// The brake is no part of what the poller attests, so writing it makes no other text of this one.
 #[must_use]
 pub(crate) fn doubt_of_brake(
     namespace: &str,
@@ -262,7 +263,7 @@ pub(crate) fn doubt_of_brake(
 ) -> Option<EditDoubt> {
     if let Some(why) = &notes.unread {
         return Some(EditDoubt::Unread(format!(
-            "{why}: whether the text of target {} is in force could not be looked at",
+            "{why}: whether the text of target {} is active could not be looked at",
             target.name
         )));
     }

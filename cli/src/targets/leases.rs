@@ -1,10 +1,10 @@
-//! Leases of the programs: whether one is held, and what the poller vouches for.
+//! Leases of the programs: whether one is held, and what the poller attests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_api::names::IN_FORCE_ANNOTATION;
-use drift_api::voucher::Voucher;
+use drift_api::attestation::Attestation;
+use drift_api::names::ACTIVE_TARGETS_ANNOTATION;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -19,12 +19,14 @@ pub(crate) fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
     is_fresh && spec("holderIdentity").is_some_and(|holder| !holder.is_empty())
 }
 
-/// What the poller that holds this Lease vouches for; `None` where no poller holds it.
+/// What the poller that holds this Lease attests; `None` where no poller holds it.
 #[must_use]
-pub(crate) fn vouchers(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String, Voucher>> {
+pub(crate) fn attestations(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String, Attestation>> {
     let lease = lease.filter(|lease| is_held(Some(lease), now))?;
-    let text =
-        lease.pointer("/metadata/annotations").and_then(|all| all.get(IN_FORCE_ANNOTATION)).and_then(Value::as_str);
+    let text = lease
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get(ACTIVE_TARGETS_ANNOTATION))
+        .and_then(Value::as_str);
     let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    Some(list.into_iter().filter_map(|(target, text)| Some((target, Voucher::parse(&text)?))).collect())
+    Some(list.into_iter().filter_map(|(target, text)| Some((target, Attestation::parse(&text)?))).collect())
 }

@@ -21,7 +21,7 @@ use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_m
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
-use leases::vouchers;
+use leases::attestations;
 
 /// What is known of the targets of a namespace.
 ///
@@ -64,7 +64,7 @@ fn notes_on(lease: Option<&Value>) -> LeaseNotes {
         NotedPlace { target, config_map: config_map.to_owned(), objects }
     };
     LeaseNotes {
-        vouched: vouchers(lease, clock::wall()).unwrap_or_default(),
+        attested: attestations(lease, clock::wall()).unwrap_or_default(),
         places: noted.iter().map(place).collect(),
         unread: None,
     }

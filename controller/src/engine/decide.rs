@@ -1,7 +1,7 @@
 //! The decision: what to do for one object now.
 //!
 //! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last
-//! correction, the poller vouches for it, the resource is ours or may become so, and delays, limits and the breaker
+//! correction, the poller attests it, the resource is ours or may become so, and delays, limits and the breaker
 //! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how
 //! anything is done.
 
@@ -15,7 +15,7 @@ pub mod facts;
 mod noting;
 pub mod situation;
 
-use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, ObservedReason, Standing};
+use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, ObservedReason};
 use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
@@ -123,31 +123,31 @@ fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, resourc
 
 fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
     let Situation { object, facts, .. } = situation;
-    let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
+    let Some(current) = object.conditions.observed().and_then(CurrentVerdict::read) else {
         return Decision::Nothing(Held::NoVerdict);
     };
     if facts.desired_hash.is_none() {
         return Decision::Nothing(Held::TemplateFails);
     }
-    let is_other_spec = standing.generation != object.generation && !is_planted(Mutant::OtherGeneration);
-    let is_other_desired = standing.tag.desired_hash != facts.desired_hash && !is_planted(Mutant::OtherDesired);
+    let is_other_spec = current.generation != object.generation && !is_planted(Mutant::OtherGeneration);
+    let is_other_desired = current.tag.desired_hash != facts.desired_hash && !is_planted(Mutant::OtherDesired);
     if is_other_spec || is_other_desired {
         return Decision::Nothing(Held::VerdictOutdated);
     }
-    if standing.tag.correction != status.correction && !is_planted(Mutant::OtherCorrection) {
+    if current.tag.correction != status.correction && !is_planted(Mutant::OtherCorrection) {
         return Decision::Nothing(Held::NotVerified);
     }
-    match standing.reason {
+    match current.reason {
         ObservedReason::InSync => decide_in_sync(situation, status, resource),
         reason if reason.status() == ConditionStatus::True && situation.target.actions.nudge => {
-            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Nudge, resource })
+            decide_drifted(situation, status, &Drift { current: &current, action: Action::Nudge, resource })
         }
         ObservedReason::NotCreated | ObservedReason::ExternalMissing => {
-            decide_drifted(situation, status, &Drift { standing: &standing, action: Action::Create, resource })
+            decide_drifted(situation, status, &Drift { current: &current, action: Action::Create, resource })
         }
         ObservedReason::NotUpdated | ObservedReason::FieldsDiffer => {
-            let action = if standing.tag.replace { Action::Replace } else { Action::Update };
-            decide_drifted(situation, status, &Drift { standing: &standing, action, resource })
+            let action = if current.tag.replace { Action::Replace } else { Action::Update };
+            decide_drifted(situation, status, &Drift { current: &current, action, resource })
         }
         _ => Decision::Nothing(Held::VerdictUnknown),
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use drift_api::attestation::Attestation;
 use drift_api::identity::Uid;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Voucher;
 
 use super::carrying::Work;
 use crate::engine::corrections::held::Held;
@@ -49,7 +49,7 @@ pub enum Report {
     /// The object is forgotten: whatever is told of it next is news.
     Forgotten(Uid),
     /// The attestation of the target changed to this.
-    Attestation(Option<Voucher>),
+    Attestation(Option<Attestation>),
     /// So many more objects are held for this reason.
     HeldBy(Held, i64),
     /// Deletions that our finalizer keeps from their end.

@@ -109,7 +109,7 @@ impl Execution {
             }
             (Stage::LookingAgain(index), Event::Read(read)) => self.seen_again(*index, read),
             (Stage::TakingBack, Event::Written(written)) => {
-                // Where it failed the claim is found standing, counts as interrupted, and a poll follows.
+                // Where it failed the claim is found current, counts as interrupted, and a poll follows.
                 if let Ok(object) = written {
                     self.object = *object;
                 }

@@ -210,7 +210,7 @@ impl Scene {
             identity_shared: false,
             claim_void: false,
             scope_complete: true,
-            vouched: true,
+            attested: true,
             breaker_holds: false,
             room: Room::Free,
         };

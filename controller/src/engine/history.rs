@@ -41,7 +41,7 @@ impl World {
             }
             Event::RemovedOutside => *self.outside_mut() = None,
             Event::MadeByOthers => self.make_by_others(),
-            Event::Vouched(vouched) => self.vouched = vouched,
+            Event::Attested(attested) => self.attested = attested,
             Event::NoteTaken => self.take_note(),
             Event::StatusAltered => {
                 let corrected = self.object.conditions.corrected.as_mut();
@@ -101,7 +101,7 @@ proptest! {
         for event in events {
             world.apply(event);
         }
-        world.vouched = true;
+        world.attested = true;
         world.poll = None;
         world.overtaken = 0;
         world.deletion = Answer::Done;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use drift_api::collections::shared_text::SharedText;
 use drift_api::condition::{
-    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, DesiredHash, ObservedReason, Standing,
+    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, DesiredHash, ObservedReason,
     TransitionTime,
 };
 use drift_api::object::LeanObject;
@@ -27,7 +27,7 @@ pub use writes::WritePace;
 
 /// How long a verdict that may not be the poller's newest word is not acted on, be it that the object brought it along
 /// into the selection or that another writer put it back: the poller sees the object within a second and takes the target
-/// or the object off its Lease within another, and the Lease is read every two. By then either nobody vouches, or the
+/// or the object off its Lease within another, and the Lease is read every two. By then either nobody attests, or the
 /// poller has judged anew. Twice that and more, since either of them may stand still for a moment.
 pub const VERDICT_HELD_FOR: Duration = Duration::from_secs(10);
 
@@ -122,13 +122,13 @@ impl ObjectMemory {
     /// took that away, what we know of K and the claim.
     #[must_use]
     pub fn status_of(&self, object: &LeanObject) -> CorrectionStatus {
-        let standing = object.conditions.correction_status();
+        let current = object.conditions.correction_status();
         match self.lost_status(object) {
             Some(lost) => {
-                let correction = lost.correction.max(standing.correction);
+                let correction = lost.correction.max(current.correction);
                 CorrectionStatus { reason: None, correction, ..lost.clone() }
             }
-            None => standing,
+            None => current,
         }
     }
 
@@ -143,8 +143,8 @@ impl ObjectMemory {
     /// The status that another writer took from the object.
     #[must_use]
     pub fn lost_status(&self, object: &LeanObject) -> Option<&CorrectionStatus> {
-        let standing = object.conditions.correction_status();
-        self.written.as_deref().filter(|written| is_lost_in(written, &standing))
+        let current = object.conditions.correction_status();
+        self.written.as_deref().filter(|written| is_lost_in(written, &current))
     }
 
     /// The target is no more. What was written for it may be cleaned up, and what is then made anew outside is not ours.
@@ -221,16 +221,16 @@ impl ObjectMemory {
     ) {
         self.see_edit(object, desired_hash, now);
         self.adopt_status(object);
-        let standing = object.conditions.observed().and_then(Standing::read);
-        self.see_verdict(object.conditions.observed().filter(|_| standing.is_some()), now);
-        let reason = standing.as_ref().map(|standing| standing.reason);
+        let current = object.conditions.observed().and_then(CurrentVerdict::read);
+        self.see_verdict(object.conditions.observed().filter(|_| current.is_some()), now);
+        let reason = current.as_ref().map(|current| current.reason);
         // What stands on a deleting object is of before its deletion, which may be in doubt.
         if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.delay.end_doubt();
             self.may_be_gone = false;
         }
         self.give_room_back(now);
-        let used_up = standing.is_some_and(|standing| standing.tag.unhealed >= allowed_attempts);
+        let used_up = current.is_some_and(|current| current.tag.unhealed >= allowed_attempts);
         // A poll that fails does not say whether a replacement is asked for again.
         let exhausted = || used_up || self.delay.lost_something() || object.conditions.correction_status().replaced;
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
@@ -249,9 +249,9 @@ impl ObjectMemory {
     /// answer was lost. A claim is nobody's last word: whoever wrote it may still take it back.
     fn adopt_status(&mut self, object: &LeanObject) {
         let known = self.written.as_ref().map(|written| written.correction);
-        let standing = object.conditions.corrected().and_then(CorrectionStatus::read);
-        let standing = standing.filter(|status| status.reason != Some(CorrectedReason::CorrectionStarted));
-        if let Some(status) = standing.filter(|status| known.is_none_or(|known| status.correction > known)) {
+        let current = object.conditions.corrected().and_then(CorrectionStatus::read);
+        let current = current.filter(|status| status.reason != Some(CorrectedReason::CorrectionStarted));
+        if let Some(status) = current.filter(|status| known.is_none_or(|known| status.correction > known)) {
             self.know(status);
         }
     }
@@ -280,14 +280,14 @@ impl ObjectMemory {
 
 /// Whether what stands says so little of what was written that another writer must have taken it away. A status that
 /// counts more corrections is newer, and may have given up a claim.
-fn is_lost_in(written: &CorrectionStatus, standing: &CorrectionStatus) -> bool {
-    if standing.reason.is_none() {
+fn is_lost_in(written: &CorrectionStatus, current: &CorrectionStatus) -> bool {
+    if current.reason.is_none() {
         return written.correction > 0 || written.claim.is_some();
     }
-    match standing.correction.cmp(&written.correction) {
+    match current.correction.cmp(&written.correction) {
         Ordering::Greater => false,
         Ordering::Less => true,
-        Ordering::Equal => written.owned().is_some() && standing.owned().is_none(),
+        Ordering::Equal => written.owned().is_some() && current.owned().is_none(),
     }
 }
 

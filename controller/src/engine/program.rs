@@ -1,10 +1,10 @@
 //! The state that one target shares with the others of its program.
 
+use drift_api::attestation::Attestation;
 use drift_api::condition::SecretMarks;
 use drift_api::identity::{Claimant, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Voucher;
 
 use crate::engine::rendering::secrets::SecretChange;
 
@@ -47,7 +47,7 @@ pub trait Program {
     fn leave(&mut self);
 
     /// Returns the poller's attestation of the target; `None` while there is none.
-    fn attestation(&self, now: Moment) -> Option<Voucher>;
+    fn attestation(&self, now: Moment) -> Option<Attestation>;
 
     /// Returns true if the poller attests the verdict on this object.
     fn attests(&self, object: &ObjectId, now: Moment) -> bool;

@@ -11,11 +11,11 @@ mod watching;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use drift_api::attestation::Attestation;
 use drift_api::collections::fifo::Fifo;
 use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
-use drift_api::voucher::Voucher;
 
 use super::effect::{Effect, Report};
 use super::held_counts::HeldCounts;
@@ -65,7 +65,7 @@ pub struct Target<P> {
     reported_deletions: HashSet<Uid>,
     scope_wait: ScopeWait,
     /// The poller's attestation when every object was decided on last.
-    attestation: Option<Voucher>,
+    attestation: Option<Attestation>,
     schedule: Schedule,
     /// The target works by another text, or is gone.
     superseded: bool,
@@ -219,13 +219,13 @@ impl<P: Program> Target<P> {
 
     fn around(&self, uid: &Uid, now: Moment) -> Around {
         let object = self.objects.object(uid);
-        let vouched = object.is_some_and(|object| self.program.attests(&object.id, now));
+        let attested = object.is_some_and(|object| self.program.attests(&object.id, now));
         let claimant = self.objects.claimant(uid);
         // Asked before the rights: which claims are void is known as soon as the scope is complete.
         let scope_complete = self.program.is_scope_complete();
         let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
         let secrets = object.and_then(|object| self.program.secrets_of(object));
-        Around { vouched, rights, scope_complete, secrets }
+        Around { attested, rights, scope_complete, secrets }
     }
 
     /// Sets why the object is held. Returns the reason before.

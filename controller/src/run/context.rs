@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::engine::decide::attestation::Vouching;
+use crate::engine::decide::attestation::Attestations;
 use crate::run::handover::Handovers;
 use crate::run::held_objects::Board;
 use crate::run::metrics::Metrics;
@@ -42,10 +42,10 @@ pub struct Context {
     pub client: kube::Client,
     /// Where the kinds of targets are looked up.
     pub kinds: KindSearch,
-    /// The targets in force.
+    /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// What the poller vouches for.
-    pub vouching: watch::Receiver<Vouching>,
+    /// What the poller attests.
+    pub attestations: watch::Receiver<Attestations>,
     /// The way to the external systems.
     pub sender: HttpSender,
     /// The connections to databases.

@@ -45,10 +45,10 @@ impl Handovers {
         }
     }
 
-    /// An actor ended; a target that is not in force any more leaves no claims.
-    pub fn leave(&self, target: Arc<Target>, mut handover: Handover, is_in_force: bool) {
+    /// An actor ended; a target that is not active any more leaves no claims.
+    pub fn leave(&self, target: Arc<Target>, mut handover: Handover, is_active: bool) {
         let at = clock::now();
-        if !is_in_force {
+        if !is_active {
             handover.forget_claims();
         }
         let mut handovers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

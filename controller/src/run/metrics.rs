@@ -60,8 +60,8 @@ pub struct Metrics {
     pub deletion_age: Family<TargetLabels, Gauge>,
     /// 1 while the breaker of the target is open.
     pub breaker_open: Family<TargetLabels, Gauge>,
-    /// 1 while the poller vouches for the target's verdicts.
-    pub vouched: Family<TargetLabels, Gauge>,
+    /// 1 while the poller attests the target's verdicts.
+    pub attested: Family<TargetLabels, Gauge>,
 }
 
 impl Metrics {
@@ -78,7 +78,7 @@ impl Metrics {
         let age = "How long ago the deletion of an object that keeps our finalizer was asked for, the oldest";
         ours.register("deletion_age_seconds", age, metrics.deletion_age.clone());
         ours.register("breaker_open", "1 while the target's breaker is open", metrics.breaker_open.clone());
-        ours.register("vouched", "1 while the poller vouches for the target", metrics.vouched.clone());
+        ours.register("attested", "1 while the poller attests the target", metrics.attested.clone());
         metrics
     }
 }

@@ -22,7 +22,7 @@ use drift_kube::jobs::JobClient;
 use drift_kube::lease::Leadership;
 use drift_kube::process::clock;
 use drift_kube::resources::ResourceClient;
-use drift_systems::{Databases, Heard, HostGate, HttpSender};
+use drift_systems::{Databases, HostGate, HostReply, HttpSender};
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
@@ -126,7 +126,7 @@ impl SendContext<'_> {
         (!(is_paused && begins)).then_some(place)
     }
 
-    fn note(&self, place: &HostPlace, heard: Heard) {
+    fn note(&self, place: &HostPlace, heard: HostReply) {
         self.sender.gate.note(&place.permit, self.object, heard, clock::now());
     }
 }

@@ -13,7 +13,9 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_kube::watch::ReadableSecrets;
 use drift_language::{DeclaredSecret, Target};
 
-use crate::engine::rendering::secrets::{Known, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks};
+use crate::engine::rendering::secrets::{
+    AvailableSecrets, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks,
+};
 
 /// Where secrets are found.
 #[derive(Clone)]
@@ -24,7 +26,7 @@ pub struct Secrets {
 
 /// The Secrets that a target uses as they were at one moment: another look tells which changed since.
 #[derive(Default)]
-pub struct Look {
+pub struct SecretVersions {
     own: OwnVersions,
     beside: BTreeMap<String, Arc<LabelledSecrets>>,
 }
@@ -42,7 +44,7 @@ impl Secrets {
         if target.secrets.is_empty() {
             // What the requests come with is asked for by itself.
             let (own, none) = (self.own.load(), LabelledSecrets::default());
-            return Some(ObjectSecrets::of(target, object, Known { own: &own, beside: &none }));
+            return Some(ObjectSecrets::of(target, object, AvailableSecrets { own: &own, beside: &none }));
         }
         self.known(target, object, |known| ObjectSecrets::of(target, object, known))
     }
@@ -58,9 +60,9 @@ impl Secrets {
     }
 
     /// For whom a Secret that the target uses changed since the last look.
-    pub fn changed(&self, target: &Target, last: &mut Look) -> SecretChange {
+    pub fn changed(&self, target: &Target, last: &mut SecretVersions) -> SecretChange {
         let beside = if looks_beside(target) { self.beside.all() } else { BTreeMap::new() };
-        let now = Look { own: own_versions(target, &self.own.load()), beside };
+        let now = SecretVersions { own: own_versions(target, &self.own.load()), beside };
         let is_same = |(namespace, secrets): &(&String, &Arc<LabelledSecrets>)| {
             last.beside.get(*namespace).is_some_and(|before| Arc::ptr_eq(before, secrets))
         };
@@ -70,7 +72,12 @@ impl Secrets {
         change
     }
 
-    fn known<T>(&self, target: &Target, object: &LeanObject, found: impl FnOnce(Known<'_>) -> T) -> Option<T> {
+    fn known<T>(
+        &self,
+        target: &Target,
+        object: &LeanObject,
+        found: impl FnOnce(AvailableSecrets<'_>) -> T,
+    ) -> Option<T> {
         let beside = match object.id.namespace.as_deref().filter(|_| looks_beside(target)) {
             Some(namespace) => {
                 self.beside.of(namespace, target.secrets.iter().filter_map(DeclaredSecret::key_of_object))
@@ -79,7 +86,7 @@ impl Secrets {
         };
         let own = self.own.load();
         let is_known = own.are_listed() && beside.are_listed();
-        is_known.then(|| found(Known { own: &own, beside: &beside }))
+        is_known.then(|| found(AvailableSecrets { own: &own, beside: &beside }))
     }
 }
 

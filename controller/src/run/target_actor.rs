@@ -70,7 +70,7 @@ impl TargetActor {
 
     /// Works until it is stopped or the watch ends. What is under way then goes on to its end.
     pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
-        let mut vouching = self.context.vouching.clone();
+        let mut attestations = self.context.attestations.clone();
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
         let name = format!("target {}", self.executor.target.name);
         let heartbeat = self.context.health.heartbeat(name, STANDSTILL, clock::now());
@@ -89,7 +89,7 @@ impl TargetActor {
                     0 => break,
                     _ => batch.drain(..).filter_map(input_of).for_each(|input| self.step(input)),
                 },
-                Ok(()) = vouching.changed() => self.step(Input::AttestationChanged),
+                Ok(()) = attestations.changed() => self.step(Input::AttestationChanged),
                 wake = self.engine.program.next_wake() => self.step(match wake {
                     Wake::Object(uid) => Input::Concerned(uid),
                     Wake::Scopes => Input::ScopesChanged,

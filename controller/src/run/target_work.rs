@@ -25,11 +25,11 @@ const EVENT_BUFFER: usize = 1024;
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
     let metrics = context.metrics.clone();
     let labels = of_target(&target.name);
-    // Until there is a kind nothing is vouched for, which is to be seen too.
-    metrics.vouched.get_or_create(&labels).set(0);
+    // Until there is a kind nothing is attested, which is to be seen too.
+    metrics.attested.get_or_create(&labels).set(0);
     work_until_stopped(context, target, stop).await;
-    // An alert on a target that nobody vouches for must not outlive the target.
-    metrics.vouched.remove(&labels);
+    // An alert on a target that nobody attests must not outlive the target.
+    metrics.attested.remove(&labels);
     metrics.breaker_open.remove(&labels);
 }
 
@@ -75,8 +75,8 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         done = working => done,
         never = telling => never,
     };
-    let is_in_force = context.configuration.borrow().targets.contains_key(&target.name);
-    context.handovers.leave(target, handover, is_in_force);
+    let is_active = context.configuration.borrow().targets.contains_key(&target.name);
+    context.handovers.leave(target, handover, is_active);
 }
 
 /// What it must be allowed to do with the objects of the cluster that are the external resources. Where their kind is not served

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use drift_api::attestation::Attestation;
 use drift_api::identity::{Claimant, Uid};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
-use drift_api::voucher::Voucher;
 use drift_controller::engine::corrections::held::Held;
-use drift_controller::engine::decide::attestation::Vouching;
+use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::run::context::Context;
 use drift_controller::run::metrics::{HeldLabels, Metrics, of_target};
@@ -32,7 +32,7 @@ use crate::bench::{Bench, CALLS, PATIENCE, bump, condition, object, verdict};
 struct Running {
     bench: Bench,
     events: mpsc::Sender<ObjectEvent>,
-    vouching: watch::Sender<Vouching>,
+    attestations: watch::Sender<Attestations>,
     _configuration: watch::Sender<Arc<Configuration>>,
     stop: CancellationToken,
     metrics: Metrics,
@@ -42,19 +42,19 @@ struct Running {
 
 impl Running {
     fn begin(bench: Bench) -> Self {
-        let (vouching, vouched) = watch::channel(Vouching::default());
+        let (attestations, attested) = watch::channel(Attestations::default());
         let target = bench.executor.target.clone();
         let targets = BTreeMap::from([(target.name.clone(), target)]);
         let loaded = Configuration { targets, loaded: true, ..Configuration::default() };
-        // Nothing watches here, so the actor is alone with its kind; the scopes follow the target that is in force.
+        // Nothing watches here, so the actor is alone with its kind; the scopes follow the target that is active.
         let (publish, configuration) = watch::channel(Arc::default());
         let identities = Identities::default();
         let context =
-            Context { vouching: vouched, configuration, identities: identities.clone(), ..bench.context.clone() };
+            Context { attestations: attested, configuration, identities: identities.clone(), ..bench.context.clone() };
         let (metrics, jobs) = (context.metrics.clone(), context.jobs.clone());
         let followed = identities.clone();
         tasks::spawn("identities", CancellationToken::new(), async move {
-            let (_in_force, configuration) = watch::channel(Arc::new(loaded));
+            let (_active, configuration) = watch::channel(Arc::new(loaded));
             followed.follow(configuration, NotedSelections::default()).await;
         });
         let (events, receiver) = mpsc::channel(256);
@@ -64,19 +64,19 @@ impl Running {
         tasks::spawn("actor", CancellationToken::new(), async move {
             run.await;
         });
-        Self { bench, events, vouching, _configuration: publish, stop, metrics, jobs, identities }
+        Self { bench, events, attestations, _configuration: publish, stop, metrics, jobs, identities }
     }
 
-    fn vouch(&self) {
-        self.vouch_except(&[]);
+    fn attest(&self) {
+        self.attest_except(&[]);
     }
 
-    fn vouch_except(&self, except: &[&str]) {
+    fn attest_except(&self, except: &[&str]) {
         let target = &self.bench.executor.target;
-        let voucher =
-            Voucher { hash: target.verdict_hash.clone(), except: except.iter().copied().map(Into::into).collect() };
-        let in_force = BTreeMap::from([(target.name.clone(), voucher)]);
-        self.vouching.send_replace(Vouching { held: true, changed_at: Some(clock::now()), in_force });
+        let attestation =
+            Attestation { hash: target.verdict_hash.clone(), except: except.iter().copied().map(Into::into).collect() };
+        let active = BTreeMap::from([(target.name.clone(), attestation)]);
+        self.attestations.send_replace(Attestations { held: true, changed_at: Some(clock::now()), by_target: active });
     }
 
     async fn see(&self) {
@@ -109,10 +109,10 @@ async fn a_while() {
 }
 
 #[tokio::test]
-async fn drift_is_corrected_once_the_poller_vouches() {
+async fn drift_is_corrected_once_the_poller_attests() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     running.see().await;
-    running.vouch();
+    running.attest();
     a_while().await;
     assert!(running.bench.log().is_empty(), "before the list is whole: {:?}", running.bench.log());
     running.list().await;
@@ -123,7 +123,7 @@ async fn drift_is_corrected_once_the_poller_vouches() {
 }
 
 #[tokio::test]
-async fn nothing_is_corrected_until_the_poller_vouches() {
+async fn nothing_is_corrected_until_the_poller_attests() {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
     drifted["metadata"]["finalizers"] = json!([FINALIZER]);
@@ -132,10 +132,10 @@ async fn nothing_is_corrected_until_the_poller_vouches() {
     running.list().await;
     a_while().await;
     assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
-    running.vouch_except(&["u-1"]);
+    running.attest_except(&["u-1"]);
     a_while().await;
-    assert!(running.bench.log().is_empty(), "vouched for with this very exception: {:?}", running.bench.log());
-    running.vouch();
+    assert!(running.bench.log().is_empty(), "attested with this very exception: {:?}", running.bench.log());
+    running.attest();
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
     running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }
@@ -157,7 +157,7 @@ async fn a_live_read_of_a_smaller_version_is_decided_on() {
     (known.resource_version, known.paused) = ("500".into(), false);
     running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
     running.list().await;
-    running.vouch();
+    running.attest();
     a_while().await;
     assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
 }
@@ -167,7 +167,7 @@ async fn a_list_of_a_smaller_version_is_checked_live() {
     let running = Running::begin(Bench::new(owned(), "Refuse").await);
     let mut known = running.bench.lean();
     (known.resource_version, known.paused) = ("500".into(), true);
-    running.vouch();
+    running.attest();
     running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
     running.list().await;
     running.events.send(ObjectEvent::Seen(Box::new(running.bench.lean().listed_at("50")))).await.unwrap();
@@ -187,7 +187,7 @@ async fn an_object_paused_in_line_is_not_corrected() {
     for _ in 0..HOST_CONCURRENCY {
         others.push(steps.gate.enter(&host, 4).await);
     }
-    running.vouch();
+    running.attest();
     running.see().await;
     running.list().await;
     a_while().await;
@@ -261,7 +261,7 @@ async fn a_deletion_that_is_refused_shows_its_age() {
 async fn an_earlier_processs_claim_is_interrupted_first() {
     let note = condition("driftCorrected", "Unknown", "CorrectionStarted", r#"owns "web": creating"#);
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), Some(&note)), "Refuse").await);
-    running.vouch();
+    running.attest();
     running.see().await;
     running.list().await;
     let interrupted =
@@ -276,13 +276,13 @@ async fn a_missing_credential_is_noted_once() {
     let auth = "auth: {bearer: {secretRef: {name: missing, key: token}}}";
     let running = Running::begin(Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await);
     running.see().await;
-    running.vouch();
+    running.attest();
     running.list().await;
     let failed = "note CorrectionFailed create: the Secret with the controller's credential is missing, not labelled for \
                   the controller, or not for this host; it is tried again";
     running.bench.wait_for(&[failed]).await;
     for _ in 0..60 {
-        running.vouch();
+        running.attest();
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
     assert_eq!(running.bench.log(), [failed]);
@@ -293,12 +293,12 @@ async fn a_verdict_from_the_future_is_held() {
     let mut drifted = owned();
     drifted["status"]["conditions"][0]["lastTransitionTime"] = json!("2099-01-01T00:00:00Z");
     let running = Running::begin(Bench::new(drifted, "Refuse").await);
-    running.vouch();
+    running.attest();
     running.see().await;
     running.list().await;
     tokio::time::sleep(Duration::from_secs(8)).await;
     assert!(running.bench.log().is_empty(), "another writer may have put it back: {:?}", running.bench.log());
-    running.vouch();
+    running.attest();
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
     running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }
@@ -311,7 +311,7 @@ async fn a_missing_secret_costs_no_reads() {
     running.list().await;
     let for_minutes = async |minutes: u32| {
         for _ in 0..minutes * 6 {
-            running.vouch();
+            running.attest();
             tokio::time::sleep(Duration::from_secs(10)).await;
         }
     };
@@ -331,12 +331,12 @@ async fn a_word_that_came_back_wakes_who_waited() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     running.list().await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
-    running.vouch();
+    running.attest();
     tokio::time::sleep(Duration::from_millis(40_500)).await;
     running.see().await;
     a_while().await;
     assert!(running.bench.log().is_empty(), "the poller's word is old: {:?}", running.bench.log());
-    running.vouch();
+    running.attest();
     let corrected = async {
         while running.bench.log().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -356,7 +356,7 @@ async fn an_answer_does_not_bring_back_who_left() {
         None
     });
     running.see().await;
-    running.vouch();
+    running.attest();
     running.list().await;
     let corrected = async {
         while running.bench.log().len() < 5 {
@@ -378,7 +378,7 @@ async fn a_deletion_waits_for_no_refused_outcome() {
     let running = Running::begin(Bench::new(drifted, "Refuse").await);
     running.bench.replace(|line, _| line.starts_with("note").then_some(StatusCode::FORBIDDEN));
     running.see().await;
-    running.vouch();
+    running.attest();
     running.list().await;
     let refused = r#"note CorrectionApplied correction 8, owns "web": updated"#;
     let update = "POST /proxies/web u-1-8-update";
@@ -424,7 +424,7 @@ async fn who_waits_for_the_api_holds_no_host() {
     for _ in 0..CALLS {
         held.push(running.bench.executor.writer.slots.enter().await);
     }
-    running.vouch();
+    running.attest();
     running.see().await;
     running.list().await;
     a_while().await;
@@ -449,7 +449,7 @@ async fn live_reads_that_fail_back_off() {
     running.see().await;
     running.list().await;
     for _ in 0..60 {
-        running.vouch();
+        running.attest();
         // What the watch says meanwhile changes nothing.
         running.see().await;
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -474,7 +474,7 @@ async fn a_claim_holds_from_its_write_on() {
     });
     running.see().await;
     running.list().await;
-    running.vouch();
+    running.attest();
     let interrupted = [
         "add finalizer",
         r#"note CorrectionStarted owns "web": creating the external resource"#,
@@ -512,7 +512,7 @@ async fn what_leaves_during_its_correction_keeps_the_resource_until_then() {
     });
     running.see().await;
     running.list().await;
-    running.vouch();
+    running.attest();
     running.bench.wait_for(&CREATED).await;
     running.bench.replace(|_, _| None);
     let mut other = Arc::into_inner(other).unwrap().into_inner().unwrap();

@@ -13,7 +13,7 @@ use drift_controller::engine::corrections::outcome::{Doubt, FailedStep, Outcome,
 use drift_controller::engine::decide::decision::Decision;
 use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
 use drift_kube::process::clock;
-use drift_systems::Heard;
+use drift_systems::HostReply;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -364,7 +364,7 @@ async fn silence(bench: &Bench) {
     for object in ["a", "b", "c"] {
         let mut permit = gate.enter(&bench.outside, 1).await;
         gate.begin(&mut permit, clock::now()).unwrap();
-        gate.note(&permit, &object.into(), Heard::TimedOut, clock::now());
+        gate.note(&permit, &object.into(), HostReply::TimedOut, clock::now());
     }
     while let Some(pause) = gate.paused(&bench.outside, clock::now()) {
         tokio::time::sleep_until(clock::instant_of(pause.until)).await;
@@ -396,7 +396,7 @@ async fn a_host_that_fell_silent_gets_no_request() {
     bench.replace(move |line, _| {
         for object in ["a", "b", "c"].into_iter().filter(|_| line.contains("creating")) {
             let permit = gate.try_enter(&host).unwrap();
-            gate.note(&permit, &object.into(), Heard::TimedOut, clock::now());
+            gate.note(&permit, &object.into(), HostReply::TimedOut, clock::now());
         }
         None
     });

@@ -17,7 +17,7 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
-use drift_controller::engine::decide::attestation::Vouching;
+use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::decide::decision::Decision;
 use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
 use drift_controller::engine::memory::ObjectMemory;
@@ -318,7 +318,7 @@ async fn executor(
         client: client.clone(),
         kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),
         configuration: watch::channel(Arc::default()).1,
-        vouching: watch::channel(Vouching::default()).1,
+        attestations: watch::channel(Attestations::default()).1,
         secrets: secrets(client, credentials.clone()),
         sender: HttpSender::new(credentials.clone(), CONTROLLER_MANAGER),
         databases: Databases::new(Arc::new(ArcSwap::default()), CONTROLLER_MANAGER),

@@ -79,7 +79,7 @@ impl Load {
         Ok(target)
     }
 
-    /// Puts it in force.
+    /// Puts it active.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -141,8 +141,8 @@ pub(crate) async fn populate(world: &World, server: &Server, objects: usize) -> 
 /// When they do not before the deadline.
 pub(crate) async fn wait_for(poller: &Program, objects: usize, reason: &str, deadline: Duration) -> Result<()> {
     wait::until(format!("{objects} objects {reason}"), deadline, async || {
-        let standing = poller.metrics().await?.sum("drift_poller_objects", &[("outcome", reason)]);
-        Ok(if standing >= objects as f64 { Seen::Met(()) } else { Seen::Instead(standing.to_string()) })
+        let current = poller.metrics().await?.sum("drift_poller_objects", &[("outcome", reason)]);
+        Ok(if current >= objects as f64 { Seen::Met(()) } else { Seen::Instead(current.to_string()) })
     })
     .await
 }

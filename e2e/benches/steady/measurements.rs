@@ -200,7 +200,7 @@ impl Bench<'_> {
         poller.stop().await.map(drop)
     }
 
-    /// Puts a load in force and waits until all are in sync and nothing is written any more.
+    /// Puts a load active and waits until all are in sync and nothing is written any more.
     pub(crate) async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
         load.apply(self.world, &self.server).await?;
         // The text may be another one than that under which they were counted.

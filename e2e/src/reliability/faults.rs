@@ -62,7 +62,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         fault: "A half-open watch",
-        tests: &["e2e/tests/staleness.rs a_dead_watch_vouches_for_nothing"],
+        tests: &["e2e/tests/staleness.rs a_dead_watch_attests_nothing"],
         missing: "notice within 60 s: a dead watch is noticed after 105 to 190 s, and attests nothing from then on",
     },
     Fault {

@@ -178,7 +178,7 @@ pub const NARROW: &[Narrow] = &[
     Narrow {
         sequence: "A machine that is suspended",
         injected: "the boot clock runs ahead of the monotonic one",
-        held: "the time counts for Leases and vouching",
+        held: "the time counts for Leases and attestations",
         test: "shared/kube/src/process/clock.rs suspended_time_counts_and_slow_readings_do_not",
     },
     Narrow {

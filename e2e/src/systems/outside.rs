@@ -100,7 +100,7 @@ impl Outside {
     /// From now on answers requests with this method (`*`: any) and path (exact, or up to a `*` at its end) so.
     /// A later rule goes before an earlier one.
     pub fn on(&self, method: &str, path: &str, answer: Answer) {
-        self.script(|script| script.standing.push(Rule { method: method.into(), path: path.into(), answer }));
+        self.script(|script| script.current.push(Rule { method: method.into(), path: path.into(), answer }));
     }
 
     /// Answers the next such request so, once; several of these are used up in order.
@@ -117,7 +117,7 @@ impl Outside {
     pub fn forget(&self) {
         self.script(|script| {
             script.choice = Choice::default();
-            script.standing.clear();
+            script.current.clear();
             script.queued.clear();
         });
     }

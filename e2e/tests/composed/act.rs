@@ -18,7 +18,7 @@ use drift_controller::engine::execution::{Event, Failure, Outgoing, Purpose, Rea
 use drift_controller::engine::rendering::http::Rendering;
 use drift_controller::engine::rendering::job::CorrectionJob;
 use drift_controller::engine::rendering::plan::Plan;
-use drift_controller::engine::rendering::secrets::{Known, ObjectSecrets};
+use drift_controller::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
 use drift_controller::engine::rendering::unrenderable::Unrenderable;
 use drift_controller::engine::{Done, Operation, StepAnswer, Work};
 use drift_language::{Destination, Target};
@@ -158,7 +158,7 @@ impl Acting {
             return Ok(Requests::Job(Box::new(JobActing::new(job)), CorrectionJob::plan(correction.action)));
         }
         let (own, beside) = (secrets(clock.known_secret()), LabelledSecrets::from_iter([]));
-        let sent = ObjectSecrets::of(&self.target, object, Known { own: &own, beside: &beside });
+        let sent = ObjectSecrets::of(&self.target, object, AvailableSecrets { own: &own, beside: &beside });
         Rendering::new(&self.target, object, correction, sent).map(|rendering| Requests::Http(Box::new(rendering)))
     }
 
@@ -280,12 +280,12 @@ impl Acting {
     ) -> Result<LeanObject, Failure> {
         let id = &object.id;
         let patch = patch.ok_or(Failure::Moved)?;
-        let standing = scene.api.objects.get(&*id.name).cloned();
+        let current = scene.api.objects.get(&*id.name).cloned();
         let written = call(fault, scene.api, |api| api.patch(&id.name, &patch, status));
         if status {
-            scene.ledger.note_status(&id.uid, standing.as_ref(), scene.api);
+            scene.ledger.note_status(&id.uid, current.as_ref(), scene.api);
         } else {
-            scene.ledger.note_finalizer(&id.uid, standing.as_ref(), scene.api);
+            scene.ledger.note_finalizer(&id.uid, current.as_ref(), scene.api);
         }
         written.map(|written| self.lean(&written)).map_err(|refusal| match refusal {
             Refusal::Moved => Failure::Moved,

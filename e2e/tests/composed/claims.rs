@@ -21,7 +21,7 @@ use crate::watch::uid_of;
 pub(crate) struct Claims {
     /// So many changes of objects are taken in.
     read: usize,
-    standing: BTreeMap<Uid, Claim>,
+    current: BTreeMap<Uid, Claim>,
     holders: BTreeMap<String, Holder>,
     /// Resources of which nobody could tell who of these has them.
     doubted: BTreeMap<String, BTreeSet<Uid>>,
@@ -59,22 +59,22 @@ struct Holder {
 
 impl Claims {
     /// Takes in what happened to objects; the error says what is violated.
-    pub(crate) fn note_changes(&mut self, api: &ApiServer, in_force: &[Arc<Target>]) -> Result<(), String> {
+    pub(crate) fn note_changes(&mut self, api: &ApiServer, active: &[Arc<Target>]) -> Result<(), String> {
         let read = std::mem::replace(&mut self.read, api.log.len());
-        api.log[read..].iter().try_for_each(|(object, gone)| self.note_change(object, *gone, in_force))
+        api.log[read..].iter().try_for_each(|(object, gone)| self.note_change(object, *gone, active))
     }
 
-    fn note_change(&mut self, object: &Value, gone: bool, in_force: &[Arc<Target>]) -> Result<(), String> {
+    fn note_change(&mut self, object: &Value, gone: bool, active: &[Arc<Target>]) -> Result<(), String> {
         let uid = uid_of(object);
-        let former = self.standing.remove(&uid);
-        let now = claim_of(object, in_force).filter(|_| !gone);
+        let former = self.current.remove(&uid);
+        let now = claim_of(object, active).filter(|_| !gone);
         let was_stripped = former.as_ref().is_some_and(|claim| claim.is_stripped);
         let selected_by = former.as_ref().and_then(|claim| claim.selected_by);
         let before = former.as_ref().filter(|_| !was_stripped).map(|claim| claim.resource.clone());
         let resource = now.as_ref().map(|claim| claim.resource.clone());
         let is_stripped = (self.stripped.remove(&uid) || was_stripped) && !gone;
         let taken_away = former.filter(|_| is_stripped).map(|claim| Claim { is_stripped, ..claim });
-        self.standing.extend(now.or(taken_away).map(|claim| (uid.clone(), claim)));
+        self.current.extend(now.or(taken_away).map(|claim| (uid.clone(), claim)));
         if before == resource {
             resource.iter().for_each(|resource| self.note_again(&uid, resource, selected_by));
             return Ok(());
@@ -88,7 +88,7 @@ impl Claims {
         if let Some(other) = self.holder(resource).filter(|other| *other != uid && !self.may_be_taken(resource)) {
             return Err(format!("a resource is claimed that another object has: {resource} of {other} by {uid}"));
         }
-        let contending = contending(&self.standing, resource);
+        let contending = contending(&self.current, resource);
         if is_put_back && contending.len() > 1 {
             // Its time says nothing of when the resource was adopted.
             self.holders.remove(resource);
@@ -102,7 +102,7 @@ impl Claims {
     /// The object claims the resource as before, when that target selected it.
     fn note_again(&mut self, uid: &Uid, resource: &str, before: Option<&'static str>) {
         let is_evident = self.is_evident(uid, resource);
-        let stays = before.is_some() && self.standing[uid].selected_by == before;
+        let stays = before.is_some() && self.current[uid].selected_by == before;
         if let Some(holder) = self.holders.get_mut(resource).filter(|holder| holder.uid == *uid) {
             holder.is_evident |= is_evident;
             holder.may_be_taken |= !stays;
@@ -129,7 +129,7 @@ impl Claims {
         if let Some(other) = other.filter(|_| self.everybody_is_known && !self.may_be_taken(resource)) {
             return Err(format!("a resource is written to that another object has: {resource} of {other} by {uid}"));
         }
-        let claims = self.standing.get(uid).is_some_and(|claim| claim.resource == resource && !claim.is_stripped);
+        let claims = self.current.get(uid).is_some_and(|claim| claim.resource == resource && !claim.is_stripped);
         if claims && self.holder(resource) != Some(uid) {
             self.take(uid, resource, true);
         }
@@ -140,7 +140,7 @@ impl Claims {
         let is_doubted = self.doubted.remove(resource).is_some_and(|uids| uids.contains(uid));
         let holder = Holder {
             uid: uid.clone(),
-            may_be_taken: self.standing[uid].selected_by.is_none(),
+            may_be_taken: self.current[uid].selected_by.is_none(),
             is_evident: self.is_evident(uid, resource),
             is_inherited: is_inherited || is_doubted,
         };
@@ -149,16 +149,16 @@ impl Claims {
 
     /// Whether the note of the object, which claims the resource, is younger than all others that do.
     fn is_evident(&self, uid: &Uid, resource: &str) -> bool {
-        let noted = &self.standing[uid].noted;
-        let mut others = self.standing.iter().filter(|(other, claim)| *other != uid && claim.resource == resource);
+        let noted = &self.current[uid].noted;
+        let mut others = self.current.iter().filter(|(other, claim)| *other != uid && claim.resource == resource);
         others.all(|(_, claim)| claim.noted < *noted)
     }
 
-    /// Other targets are in force, and for a moment not everybody is known.
-    pub(crate) fn note_targets(&mut self, api: &ApiServer, in_force: &[Arc<Target>]) {
+    /// Other targets are active, and for a moment not everybody is known.
+    pub(crate) fn note_targets(&mut self, api: &ApiServer, active: &[Arc<Target>]) {
         for object in api.objects.values() {
-            if let Some(claim) = self.standing.get_mut(&uid_of(object)) {
-                let before = std::mem::replace(&mut claim.selected_by, selected_by(object, in_force));
+            if let Some(claim) = self.current.get_mut(&uid_of(object)) {
+                let before = std::mem::replace(&mut claim.selected_by, selected_by(object, active));
                 let moves = claim.selected_by.is_none() || claim.selected_by != before;
                 let held = self.holders.values_mut().filter(|holder| *holder.uid == *uid_of(object));
                 held.for_each(|holder| holder.may_be_taken |= moves);
@@ -170,9 +170,9 @@ impl Claims {
     /// A program does not know everybody. Of two claims that it finds, whose notes do not tell, either may count.
     pub(crate) fn note_unknown(&mut self) {
         self.everybody_is_known = false;
-        let (standing, doubted) = (&self.standing, &mut self.doubted);
+        let (current, doubted) = (&self.current, &mut self.doubted);
         self.holders.retain(|resource, holder| {
-            let contending = contending(standing, resource);
+            let contending = contending(current, resource);
             let stays = holder.is_evident || contending.len() < 2;
             if !stays {
                 doubted.insert(resource.clone(), contending);
@@ -183,24 +183,24 @@ impl Claims {
 
     /// Somebody else takes the note of the object away.
     pub(crate) fn note_strip(&mut self, uid: &Uid) {
-        if self.standing.contains_key(uid) {
+        if self.current.contains_key(uid) {
             self.stripped.insert(uid.clone());
         }
     }
 
     /// The controller died: what was taken away is known to nobody.
     pub(crate) fn note_death(&mut self) {
-        self.standing.retain(|_, claim| !claim.is_stripped);
+        self.current.retain(|_, claim| !claim.is_stripped);
     }
 
     /// The controller knows everybody, and has heard of everything; nothing is under way that was decided before. Who left is away, and
     /// whoever has come back since has what nobody else claims.
     pub(crate) fn note_heard(&mut self) {
         self.everybody_is_known = true;
-        self.standing.values_mut().for_each(|claim| claim.is_unheard = false);
+        self.current.values_mut().for_each(|claim| claim.is_unheard = false);
         let left = self.holders.iter().filter(|(_, holder)| holder.may_be_taken).map(|(resource, _)| resource.clone());
         for resource in left.collect::<Vec<_>>() {
-            let claiming: Vec<Uid> = claiming(&self.standing, &resource).cloned().collect();
+            let claiming: Vec<Uid> = claiming(&self.current, &resource).cloned().collect();
             match &*claiming {
                 // The one that left has it until another one takes it.
                 [] => {}
@@ -230,37 +230,37 @@ impl Claims {
     /// The objects, those first whose claim to the resource counts, then those whose claim stands.
     pub(crate) fn by_claim(&self, resource: &str, api: &ApiServer) -> Vec<Uid> {
         let mut uids: Vec<Uid> = api.objects.values().map(uid_of).collect();
-        let claim = |uid: &Uid| self.standing.get(uid).filter(|claim| claim.resource == resource);
+        let claim = |uid: &Uid| self.current.get(uid).filter(|claim| claim.resource == resource);
         uids.sort_by_key(|uid| claim(uid).map_or((true, true), |claim| (false, claim.selected_by.is_none())));
         uids
     }
 
     /// The selected objects that claim the resource.
     pub(crate) fn claiming(&self, resource: &str) -> impl Iterator<Item = &Uid> {
-        claiming(&self.standing, resource)
+        claiming(&self.current, resource)
     }
 }
 
 /// The selected objects that claim the resource.
-fn claiming<'a>(standing: &'a BTreeMap<Uid, Claim>, resource: &str) -> impl Iterator<Item = &'a Uid> {
+fn claiming<'a>(current: &'a BTreeMap<Uid, Claim>, resource: &str) -> impl Iterator<Item = &'a Uid> {
     let is_claiming =
         move |claim: &Claim| claim.selected_by.is_some() && !claim.is_stripped && claim.resource == resource;
-    standing.iter().filter(move |(_, claim)| is_claiming(claim)).map(|(uid, _)| uid)
+    current.iter().filter(move |(_, claim)| is_claiming(claim)).map(|(uid, _)| uid)
 }
 
 /// The selected objects that claim the resource, as far as the programs may know.
-fn contending(standing: &BTreeMap<Uid, Claim>, resource: &str) -> BTreeSet<Uid> {
+fn contending(current: &BTreeMap<Uid, Claim>, resource: &str) -> BTreeSet<Uid> {
     let may_be_selected = |claim: &Claim| claim.selected_by.is_some() || claim.is_unheard;
     let contending = |claim: &Claim| may_be_selected(claim) && claim.resource == resource;
-    standing.iter().filter(|(_, claim)| contending(claim)).map(|(uid, _)| uid.clone()).collect()
+    current.iter().filter(|(_, claim)| contending(claim)).map(|(uid, _)| uid.clone()).collect()
 }
 
-fn claim_of(object: &Value, in_force: &[Arc<Target>]) -> Option<Claim> {
+fn claim_of(object: &Value, active: &[Arc<Target>]) -> Option<Claim> {
     let resource = owns(object)?;
     let noted = entry(object, DRIFT_CORRECTED)?["lastTransitionTime"].as_str()?.to_owned();
-    Some(Claim { resource, noted, selected_by: selected_by(object, in_force), is_stripped: false, is_unheard: true })
+    Some(Claim { resource, noted, selected_by: selected_by(object, active), is_stripped: false, is_unheard: true })
 }
 
-fn selected_by(object: &Value, in_force: &[Arc<Target>]) -> Option<&'static str> {
-    owner_of(object, in_force.iter().map(|target| &**target))
+fn selected_by(object: &Value, active: &[Arc<Target>]) -> Option<&'static str> {
+    owner_of(object, active.iter().map(|target| &**target))
 }

@@ -10,7 +10,7 @@ use drift_api::identity::{Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::correction::Correction;
-use drift_controller::engine::decide::attestation::Vouching;
+use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Done, Effect, Input, Now, Operation, Program, Report, Work};
@@ -83,7 +83,7 @@ impl AtWork {
 }
 
 impl Controller {
-    /// Takes in the targets that are in force now.
+    /// Takes in the targets that are active now.
     pub(crate) fn configure(
         &mut self,
         texts: &BTreeMap<&'static str, (Text, Arc<Target>)>,
@@ -127,7 +127,7 @@ impl Controller {
 
     /// Tells everybody whose list can be read of all objects.
     pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
-        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_barred(name));
+        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_rejected(name));
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
         if watch.listed {
             self.take(&Event::Listed, clock);
@@ -147,8 +147,8 @@ impl Controller {
     }
 
     /// The poller attests this from now on.
-    pub(crate) fn attest(&mut self, vouching: Vouching, clock: Clock) {
-        self.around.attest(vouching);
+    pub(crate) fn attest(&mut self, attestations: Attestations, clock: Clock) {
+        self.around.attest(attestations);
         self.feed_all(|| Input::AttestationChanged, clock);
     }
 

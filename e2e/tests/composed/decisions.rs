@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::Standing;
+use drift_api::condition::CurrentVerdict;
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -88,7 +88,7 @@ impl Decisions {
     }
 
     /// Checks a decision; the error says what is violated.
-    pub(crate) fn check(&self, decided: &Decided, api: &ApiServer, in_force: &[Arc<Target>]) -> Result<(), String> {
+    pub(crate) fn check(&self, decided: &Decided, api: &ApiServer, active: &[Arc<Target>]) -> Result<(), String> {
         let uid = &decided.object.id.uid;
         let Some(correction) = &decided.correction else {
             let is_known = !decided.says_deleted || self.deleted.contains(uid);
@@ -108,7 +108,7 @@ impl Decisions {
             return Err(format!("an orphaned resource is deleted: that of {uid}"));
         }
         let resource = &*correction.resource.identity;
-        match self.other_naming((uid, resource), api, in_force) {
+        match self.other_naming((uid, resource), api, active) {
             Some(other) => {
                 Err(format!("a resource is deleted that another object names: {resource} of {uid}, by {other}"))
             }
@@ -122,8 +122,8 @@ impl Decisions {
         let Some(last) = begun.last() else { return Ok(()) };
         let retry = object.retry_requested();
         let is_asked_for = retry.is_some() && retry != last.retry.as_deref();
-        let standing = object.conditions.observed().and_then(Standing::read);
-        let unhealed = standing.map_or(0, |standing| standing.tag.unhealed);
+        let current = object.conditions.observed().and_then(CurrentVerdict::read);
+        let unhealed = current.map_or(0, |current| current.tag.unhealed);
         let is_exhausted = correction.action != Action::Delete && unhealed >= target.correct.limits.attempts;
         if is_exhausted && !correction.was_in_doubt {
             let is_due = is_asked_for || at.is_past(last.at, TRIED_EVERY);
@@ -137,10 +137,10 @@ impl Decisions {
     }
 
     /// Another living object that names the resource, as the controller has heard.
-    fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, in_force: &[Arc<Target>]) -> Option<Uid> {
+    fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, active: &[Arc<Target>]) -> Option<Uid> {
         let names =
             |object: &Value| object["spec"]["resource"] == resource || owns(object).as_deref() == Some(resource);
-        let is_selected = |object: &Value| owner_of(object, in_force.iter().map(|target| &**target)).is_some();
+        let is_selected = |object: &Value| owner_of(object, active.iter().map(|target| &**target)).is_some();
         let is_heard = |object: &Value| self.heard.get(&uid_of(object)) == Some(&object["metadata"]["resourceVersion"]);
         let living = api.objects.values().filter(|object| object["metadata"]["deletionTimestamp"].is_null());
         let mut naming = living.filter(|object| names(object) && is_selected(object) && is_heard(object)).map(uid_of);

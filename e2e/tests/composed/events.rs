@@ -35,7 +35,7 @@ pub(crate) enum Event {
     Bar {
         who: Who,
         target: usize,
-        barred: bool,
+        rejected: bool,
     },
     Crash(Who),
     /// The controller loses its Lease, and ends after so many steps.
@@ -141,7 +141,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Repeat(who, events) => world.repeat(who, usize::from(events)),
         Event::List(who) => world.list(who),
         Event::Configure(who) => world.configure(who),
-        Event::Bar { who, target, barred } => world.bar(who, NAMES[target], barred),
+        Event::Bar { who, target, rejected } => world.bar(who, NAMES[target], rejected),
         Event::Crash(who) => world.crash(who),
         Event::EndTerm(steps) => world.end_term(steps),
         Event::Renew => world.renew(),
@@ -316,7 +316,7 @@ pub(crate) fn event(random: &mut Random) -> Event {
             let fault = if faulty { FAULTS[usize::from(random.below(11))] } else { Fault::None };
             Event::Step(who(random), random.below(8), fault)
         }
-        26..28 => Event::Bar { who: who(random), target: two(random), barred: !random.one_in(3) },
+        26..28 => Event::Bar { who: who(random), target: two(random), rejected: !random.one_in(3) },
         28..34 => Event::Advance(who(random), 1 + random.below(12)),
         34..44 => Event::Attend(who(random)),
         44..52 => Event::Deliver(who(random), 1 + random.below(6)),

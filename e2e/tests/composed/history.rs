@@ -30,7 +30,7 @@ enum Opening {
 /// Said of a history that ends in a panic.
 pub(crate) const PANICS: &str = "it panics";
 
-/// What happens, and what stays barred to the end.
+/// What happens, and what stays rejected to the end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct History {
     pub(crate) events: Vec<Event>,
@@ -154,7 +154,7 @@ fn back(random: &mut Random) -> Event {
         2 => Event::Target { target: 0, text: Some(text(random)) },
         3..5 => Event::Crash(who),
         5 => Event::Configure(who),
-        6..8 => Event::Bar { who, target: which, barred: random.one_in(2) },
+        6..8 => Event::Bar { who, target: which, rejected: random.one_in(2) },
         8 => Event::RefuseStatus(random.one_in(2)),
         9 => Event::Change { resource: 0, value: random.below(4) },
         10 => Event::Pass(5 + u16::from(random.below(90))),
@@ -241,7 +241,7 @@ fn hidden(random: &mut Random) -> Vec<Event> {
     let target = usize::from(random.below(2));
     for who in [Who::Poller, Who::Controller] {
         if !random.one_in(4) {
-            events.push(Event::Bar { who, target, barred: true });
+            events.push(Event::Bar { who, target, rejected: true });
         }
         events.extend([Event::Crash(who), Event::List(who)]);
     }
@@ -257,7 +257,7 @@ fn hiding(random: &mut Random) -> Event {
         1 => Event::Change { resource: 0, value: random.below(4) },
         2 => Event::Delete { object: which },
         3 => Event::Edit { object: which, resource: 0, value: random.below(4) },
-        4 => Event::Bar { who, target: which, barred: !random.one_in(3) },
+        4 => Event::Bar { who, target: which, rejected: !random.one_in(3) },
         5 => Event::Pass(1 + u16::from(random.below(60))),
         _ => Event::Rest,
     }

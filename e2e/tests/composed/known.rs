@@ -19,14 +19,14 @@ use crate::world::Who::{Controller, Poller};
 const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
 
 /// Both programs have the first target, and then these happen.
-fn in_force(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+fn active(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let begun = [Target { target: 0, text: Some(text) }, Configure(Poller), Configure(Controller)];
     begun.into_iter().chain(events).collect()
 }
 
 /// The first target, one object of it that wants the first resource, and both programs at work.
 fn one_object() -> Vec<Event> {
-    in_force(PLAIN, [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(10)])
+    active(PLAIN, [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(10)])
 }
 
 fn ends_well(before: Vec<Event>, events: impl IntoIterator<Item = Event>, ending: Ending) {
@@ -239,7 +239,7 @@ const BY_JOB: Text = Text { by_job: true, ..PLAIN };
 #[test]
 fn a_claim_under_way_is_of_what_was_named() {
     let adopts = Text { adopt: true, ..BY_JOB };
-    let before = in_force(
+    let before = active(
         adopts,
         [
             Create { object: 0, resource: 0, value: 1, labels: 3 },
@@ -262,7 +262,7 @@ fn what_was_begun_for_a_former_name_has_an_end() {
         Pass(2),
         Rest,
     ];
-    let before = in_force(Text { adopt: true, ..BY_JOB }, begun);
+    let before = active(Text { adopt: true, ..BY_JOB }, begun);
     ends_well(before, [Edit { object: 1, resource: 0, value: 2 }, Pass(728)], Ending::Free);
 }
 
@@ -271,7 +271,7 @@ const ADOPTING: Text = Text { adopt: true, ..PLAIN };
 
 /// An object that owns the first resource leaves its target, and another one adopts the resource.
 fn adopted_meanwhile() -> Vec<Event> {
-    in_force(
+    active(
         ADOPTING,
         [
             Create { object: 0, resource: 0, value: 1, labels: 1 },
@@ -328,7 +328,7 @@ fn an_object_that_leaves_during_its_correction_is_waited_for() {
             Pass(2),
             Rest,
         ];
-        in_force(BY_JOB, begun)
+        active(BY_JOB, begun)
     };
     let polled = [Rest, Pass(2), Rest, Pass(2), Rest];
     for leaves in [vec![Relabel { object: 0, labels: 0 }], vec![StripFinalizer { object: 0 }, Delete { object: 0 }]] {
@@ -348,7 +348,7 @@ fn wanted_by_two_targets() -> Vec<Event> {
         Pass(2),
         Rest,
     ];
-    in_force(ADOPTING, begun)
+    active(ADOPTING, begun)
 }
 
 /// The same, then the first target is removed, and the other object adopts.
@@ -362,14 +362,14 @@ fn a_target_that_returns_takes_nothing_back() {
     let back = || Target { target: 0, text: Some(ADOPTING) };
     let configured = [back(), Configure(Poller), Configure(Controller), Rest];
     ends_well(adopted_by_another_target(), configured, Ending::Free);
-    let barred =
-        [Bar { who: Controller, target: 0, barred: true }, back(), Configure(Controller), Configure(Poller), Rest];
-    ends_well(adopted_by_another_target(), barred, Ending::Free);
+    let rejected =
+        [Bar { who: Controller, target: 0, rejected: true }, back(), Configure(Controller), Configure(Poller), Rest];
+    ends_well(adopted_by_another_target(), rejected, Ending::Free);
 }
 
 /// Each program begins anew, and can read the second target's list from now on, or cannot.
-fn begin_anew(barred: bool) -> impl Iterator<Item = Event> {
-    [Poller, Controller].into_iter().flat_map(move |who| [Bar { who, target: 1, barred }, Crash(who), List(who)])
+fn begin_anew(rejected: bool) -> impl Iterator<Item = Event> {
+    [Poller, Controller].into_iter().flat_map(move |who| [Bar { who, target: 1, rejected }, Crash(who), List(who)])
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn no_old_claim_becomes_the_younger_one() {
 
 #[test]
 fn a_claim_is_of_a_name_whoever_made_it() {
-    let before = in_force(
+    let before = active(
         Text { edition: 1, ..ADOPTING },
         [
             Create { object: 0, resource: 0, value: 1, labels: 1 },

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, DesiredHash, Standing};
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, CurrentVerdict, DesiredHash};
 use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
@@ -29,7 +29,7 @@ use crate::outside::Outside;
 pub(crate) struct Ledger {
     pub(crate) violation: Option<String>,
     /// The targets as the controller knows them.
-    in_force: Vec<Arc<Target>>,
+    active: Vec<Arc<Target>>,
     /// Object, desired state and K for which a poll truly saw drift (true) or none (false).
     seen: HashSet<(Uid, Option<DesiredHash>, u64, bool)>,
     /// What each idempotency key was sent with, and whether its outcome was definite.
@@ -70,16 +70,16 @@ impl Ledger {
 
     /// Takes in what happened to objects since it did so last.
     pub(crate) fn note_changes(&mut self, api: &ApiServer) {
-        if let Err(what) = self.claims.note_changes(api, &self.in_force) {
+        if let Err(what) = self.claims.note_changes(api, &self.active) {
             self.violate(what);
         }
     }
 
     /// The controller works by these targets from now on.
-    pub(crate) fn note_targets(&mut self, in_force: Vec<Arc<Target>>, api: &ApiServer) {
+    pub(crate) fn note_targets(&mut self, active: Vec<Arc<Target>>, api: &ApiServer) {
         self.note_changes(api);
-        self.in_force = in_force;
-        self.claims.note_targets(api, &self.in_force);
+        self.active = active;
+        self.claims.note_targets(api, &self.active);
     }
 
     /// The controller died.
@@ -94,7 +94,7 @@ impl Ledger {
     /// The controller decided so on objects that it had read.
     pub(crate) fn note_decisions(&mut self, decided: impl IntoIterator<Item = Decided>, api: &ApiServer) {
         for decided in decided {
-            if let Err(what) = self.decisions.check(&decided, api, &self.in_force) {
+            if let Err(what) = self.decisions.check(&decided, api, &self.active) {
                 self.violate(what);
             }
         }
@@ -127,10 +127,10 @@ impl Ledger {
         &mut self,
         before: &LeanObject,
         condition: &Condition,
-        standing: Option<&Value>,
+        current: Option<&Value>,
         api: &ApiServer,
     ) {
-        let Some((old, new)) = self.landed(&before.id.uid, standing, api, DRIFT_OBSERVED) else { return };
+        let Some((old, new)) = self.landed(&before.id.uid, current, api, DRIFT_OBSERVED) else { return };
         self.note_true_word(&before.id.uid);
         let tag = condition.message.tag().unwrap_or_default();
         let evidence = |drifted| (before.id.uid.clone(), tag.desired_hash, tag.correction, drifted);
@@ -152,8 +152,8 @@ impl Ledger {
     }
 
     /// The controller wrote to the status, or tried to.
-    pub(crate) fn note_status(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer) {
-        let Some((_, new)) = self.landed(uid, standing, api, DRIFT_CORRECTED) else { return };
+    pub(crate) fn note_status(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer) {
+        let Some((_, new)) = self.landed(uid, current, api, DRIFT_CORRECTED) else { return };
         let message = |object: &Value| entry(object, DRIFT_CORRECTED).map(|entry| entry["message"].clone());
         let Some(message) = message(&new) else { return };
         let correction = CorrectionStatus::parse(message.as_str().unwrap_or_default()).correction;
@@ -166,8 +166,8 @@ impl Ledger {
     }
 
     /// The controller wrote a finalizer, or tried to: nothing but that changes.
-    pub(crate) fn note_finalizer(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer) {
-        let Some(old) = standing else { return };
+    pub(crate) fn note_finalizer(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer) {
+        let Some(old) = current else { return };
         let new = old["metadata"]["name"].as_str().and_then(|name| api.objects.get(name));
         let Some(new) = new.filter(|new| new["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"])
         else {
@@ -194,8 +194,8 @@ impl Ledger {
     }
 
     /// What a write for an object changed, if it landed: nothing but the program's own entry.
-    fn landed(&mut self, uid: &Uid, standing: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
-        let old = standing?;
+    fn landed(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
+        let old = current?;
         let new = api.objects.get(old["metadata"]["name"].as_str()?)?;
         if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"] {
             return None;
@@ -295,15 +295,15 @@ impl Ledger {
 
     fn check_verdict(&mut self, object: &LeanObject, correction: &Correction) {
         let uid = &object.id.uid;
-        let Some(standing) = object.conditions.observed().and_then(Standing::read) else {
+        let Some(current) = object.conditions.observed().and_then(CurrentVerdict::read) else {
             return self.violate("a correction without a verdict");
         };
-        let drifted = standing.reason.status() == ConditionStatus::True;
+        let drifted = current.reason.status() == ConditionStatus::True;
         self.ensure(drifted, || "a correction of what is not drifted".to_owned());
-        self.ensure(standing.generation == object.generation, || "a verdict of another generation".to_owned());
-        let is_same = standing.tag.desired_hash == correction.desired_hash;
+        self.ensure(current.generation == object.generation, || "a verdict of another generation".to_owned());
+        let is_same = current.tag.desired_hash == correction.desired_hash;
         self.ensure(is_same, || "a verdict of another desired state".to_owned());
-        let known = self.seen.contains(&(uid.clone(), standing.tag.desired_hash, standing.tag.correction, true));
+        let known = self.seen.contains(&(uid.clone(), current.tag.desired_hash, current.tag.correction, true));
         self.ensure(known, || "a correction of what no poll has seen drifted".to_owned());
         let replayed = self.replayed.contains(uid);
         self.ensure(!replayed, || "a replayed verdict is acted on".to_owned());

@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::attestation::Attestation;
 use drift_api::condition::{Condition, ObservedReason, PatchBase, StatusFields, condition_patch};
 use drift_api::identity::{Claimant, Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Voucher;
 use drift_language::{Mode, Target};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
@@ -151,7 +151,7 @@ pub(crate) struct Poller {
     texts: u64,
     pub(crate) violation: Option<String>,
     /// What it would put on the Lease.
-    pub(crate) in_force: BTreeMap<String, Voucher>,
+    pub(crate) active: BTreeMap<String, Attestation>,
 }
 
 impl Poller {
@@ -165,7 +165,7 @@ impl Poller {
         self.resources.is_complete()
     }
 
-    /// Takes in the targets that are in force now.
+    /// Takes in the targets that are active now.
     pub(crate) fn configure(&mut self, targets: &BTreeMap<&'static str, Arc<Target>>, watch: &Watch, clock: Clock) {
         self.targets.retain(|name, at_work| {
             let is_same = targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash);
@@ -177,8 +177,8 @@ impl Poller {
         for name in NAMES.into_iter().filter(|name| !targets.contains_key(name)) {
             self.resources.drop_target(name);
         }
-        let in_force = &mut self.in_force;
-        in_force.retain(|name, _| self.targets.contains_key(name.as_str()));
+        let active = &mut self.active;
+        active.retain(|name, _| self.targets.contains_key(name.as_str()));
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
@@ -197,7 +197,7 @@ impl Poller {
 
     /// Tells everybody whose list can be read of all objects.
     pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
-        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_barred(name));
+        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_rejected(name));
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
         if watch.listed {
             self.take(&Event::Listed, clock);
@@ -238,12 +238,12 @@ impl Poller {
                     Step::Write(Box::new(EndedWrite { before, begun, object: None, outcome }))
                 }
                 Effect::ReadAnew(known) => Step::ReadAnew(known),
-                Effect::Attest(Some(voucher)) => {
-                    self.in_force.insert(name.to_owned(), voucher);
+                Effect::Attest(Some(attestation)) => {
+                    self.active.insert(name.to_owned(), attestation);
                     continue;
                 }
                 Effect::Attest(None) => {
-                    self.in_force.remove(name);
+                    self.active.remove(name);
                     continue;
                 }
                 Effect::Traverse(_) => unreachable!("the targets read no collection"),
@@ -382,9 +382,9 @@ fn send(
     };
     let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition, &StatusFields::NONE);
     let api: &mut ApiServer = scene.api;
-    let standing = api.objects.get(&*before.id.name).cloned();
+    let current = api.objects.get(&*before.id.name).cloned();
     let written = call(fault, api, |api| api.patch(&before.id.name, &patch, true));
-    scene.ledger.note_verdict(before, condition, standing.as_ref(), scene.api);
+    scene.ledger.note_verdict(before, condition, current.as_ref(), scene.api);
     match written {
         Ok(object) => (WriteOutcome::Written, Some(object)),
         Err(Refusal::Moved) => (WriteOutcome::Moved, scene.api.read(&before.id.name, &before.id.uid)),

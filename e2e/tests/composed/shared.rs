@@ -5,15 +5,15 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use drift_api::attestation::Attestation;
 use drift_api::condition::SecretMarks;
 use drift_api::identity::{Claimant, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Voucher;
 use drift_controller::engine::Program;
-use drift_controller::engine::decide::attestation::Vouching;
-use drift_controller::engine::rendering::secrets::{Known, SecretChange, watched_marks};
+use drift_controller::engine::decide::attestation::Attestations;
+use drift_controller::engine::rendering::secrets::{AvailableSecrets, SecretChange, watched_marks};
 use drift_language::Target;
 
 use crate::resources::Resources;
@@ -26,7 +26,7 @@ pub(crate) struct Around(Rc<RefCell<State>>);
 #[derive(Default)]
 struct State {
     under_way: HashSet<Uid>,
-    vouching: Vouching,
+    attestations: Attestations,
     /// The version of the Secret that corrections send; `None` while it is missing.
     secret: Option<u32>,
     lost_lease: bool,
@@ -44,8 +44,8 @@ impl Around {
     }
 
     /// Sets what the poller attests.
-    pub(crate) fn attest(&self, vouching: Vouching) {
-        self.0.borrow_mut().vouching = vouching;
+    pub(crate) fn attest(&self, attestations: Attestations) {
+        self.0.borrow_mut().attestations = attestations;
     }
 
     /// Sets the version of the Secret that corrections send.
@@ -118,19 +118,19 @@ impl Program for Shared {
 
     fn leave(&mut self) {}
 
-    fn attestation(&self, now: Moment) -> Option<Voucher> {
+    fn attestation(&self, now: Moment) -> Option<Attestation> {
         let Target { name, verdict_hash, .. } = &*self.target;
-        self.around.0.borrow().vouching.word_for(name, verdict_hash, now).cloned()
+        self.around.0.borrow().attestations.word_for(name, verdict_hash, now).cloned()
     }
 
     fn attests(&self, object: &ObjectId, now: Moment) -> bool {
         let Target { name, verdict_hash, .. } = &*self.target;
-        self.around.0.borrow().vouching.vouches_for(object, (name, verdict_hash), now)
+        self.around.0.borrow().attestations.attests_to(object, (name, verdict_hash), now)
     }
 
     fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {
         let (own, beside) = (secrets(self.around.0.borrow().secret), LabelledSecrets::from_iter([]));
-        watched_marks(&self.target, object, Known { own: &own, beside: &beside })
+        watched_marks(&self.target, object, AvailableSecrets { own: &own, beside: &beside })
     }
 
     fn take_secret_change(&mut self) -> SecretChange {

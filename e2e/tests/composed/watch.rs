@@ -25,27 +25,27 @@ pub(crate) struct Watch {
     kept: BTreeMap<Uid, Value>,
     pub(crate) listed: bool,
     /// Targets whose lists cannot be read by whoever begins to work for them.
-    barred: BTreeSet<&'static str>,
+    rejected: BTreeSet<&'static str>,
 }
 
 impl Watch {
     /// The next process begins; what cannot be read cannot be read by it.
     pub(crate) fn begin_anew(&mut self) {
-        *self = Self { barred: std::mem::take(&mut self.barred), ..Self::default() };
+        *self = Self { rejected: std::mem::take(&mut self.rejected), ..Self::default() };
     }
 
     /// Whoever begins to work by a text of the target cannot read its list from now on, or can again.
-    pub(crate) fn bar(&mut self, target: &'static str, barred: bool) {
-        if barred {
-            self.barred.insert(target)
+    pub(crate) fn bar(&mut self, target: &'static str, rejected: bool) {
+        if rejected {
+            self.rejected.insert(target)
         } else {
-            self.barred.remove(target)
+            self.rejected.remove(target)
         };
     }
 
     /// Whether the target's list cannot be read.
-    pub(crate) fn is_barred(&self, target: &str) -> bool {
-        self.barred.contains(target)
+    pub(crate) fn is_rejected(&self, target: &str) -> bool {
+        self.rejected.contains(target)
     }
 
     /// The objects as it knows them.

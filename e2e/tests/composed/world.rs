@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::attestation::Attestation;
 use drift_api::identity::Uid;
-use drift_api::voucher::Voucher;
-use drift_controller::engine::decide::attestation::Vouching;
+use drift_controller::engine::decide::attestation::Attestations;
 use drift_language::Target;
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(crate) struct World {
     controller_watch: Watch,
     /// The targets as the controller knows them.
     known: BTreeMap<&'static str, Arc<Target>>,
-    lease: BTreeMap<String, Voucher>,
+    lease: BTreeMap<String, Attestation>,
     /// So many changes are checked.
     checked: usize,
     /// Verdicts of drift that stood once, for whoever writes them back.
@@ -136,14 +136,14 @@ impl World {
     }
 
     /// Whoever begins to work by a text of the target cannot read its list from now on, or can again.
-    pub(crate) fn bar(&mut self, who: Who, name: &'static str, barred: bool) {
+    pub(crate) fn bar(&mut self, who: Who, name: &'static str, rejected: bool) {
         match who {
             Who::Poller => {
-                self.poller_watch.bar(name, barred);
+                self.poller_watch.bar(name, rejected);
                 self.poller.read_lists(&self.poller_watch, self.clock);
             }
             Who::Controller => {
-                self.controller_watch.bar(name, barred);
+                self.controller_watch.bar(name, rejected);
                 self.controller.read_lists(&self.controller_watch, self.clock);
             }
         }
@@ -151,10 +151,10 @@ impl World {
 
     /// The poller writes its word to its Lease, and the controller reads it.
     pub(crate) fn renew(&mut self) {
-        self.lease.clone_from(&self.poller.in_force);
+        self.lease.clone_from(&self.poller.active);
         let changed_at = Some(self.clock.moment);
-        let vouching = Vouching { held: true, changed_at, in_force: self.lease.clone() };
-        self.controller.attest(vouching, self.clock);
+        let attestations = Attestations { held: true, changed_at, by_target: self.lease.clone() };
+        self.controller.attest(attestations, self.clock);
     }
 
     /// Somebody changes the Secret that corrections send.

@@ -1,4 +1,4 @@
-//! An edited ConfigMap is in force without a restart.
+//! An edited ConfigMap is active without a restart.
 
 use std::time::{Duration, Instant};
 

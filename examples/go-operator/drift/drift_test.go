@@ -58,29 +58,29 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	lease := func(version, holder string) *coordinationv1.Lease {
 		lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
 		lease.ResourceVersion = version
-		lease.Annotations = map[string]string{InForceAnnotation: `{"buckets":"3f2a9c71d0e4b5a6 except u7 u9"}`}
+		lease.Annotations = map[string]string{ActiveTargetsAnnotation: `{"buckets":"3f2a9c71d0e4b5a6 except u7 u9"}`}
 		return lease
 	}
-	var vouching Vouching
+	var attestations Attestations
 	start := time.Now()
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	expect := func(what, target string, seconds int, want bool) {
 		t.Helper()
-		if got := vouching.For(target, "team-a", "u1", at(seconds)); got != want {
+		if got := attestations.For(target, "team-a", "u1", at(seconds)); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
-	vouching.Observe(lease("1", "a"), at(0))
+	attestations.Observe(lease("1", "a"), at(0))
 	expect("a record of unknown age", "buckets", 0, false)
-	vouching.Observe(lease("2", "a"), at(3))
+	attestations.Observe(lease("2", "a"), at(3))
 	expect("a renewed record", "buckets", 4, true)
 	expect("another target", "proxies", 4, false)
-	if vouching.For("buckets", "team-a", "u9", at(4)) {
+	if attestations.For("buckets", "team-a", "u9", at(4)) {
 		t.Error("an object that is excepted")
 	}
-	vouching.Observe(lease("2", "a"), at(30))
+	attestations.Observe(lease("2", "a"), at(30))
 	expect("a record that did not change", "buckets", 44, false)
-	vouching.Observe(lease("3", ""), at(45))
+	attestations.Observe(lease("3", ""), at(45))
 	expect("a released one", "buckets", 45, false)
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use drift_api::attestation::Attestation;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Voucher;
 
 use super::input::EndedWrite;
 use crate::engine::collection::traversals::Unnamed;
@@ -25,7 +25,7 @@ pub enum Effect {
     /// Read an object live because a list shows it older than it is known.
     ReadAnew(Box<LeanObject>),
     /// Put the target on the list of attested targets with this, or take it off.
-    Attest(Option<Voucher>),
+    Attest(Option<Attestation>),
     /// Tell people: an Event, a line of the log, or a metric.
     Report(Report),
     /// Give an [`Input::Tick`](super::Input::Tick) at this time at the latest.

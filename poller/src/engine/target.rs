@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::attestation::{Attestation, Exceptions};
 use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::{Exceptions, Voucher};
 
 use super::effect::{Effect, Report};
 use super::input::Input;
@@ -132,10 +132,10 @@ impl<P: Program> Target<P> {
     }
 
     fn attest(&mut self, now: Moment) {
-        let except = self.objects.vouched_except(now);
+        let except = self.objects.attested_except(now);
         if self.attested != except {
-            let voucher = except.clone().map(|except| Voucher { hash: self.text.verdict_hash.clone(), except });
-            self.effects.push(Effect::Attest(voucher));
+            let attestation = except.clone().map(|except| Attestation { hash: self.text.verdict_hash.clone(), except });
+            self.effects.push(Effect::Attest(attestation));
             self.attested = except;
         }
     }

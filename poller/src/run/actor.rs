@@ -153,7 +153,7 @@ impl TargetActor {
                 let writer = self.writer.clone();
                 self.begin(async move { Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)) });
             }
-            Effect::Attest(voucher) => self.context.in_force.set(&self.target.name, voucher),
+            Effect::Attest(attestation) => self.context.attestations.set(&self.target.name, attestation),
             Effect::Report(report) => self.reporting.tell(report, &self.engine, now),
             Effect::WakeAt(moment) => self.wake = moment,
         }
@@ -168,7 +168,7 @@ impl Drop for TargetActor {
     /// However it ends, by a panic too: the target is attested no more, and its places in the slow lane are others'.
     fn drop(&mut self) {
         self.engine.end();
-        self.context.in_force.set(&self.target.name, None);
+        self.context.attestations.set(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);
         self.context.outside.databases.forget(&self.target.name);
         self.reporting.show_attested();

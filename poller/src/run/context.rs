@@ -25,7 +25,7 @@ use drift_kube::watch::HeardVersions;
 use tokio::sync::watch;
 
 use crate::engine::writes::slow_lane::SlowLane;
-use crate::run::attestation::InForceList;
+use crate::run::attestation::AttestationList;
 use crate::run::hint_inbox::webhooks::Webhooks;
 use crate::run::metrics::Metrics;
 use crate::run::page::Board;
@@ -41,7 +41,7 @@ pub struct Context {
     pub client: kube::Client,
     /// Where the kinds of targets are looked up.
     pub kinds: KindSearch,
-    /// The targets in force.
+    /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
     /// The way to the external systems.
     pub outside: Outside,
@@ -61,8 +61,8 @@ pub struct Context {
     pub health: Health,
     /// Whether we lead, asked before each write.
     pub leadership: Leadership,
-    /// The list of targets that are vouched for, on the Lease.
-    pub in_force: InForceList,
+    /// The list of targets that are attested, on the Lease.
+    pub attestations: AttestationList,
     /// Where targets are noted before anything is written for them.
     pub notes: NotedSelections,
     /// Who was told of which object; of this term.

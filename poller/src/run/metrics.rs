@@ -67,8 +67,8 @@ pub struct Metrics {
     pub skipped: Family<TargetLabels, Gauge>,
     /// Entries of a collection that belong to no object.
     pub unnamed: Family<TargetLabels, Gauge>,
-    /// 1 while the poller vouches for the target's verdicts.
-    pub vouched: Family<TargetLabels, Gauge>,
+    /// 1 while the poller attests the target's verdicts.
+    pub attested: Family<TargetLabels, Gauge>,
 }
 
 impl Metrics {
@@ -89,7 +89,7 @@ impl Metrics {
             flapping: Family::default(),
             skipped: Family::default(),
             unnamed: Family::default(),
-            vouched: Family::default(),
+            attested: Family::default(),
         };
         let ours = registry.sub_registry_with_prefix("poller");
         ours.register("polls", "Polls by finding", metrics.polls.clone());
@@ -112,14 +112,14 @@ impl Metrics {
             "1 while what the target listens to or watches for hints is heard",
             metrics.hints_connected.clone(),
         );
-        ours.register("objects", "Objects by the reason of their standing verdict", metrics.objects.clone());
+        ours.register("objects", "Objects by the reason of their current verdict", metrics.objects.clone());
         ours.register(
             "poll_lateness_seconds",
             "How late the poll is that waits the longest for its turn",
             metrics.lateness.clone(),
         );
         ours.register("objects_flapping", "Objects whose verdict goes back and forth", metrics.flapping.clone());
-        ours.register("vouched", "1 while the target is listed as in force on the Lease", metrics.vouched.clone());
+        ours.register("attested", "1 while the target is listed as active on the Lease", metrics.attested.clone());
         ours.register("objects_skipped", "Objects that another target owns", metrics.skipped.clone());
         ours.register(
             "collection_entries_unnamed",

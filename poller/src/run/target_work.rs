@@ -21,13 +21,13 @@ const EVENT_BUFFER: usize = 1024;
 
 /// Works on one target until it is stopped.
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
-    let vouched = context.metrics.vouched.clone();
+    let attested = context.metrics.attested.clone();
     let labels = of_target(&target.name);
-    // Until there is a kind nobody vouches, which is to be seen too.
-    vouched.get_or_create(&labels).set(0);
+    // Until there is a kind nobody attests, which is to be seen too.
+    attested.get_or_create(&labels).set(0);
     work_until_stopped(context, target, stop).await;
-    // An alert on a target that nobody vouches for must not outlive the target.
-    vouched.remove(&labels);
+    // An alert on a target that nobody attests must not outlive the target.
+    attested.remove(&labels);
 }
 
 async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {

@@ -2,6 +2,7 @@
 //!
 //! Pure: functions over values. It must not know clients, tasks, clocks, or how targets are written.
 
+pub mod attestation;
 pub mod collections;
 pub mod condition;
 pub mod identity;
@@ -14,4 +15,3 @@ pub mod resource_version;
 pub mod secrets;
 mod short_hash;
 pub mod timing;
-pub mod voucher;

@@ -21,7 +21,7 @@ pub const POLLER_MANAGER: &str = "drift-poller";
 pub const CONTROLLER_MANAGER: &str = "drift-controller";
 /// Field manager of what people set by the commands of `kubectl-drift`.
 pub const PERSON_MANAGER: &str = "kubectl-drift";
-/// Name of the Lease that the leading poller holds; the controller reads it to see that the poller vouches.
+/// Name of the Lease that the leading poller holds; the controller reads it to see that the poller attests.
 pub const POLLER_LEASE: &str = "drift-poller";
 /// Name of the Lease that the leading controller holds.
 pub const CONTROLLER_LEASE: &str = "drift-controller";
@@ -73,8 +73,8 @@ pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at
 /// What owners of objects may write on them.
 pub const OBJECT_ANNOTATIONS: &[&str] =
     &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION];
-/// Annotation on the poller's Lease: the targets it vouches for, as JSON of target name to [`crate::voucher::Voucher`].
-pub const IN_FORCE_ANNOTATION: &str = "driftpoller.dev/in-force";
+/// Annotation on the poller's Lease: the targets it attests, as JSON of target name to [`crate::attestation::Attestation`].
+pub const ACTIVE_TARGETS_ANNOTATION: &str = "driftpoller.dev/active-targets";
 
 /// Annotation on each program's own Lease: what its targets select or selected, as a JSON list. It says where conditions
 /// and finalizers of ours may stand when a target is gone.

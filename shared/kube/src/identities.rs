@@ -25,17 +25,17 @@ const LOOK_FOR_KIND: Duration = Duration::from_secs(5);
 /// The external resources of one program's objects, for one term of leadership. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<IdentityState>>,
     listing: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IdentityState {
     index: IdentityIndex,
     mailboxes: HashMap<SharedText, UnboundedSender<Wake>>,
     /// Targets whose list is read, each with the hash of the text that it was read for.
     listed: HashMap<SharedText, String>,
-    in_force: BTreeSet<SharedText>,
+    active: BTreeSet<SharedText>,
     incomplete: IncompleteScopes,
 }
 
@@ -107,7 +107,7 @@ impl Identities {
         }
     }
 
-    /// Follows which targets are in force and which have read their lists, for as long as it is polled.
+    /// Follows which targets are active and which have read their lists, for as long as it is polled.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
         loop {
             let now = configuration.borrow_and_update().clone();
@@ -129,12 +129,12 @@ impl Identities {
     }
 
     /// A panic elsewhere leaves no half-written index: whoever panics ends the program or its own target.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, IdentityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl IdentityState {
     fn insert(&mut self, selected: &Selected, claimant: Claimant, scope: ScopeId) -> Vec<Selected> {
         match self.incomplete.is_complete(scope) {
             true => self.index.insert(selected, claimant),
@@ -143,12 +143,12 @@ impl State {
     }
 
     fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Selections) {
-        self.in_force = configuration.targets.keys().map(|name| name.as_str().into()).collect();
-        let gone: Vec<_> = self.index.targets().difference(&self.in_force).cloned().collect();
+        self.active = configuration.targets.keys().map(|name| name.as_str().into()).collect();
+        let gone: Vec<_> = self.index.targets().difference(&self.active).cloned().collect();
         gone.iter().for_each(|target| self.drop_target(target));
         let is_listed = |target: &Target| self.listed.get(target.name.as_str()) == Some(&target.document_hash);
         let incomplete = match configuration.loaded {
-            true => IncompleteScopes::find(notes, configuration.in_force(), is_listed),
+            true => IncompleteScopes::find(notes, configuration.active(), is_listed),
             false => IncompleteScopes::All,
         };
         if incomplete != self.incomplete {
@@ -286,13 +286,13 @@ impl Drop for HeldClaim {
 }
 
 impl Drop for Member {
-    /// Whoever comes after it reads the list anew. Nobody comes after the actor of a target that is not in force any more.
+    /// Whoever comes after it reads the list anew. Nobody comes after the actor of a target that is not active any more.
     fn drop(&mut self) {
         let mut state = self.identities.state();
         if state.listed.remove(&self.target).is_some() {
             self.identities.listing.notify_one();
         }
-        if !state.in_force.contains(&self.target) {
+        if !state.active.contains(&self.target) {
             state.drop_target(&self.target);
         }
     }

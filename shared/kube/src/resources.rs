@@ -43,7 +43,7 @@ const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
 type KindKey = (Arc<str>, Arc<str>);
 
 /// Where a kind is remembered; one lookup of it at a time.
-type Found = Arc<AsyncMutex<Lookup>>;
+type CachedKind = Arc<AsyncMutex<Lookup>>;
 
 /// What is known of a kind.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ enum Lookup {
 pub struct ResourceClient {
     client: kube::Client,
     host: Arc<str>,
-    kinds: Arc<Mutex<HashMap<KindKey, Found>>>,
+    kinds: Arc<Mutex<HashMap<KindKey, CachedKind>>>,
 }
 
 impl std::fmt::Debug for ResourceClient {
@@ -230,7 +230,7 @@ impl ResourceClient {
         *self.found(resource).lock().await = Lookup::Unknown;
     }
 
-    fn found(&self, resource: &ClusterResource) -> Found {
+    fn found(&self, resource: &ClusterResource) -> CachedKind {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.entry((resource.api_version.clone(), resource.kind.clone())).or_default().clone()
     }

@@ -38,7 +38,7 @@ fn seen(number: i64) -> SeenObject {
 /// A dispatch with one target, and the number under which its objects are followed.
 fn dispatch() -> (Dispatch, usize) {
     let (mut dispatch, target) = (Dispatch::default(), drift_language::fixtures::target(TARGET));
-    dispatch.set_in_force(BTreeMap::from([("proxies".into(), target.objects.clone())]));
+    dispatch.set_active(BTreeMap::from([("proxies".into(), target.objects.clone())]));
     let kind = GroupVersionKind::gvk("demo.example", "v1", "Proxy");
     let resource = ApiResource::from_gvk_with_plural(&kind, "proxies");
     let kind = ResolvedKind { resource, namespaced: true };

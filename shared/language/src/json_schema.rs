@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
 use self::required::REQUIRED;
 use crate::document::record;
-use crate::yaml::recording::{Asked, Recording};
+use crate::yaml::recording::{Expectation, Recording};
 
 /// Documents that between them go through every section of the language.
 const SAMPLES: &str = include_str!("json_schema/samples.yaml");
@@ -40,21 +40,21 @@ fn schema_at(recording: &Recording, place: &str) -> Value {
             several => json!({"type": several}),
         },
         None => json!({}),
-        Some(Asked::Text) => json!({"type": "string"}),
-        Some(Asked::Map) => match format!("{place}.*") {
+        Some(Expectation::Text) => json!({"type": "string"}),
+        Some(Expectation::Map) => match format!("{place}.*") {
             every if recording.at(&every).is_some() => {
                 json!({"type": "object", "additionalProperties": schema_at(recording, &every)})
             }
             _ => json!({"type": "object"}),
         },
-        Some(Asked::List) => json!({"type": "array", "items": schema_at(recording, &format!("{place}[]"))}),
-        Some(Asked::Truth) => json!({"type": "boolean"}),
-        Some(Asked::Whole(least, most)) => {
+        Some(Expectation::List) => json!({"type": "array", "items": schema_at(recording, &format!("{place}[]"))}),
+        Some(Expectation::Truth) => json!({"type": "boolean"}),
+        Some(Expectation::Whole(least, most)) => {
             let number = |text: &str| text.parse::<u64>().map_or(Value::Null, Value::from);
             json!({"type": "integer", "minimum": number(least), "maximum": number(most)})
         }
-        Some(Asked::Words(words)) => json!({"enum": words}),
-        Some(Asked::Keys(keys)) => section(recording, &place, keys),
+        Some(Expectation::Words(words)) => json!({"enum": words}),
+        Some(Expectation::Keys(keys)) => section(recording, &place, keys),
     };
     if let Some(description) = description(&place) {
         schema["description"] = json!(description);
@@ -113,13 +113,13 @@ mod tests {
     fn places(recording: &Recording, place: &str, found: &mut Vec<String>) {
         let place = alike(place);
         match recording.at(&place) {
-            Some(Asked::Keys(keys)) => {
+            Some(Expectation::Keys(keys)) => {
                 for key in keys {
                     found.push(alike(&below(&place, key)));
                     places(recording, &below(&place, key), found);
                 }
             }
-            Some(Asked::List) => places(recording, &format!("{place}[]"), found),
+            Some(Expectation::List) => places(recording, &format!("{place}[]"), found),
             _ => {}
         }
     }

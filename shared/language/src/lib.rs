@@ -2,7 +2,7 @@
 //!
 //! Pure. It must not know where documents come from or who acts on them.
 //! `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the
-//! section means, `document` puts them together, `catalogue` says which documents are in force.
+//! section means, `document` puts them together, `catalogue` says which documents are active.
 
 pub mod cel;
 mod checks;
@@ -24,7 +24,7 @@ mod target;
 mod values;
 mod yaml;
 
-pub use compare::{Compare, Form, ListKind, Meaning, Place, Rules, WriteOnly, item_key, json_of};
+pub use compare::{Compare, Form, ListKind, Meaning, RulePlace, Rules, WriteOnly, item_key, json_of};
 pub use correct::{Correct, CorrectLimits, Existing, Mode};
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, find_documents, manifests_of, place_of_key, place_of_secret};

@@ -10,7 +10,7 @@ pub mod postgres;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
-pub use guard::host_health::{Heard, Pause, PauseCause};
+pub use guard::host_health::{HostReply, Pause, PauseCause};
 pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
     PAUSE_WHEN_NOT_TOLD, ReplyBody, Room, SentCredentials, Unreadable,

@@ -7,7 +7,7 @@ use crate::check::document::Severity;
 
 /// What was found out about one target.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct TargetFindings {
     /// The fields that the target reads or writes and that its kind lacks.
     pub(super) unknown: Vec<UnknownField>,
     pub(super) said: Vec<(Severity, String)>,
@@ -21,7 +21,7 @@ pub(super) struct Found {
     pub(super) is_partial: bool,
 }
 
-impl Found {
+impl TargetFindings {
     pub(super) fn error(&mut self, message: impl Into<String>) {
         self.said.push((Severity::Error, message.into()));
     }

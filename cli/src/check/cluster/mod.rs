@@ -24,7 +24,7 @@ use crate::cluster::{connect, each_object, target_maps};
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::targets::lease_notes;
-use found::Found;
+use found::TargetFindings;
 use trial::try_write;
 use troubles::{missing_targets, rate_trouble, secret_doubt, secret_trouble};
 
@@ -129,8 +129,8 @@ async fn examine(
     (namespace, written): (&str, &WrittenKinds),
     target: &Target,
     mut count: impl FnMut(u64),
-) -> Found {
-    let mut found = Found::default();
+) -> TargetFindings {
+    let mut found = TargetFindings::default();
     find_secrets(client, namespace, target, &mut found).await;
     let Some((kind, is_usable)) = find_kind(client, written, target, &mut found).await else { return found };
     try_write(client, (target, &kind), &mut found).await;
@@ -162,7 +162,7 @@ async fn find_kind(
     client: &kube::Client,
     written: &WrittenKinds,
     target: &Target,
-    found: &mut Found,
+    found: &mut TargetFindings,
 ) -> Option<(ResolvedKind, bool)> {
     match examine_kind(client, target).await {
         Ok(ExaminedKind { kind, problems, unknown }) => {
@@ -187,7 +187,7 @@ async fn find_kind(
 }
 
 /// The kind of what `read.kubernetes` reads, which a manifest makes too.
-async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut Found) -> Option<ResolvedKind> {
+async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut TargetFindings) -> Option<ResolvedKind> {
     let Source::Kubernetes(read) = &target.read.source else { return None };
     match locate_served_kind(client, read.group(), &read.kind, std::iter::once(&*read.api_version)).await {
         Ok(kind) => Some(kind),
@@ -203,7 +203,7 @@ async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut Foun
     }
 }
 
-async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, found: &mut Found) {
+async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, found: &mut TargetFindings) {
     for needed in target.needed_secrets() {
         match read_secret(client, namespace, &needed.name).await {
             Ok(secret) => {
@@ -222,7 +222,7 @@ async fn find_rights(
     client: &kube::Client,
     namespace: &str,
     (target, kinds): (&Target, &TargetKinds<'_>),
-    found: &mut Found,
+    found: &mut TargetFindings,
 ) {
     let programs = [
         (POLLER_MANAGER, poller_needs(target, kinds), true),
@@ -241,7 +241,7 @@ async fn find_rights(
     }
 }
 
-async fn find_rights_of(client: &kube::Client, account: &Account, rights: Vec<Right>, found: &mut Found) {
+async fn find_rights_of(client: &kube::Client, account: &Account, rights: Vec<Right>, found: &mut TargetFindings) {
     let rights: BTreeSet<Right> = rights.into_iter().collect();
     match missing_rights_of(client, account, &rights).await {
         Ok(missing) if missing.is_empty() => {}

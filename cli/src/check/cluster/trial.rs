@@ -13,7 +13,7 @@ use drift_kube::process::clock;
 use drift_language::Target;
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::TargetFindings;
 use super::troubles::{lost_fields, trial_condition};
 
 /// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
@@ -38,7 +38,11 @@ enum Failure {
 }
 
 /// Tries it on one of the target's objects, as whoever runs the command. Where there is none, nothing is tried.
-pub(super) async fn try_write(client: &kube::Client, (target, kind): (&Target, &ResolvedKind), found: &mut Found) {
+pub(super) async fn try_write(
+    client: &kube::Client,
+    (target, kind): (&Target, &ResolvedKind),
+    found: &mut TargetFindings,
+) {
     for tries_left in (0..TRIES).rev() {
         let object = match first_object(client, target, kind).await {
             Ok(Some(object)) => object,

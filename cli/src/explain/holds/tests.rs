@@ -2,7 +2,7 @@
 
 use super::*;
 use drift_api::condition::{DesiredHash, Tag};
-use drift_api::names::{IN_FORCE_ANNOTATION, PAUSED_ANNOTATION};
+use drift_api::names::{ACTIVE_TARGETS_ANNOTATION, PAUSED_ANNOTATION};
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
 use serde_json::json;
@@ -16,10 +16,10 @@ fn verdict(reason: ObservedReason) -> Verdict {
 }
 
 /// An object on which this verdict and this note stand.
-fn object(standing: &Verdict, note: &str, more: &Value) -> LeanObject {
+fn object(current: &Verdict, note: &str, more: &Value) -> LeanObject {
     let mut metadata = json!({"name": "web", "uid": "u", "generation": 1});
     metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let observed = standing.to_condition(None, NOW).to_json();
+    let observed = current.to_condition(None, NOW).to_json();
     let corrected = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": note, "observedGeneration": 1,
         "lastTransitionTime": NOW});
     LeanObject::prune(
@@ -29,7 +29,7 @@ fn object(standing: &Verdict, note: &str, more: &Value) -> LeanObject {
 }
 
 fn leases(target: &Target, renewed: &str) -> Leases {
-    let lease = json!({"metadata": {"annotations": {IN_FORCE_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
+    let lease = json!({"metadata": {"annotations": {ACTIVE_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
         "spec": {"holderIdentity": "a", "renewTime": renewed}});
     Leases { poller: Some(lease.clone()), controller: Some(lease) }
 }
@@ -63,8 +63,8 @@ fn each_thing_that_holds_is_told() {
     assert_eq!(holds(facts, &Leases::default(), now).len(), 2);
     assert_eq!(holds(Facts { is_deployed: false, ..facts }, &Leases::default(), now).len(), 1);
     let mut other = leases(&correcting, NOW);
-    other.poller.as_mut().unwrap()["metadata"]["annotations"][IN_FORCE_ANNOTATION] = json!("{}");
-    assert!(holds(facts, &other, now)[0].contains("does not vouch"));
+    other.poller.as_mut().unwrap()["metadata"]["annotations"][ACTIVE_TARGETS_ANNOTATION] = json!("{}");
+    assert!(holds(facts, &other, now)[0].contains("does not attest"));
 }
 
 #[test]

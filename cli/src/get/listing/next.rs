@@ -1,7 +1,7 @@
 //! The NEXT column: what happens next with an object, by its conditions and its target. The controller's delays and
 //! breaker are not known here.
 
-use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, Standing};
+use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason};
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
@@ -42,11 +42,12 @@ impl Next {
     /// Of an object that a target selects, by its text if that is known.
     #[must_use]
     pub(crate) fn of(target: Option<&Target>, object: &LeanObject) -> Self {
-        let standing = object.conditions.observed().and_then(Standing::read);
-        let reason = standing.as_ref().map(|standing| standing.reason);
-        let is_outdated = |standing: &Standing| object.generation.is_some() && standing.generation != object.generation;
+        let current = object.conditions.observed().and_then(CurrentVerdict::read);
+        let reason = current.as_ref().map(|current| current.reason);
+        let is_outdated =
+            |current: &CurrentVerdict| object.generation.is_some() && current.generation != object.generation;
         let ends_by_itself = |target: &Target| object.deleting && ending_of(target, object) != Ending::Deleted;
-        match &standing {
+        match &current {
             _ if target.is_some_and(ends_by_itself) => Self::Deletion,
             _ if target.is_some_and(|target| target.suspend) || reason == Some(ObservedReason::Suspended) => {
                 Self::Suspended
@@ -54,26 +55,24 @@ impl Next {
             _ if object.paused => Self::Paused,
             _ if object.deleting => Self::Deletion,
             None => Self::Poll,
-            Some(standing) if is_outdated(standing) => Self::Poll,
-            Some(standing) => match standing.reason.status() {
+            Some(current) if is_outdated(current) => Self::Poll,
+            Some(current) => match current.reason.status() {
                 ConditionStatus::False => Self::Nothing,
                 ConditionStatus::Unknown => Self::Poll,
-                ConditionStatus::True => {
-                    target.map_or(Self::Unknown, |target| Self::of_drift(target, object, standing))
-                }
+                ConditionStatus::True => target.map_or(Self::Unknown, |target| Self::of_drift(target, object, current)),
             },
         }
     }
 
-    fn of_drift(target: &Target, object: &LeanObject, standing: &Standing) -> Self {
+    fn of_drift(target: &Target, object: &LeanObject, current: &CurrentVerdict) -> Self {
         let note = object.conditions.correction_status();
         match note.reason {
             _ if target.correct.mode != Mode::Correct => Self::Observing,
             Some(CorrectedReason::NotOurs) => Self::NotOurs,
             Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
-            _ if standing.tag.correction != note.correction => Self::Verification,
-            _ if standing.replaces_in_vain(&note) => Self::AttemptsExhausted,
-            _ if standing.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
+            _ if current.tag.correction != note.correction => Self::Verification,
+            _ if current.replaces_in_vain(&note) => Self::AttemptsExhausted,
+            _ if current.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
             _ => Self::Correction,
         }
     }

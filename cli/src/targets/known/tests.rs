@@ -11,10 +11,10 @@ fn texts(documents: &[(&str, &str, &str)]) -> Texts {
     texts
 }
 
-/// A poller that vouches for these targets, and notes all of `t`, `u` and `old` in the ConfigMap `m`.
-fn notes(vouched: &[&str]) -> LeaseNotes {
+/// A poller that attests these targets, and notes all of `t`, `u` and `old` in the ConfigMap `m`.
+fn notes(attested: &[&str]) -> LeaseNotes {
     let hash = drift_language::fixtures::proxies::target(TEXT).verdict_hash.clone();
-    let voucher = |name: &&str| ((*name).to_owned(), Voucher { hash: hash.clone(), ..Voucher::default() });
+    let attestation = |name: &&str| ((*name).to_owned(), Attestation { hash: hash.clone(), ..Attestation::default() });
     let place = |target: &str| NotedPlace {
         target: target.to_owned(),
         config_map: "m".to_owned(),
@@ -24,7 +24,7 @@ fn notes(vouched: &[&str]) -> LeaseNotes {
         },
     };
     LeaseNotes {
-        vouched: vouched.iter().map(voucher).collect(),
+        attested: attested.iter().map(attestation).collect(),
         places: ["t", "u", "old"].map(place).to_vec(),
         unread: None,
     }
@@ -37,12 +37,12 @@ fn what_is_wrong_is_told_with_what_goes_on() {
     let other = TEXT.replace("{name: t}", "{name: u}").replace("Proxy", "Role");
     let edited = TEXT.replace("http://h/", "http://g/");
     let (goes_on, untold) = ("; the programs go on by its last good text", "; whether the programs go on");
-    let unknown = "; an earlier text of it is not known to be in force";
+    let unknown = "; an earlier text of it is not known to be active";
     let (good, mistaken, gone) =
         (texts(&[("m", "k", TEXT), ("m", "l", &other)]), texts(&[("m", "k", &wrong), ("m", "l", &other)]), texts(&[]));
     let new = texts(&[("n", "k", unnamed), ("m", "k", TEXT), ("m", "l", &other)]);
-    let told = |texts: &Texts, vouched: &[&str], said: &[&str]| {
-        let live = LiveTargets::of("ns", texts, &notes(vouched));
+    let told = |texts: &Texts, attested: &[&str], said: &[&str]| {
+        let live = LiveTargets::of("ns", texts, &notes(attested));
         let all = live.troubles.join("\n");
         assert!(said.iter().all(|part| all.contains(part)) && said.is_empty() == all.is_empty(), "{all}");
         assert_eq!(live.is_whole(), all.is_empty(), "{all}");
@@ -58,7 +58,7 @@ fn what_is_wrong_is_told_with_what_goes_on() {
     assert_eq!(told(&no_yaml, &["t"], &["target t: the text", goes_on]), ["old", "t"]);
     assert_eq!(told(&new, &["t"], &["the text in ConfigMap ns/n, key k, is wrong (", unknown]), none);
     let lost = "ConfigMap ns/m, which had it, is gone or lacks the label driftpoller.dev/targets: \"true\"";
-    let unpolled = "; the poller does not vouch for the target, so nothing of it is corrected";
+    let unpolled = "; the poller does not attest the target, so nothing of it is corrected";
     assert_eq!(told(&gone, &["t"], &[&format!("target t: {lost}{goes_on}")]), ["old", "t", "u"]);
     assert_eq!(told(&gone, &[], &[&format!("target t: {lost}{unpolled}")]), ["old", "t", "u"], "nobody removed it");
     let live = LiveTargets::of("ns", &gone, &notes(&[]));
@@ -83,7 +83,7 @@ fn a_lease_that_cannot_be_read_leaves_holes() {
     assert!(!live.is_whole() && live.good.len() == 1 && live.by_last_good.is_empty());
     assert_eq!(
         live.troubles,
-        ["the Lease cannot be read: targets that are in force by an earlier text could not be looked for"]
+        ["the Lease cannot be read: targets that are active by an earlier text could not be looked for"]
     );
 }
 
@@ -93,7 +93,7 @@ fn a_brake_in_a_refused_text_is_doubted() {
     let braked = TEXT.replace("  interval: 30s", "  interval: 30s\n  suspend: true");
     let edited = TEXT.replace("spec.a}", "spec.nothing}");
     let (other, unlooked) =
-        ("target t: the poller goes by another text than", "the text of target t is in force could not");
+        ("target t: the poller goes by another text than", "the text of target t is active could not");
     let pause = "; `kubectl drift pause Proxy --all` holds";
     for (text, suspend, notes, expected) in [
         (TEXT, true, notes(&["t"]), None),

@@ -225,13 +225,13 @@ impl Correction {
     /// A doubt that lasts is written once. A definite outcome whose number somebody has written meanwhile is counted
     /// already (the leader that followed us interrupted it, or did it again with the same key).
     #[must_use]
-    pub fn to_record(&self, standing: &CorrectionStatus, outcome: &Outcome) -> Option<CorrectionStatus> {
+    pub fn to_record(&self, current: &CorrectionStatus, outcome: &Outcome) -> Option<CorrectionStatus> {
         let status = self.ended(outcome);
-        let standing = standing.clone().in_scope(self.resource.scope);
-        let counted = outcome.is_definite() && standing.correction >= self.number;
+        let current = current.clone().in_scope(self.resource.scope);
+        let counted = outcome.is_definite() && current.correction >= self.number;
         // The sentence aside: two doubts in turn are one.
         let repeats = CorrectionStatus { text: String::new(), ..status.clone() }
-            == CorrectionStatus { text: String::new(), ..standing };
+            == CorrectionStatus { text: String::new(), ..current };
         let known = !outcome.is_definite() && self.was_in_doubt && repeats;
         (!counted && !known).then_some(status)
     }

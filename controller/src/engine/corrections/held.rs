@@ -56,8 +56,8 @@ words! {
     IdentityChanged => "identity_changed",
     /// The target has no action for the verdict's reason.
     NoAction => "no_action",
-    /// The poller does not vouch for the target.
-    NotVouched => "not_vouched",
+    /// The poller does not attest the target.
+    NotAttested => "not_attested",
     /// The breaker of the target is open.
     BreakerOpen => "breaker_open",
     /// Too many corrections in a row healed nothing.

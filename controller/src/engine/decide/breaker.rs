@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, Conditions, Standing};
+use drift_api::condition::{ConditionStatus, Conditions, CurrentVerdict};
 use drift_api::timing::moment::Moment;
 
 use drift_api::identity::Uid;
@@ -39,10 +39,10 @@ impl Stand {
     /// Reads the poller's verdict.
     #[must_use]
     pub fn of(conditions: &Conditions) -> Self {
-        match conditions.observed().and_then(Standing::read) {
+        match conditions.observed().and_then(CurrentVerdict::read) {
             None => Self::Nothing,
-            Some(standing) if standing.reason.is_incident() => Self::Incident,
-            Some(standing) if standing.reason.status() == ConditionStatus::Unknown => Self::Untold,
+            Some(current) if current.reason.is_incident() => Self::Incident,
+            Some(current) if current.reason.status() == ConditionStatus::Unknown => Self::Untold,
             Some(_) => Self::Calm,
         }
     }

@@ -86,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_is_deleted_without_verdict_vouching_or_attempts() {
+    fn what_is_ours_is_deleted_without_verdict_attestations_or_attempts() {
         let scene = deleting().with(|scene| {
             scene.object.conditions.observed = None;
-            scene.surroundings.vouched = false;
+            scene.surroundings.attested = false;
             scene.surroundings.breaker_holds = true;
         });
         let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };

@@ -3,7 +3,7 @@
 //! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time. This file must
 //! not know which verdicts may be acted on.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, Standing};
+use drift_api::condition::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields};
 use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 
@@ -18,7 +18,7 @@ use crate::engine::memory::limits::Room;
 
 /// A verdict that may be acted on.
 pub(super) struct Drift<'a> {
-    pub(super) standing: &'a Standing,
+    pub(super) current: &'a CurrentVerdict,
     pub(super) action: Action,
     pub(super) resource: &'a ResourceName,
 }
@@ -27,7 +27,7 @@ impl Drift<'_> {
     /// The fields that differ: all of what is missing. A verdict that names none says nothing of them, so that nothing may be
     /// skipped.
     fn fields(&self) -> DifferingFields {
-        let named = &self.standing.tag.fields;
+        let named = &self.current.tag.fields;
         let is_told = self.action != Action::Create && !named.is_empty();
         if is_told { named.clone() } else { DifferingFields::every() }
     }
@@ -56,17 +56,17 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     if !has_steps {
         return Decision::Nothing(Held::NoAction);
     }
-    if !surroundings.vouched && !is_planted(Mutant::Unattested) {
-        return Decision::Nothing(Held::NotVouched);
+    if !surroundings.attested && !is_planted(Mutant::Unattested) {
+        return Decision::Nothing(Held::NotAttested);
     }
     if !surroundings.has_identity && !is_planted(Mutant::TakenCorrected) {
         return Decision::Nothing(Held::IdentityTaken);
     }
-    if drift.standing.reason.is_incident() && surroundings.breaker_holds {
+    if drift.current.reason.is_incident() && surroundings.breaker_holds {
         return Decision::Nothing(Held::BreakerOpen);
     }
     if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
-        return Decision::Wait { until, why: Held::NotVouched };
+        return Decision::Wait { until, why: Held::NotAttested };
     }
     match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
         Permission::Granted { claim_first: true }
@@ -104,9 +104,9 @@ fn decide_timing(
         // It says what came of a correction, which goes on while not everybody is known.
         return Decision::WriteStatus(status.in_doubt(text, object.generation));
     }
-    let unhealed = drift.standing.tag.unhealed;
+    let unhealed = drift.current.tag.unhealed;
     let retry = object.retry_requested();
-    let in_vain = drift.action == Action::Replace && drift.standing.replaces_in_vain(status);
+    let in_vain = drift.action == Action::Replace && drift.current.replaces_in_vain(status);
     if in_vain && !memory.retry_is_requested(retry) {
         let wait = Decision::Nothing(Held::AttemptsExhausted);
         return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);

@@ -18,8 +18,8 @@ pub(super) fn write_among_all(situation: &Situation<'_>, status: CorrectionStatu
 
 /// The time of a note is that of its last change of status, so that another text or number leaves it as old as it is.
 fn makes_younger(situation: &Situation<'_>, status: &CorrectionStatus) -> bool {
-    let standing = situation.object.conditions.corrected().map(|condition| condition.status);
-    standing != status.reason.map(CorrectedReason::status)
+    let current = situation.object.conditions.corrected().map(|condition| condition.status);
+    current != status.reason.map(CorrectedReason::status)
 }
 
 /// Writes the status, or does `otherwise` where it stands already.

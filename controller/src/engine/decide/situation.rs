@@ -48,8 +48,8 @@ pub struct Surroundings {
     pub claim_void: bool,
     /// Everybody is known who may have claimed something where the identity holds.
     pub scope_complete: bool,
-    /// The poller vouches for the target.
-    pub vouched: bool,
+    /// The poller attests the target.
+    pub attested: bool,
     /// The breaker holds the object's incident.
     pub breaker_holds: bool,
     /// Whether the target's limits allow one more.

@@ -90,7 +90,7 @@ fn nothing_is_done_without_all_that_a_correction_needs() {
         (Held::VerdictOutdated, |scene| scene.object.generation = None),
         (Held::NoVerdict, |scene| scene.object.conditions.observed = None),
         (Held::NoAction, |scene| scene.target.actions.update = false),
-        (Held::NotVouched, |scene| scene.surroundings.vouched = false),
+        (Held::NotAttested, |scene| scene.surroundings.attested = false),
         (Held::IdentityTaken, |scene| scene.surroundings.has_identity = false),
         (Held::BreakerOpen, |scene| scene.surroundings.breaker_holds = true),
         (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
@@ -449,7 +449,7 @@ fn a_replayed_verdict_is_held_for_ten_seconds() {
     assert_eq!(acted(drifted.decide()), correct(Action::Update, false));
     let healed = verdict_of(drifted.observed(ObservedReason::InSync), "2026-01-01T00:00:02Z");
     let replayed = verdict_of(healed.observed(ObservedReason::FieldsDiffer), "2026-01-01T00:00:01Z");
-    assert_eq!(replayed.decide(), Decision::Wait { until: at(1010), why: Held::NotVouched });
+    assert_eq!(replayed.decide(), Decision::Wait { until: at(1010), why: Held::NotAttested });
     let later = verdict_of(replayed.clone().with(|scene| scene.now = at(1010)), "2026-01-01T00:00:01Z");
     assert_eq!(acted(later.decide()), correct(Action::Update, false));
     let anew = verdict_of(replayed, "2026-01-01T00:00:03Z");
@@ -551,18 +551,18 @@ fn each_job_is_announced_and_found_again_after_a_crash() {
     assert!(first.is_announced() && !first.claim_first, "an update of what is ours too");
     // Every process that comes after follows the same Job, also where the one before said how far it has come.
     let seen = Sighting { stage: JobStage::WithoutPod, because: "it has no Pod yet".to_owned() };
-    let mut standing = first.seen(&seen);
+    let mut current = first.seen(&seen);
     for process in 0..3 {
         let mut scene = scene.clone();
-        if standing.reason == Some(CorrectedReason::CorrectionStarted) {
-            standing = standing.interrupted(Some(3));
+        if current.reason == Some(CorrectedReason::CorrectionStarted) {
+            current = current.interrupted(Some(3));
         }
-        set_corrected(&mut scene.object.conditions, &standing);
+        set_corrected(&mut scene.object.conditions, &current);
         let decision = scene.observed(ObservedReason::FieldsDiffer).decide();
         let Decision::Correct(next) = decision else { unreachable!("{decision:?}") };
         assert_eq!(next.asked_for(), first.asked_for(), "{process}");
         assert!(!next.is_announced(), "what stands says it already");
-        standing = if process == 0 { standing } else { next.seen(&seen) };
+        current = if process == 0 { current } else { next.seen(&seen) };
     }
 }
 

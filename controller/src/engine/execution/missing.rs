@@ -3,7 +3,7 @@
 //!
 //! It is told and changes nothing: the deletion is done. This file must not know what is sent.
 
-use drift_api::condition::{ObservedReason, Standing};
+use drift_api::condition::{CurrentVerdict, ObservedReason};
 
 use super::Execution;
 use super::end::ExecutionEnd;
@@ -35,7 +35,7 @@ impl Execution {
     pub fn misses_what_was_seen(&self, end: &ExecutionEnd) -> bool {
         let ExecutionEnd::Corrected { correction, outcome: Outcome::Applied, .. } = end else { return false };
         let AnswersSeen { nothing, something } = self.progress.answers_seen;
-        let seen = self.object.conditions.observed().and_then(Standing::read).map(|standing| standing.reason);
+        let seen = self.object.conditions.observed().and_then(CurrentVerdict::read).map(|current| current.reason);
         // What settles was answered for, too.
         let was_seen = matches!(
             seen,

@@ -46,14 +46,14 @@ impl Execution {
     }
 
     fn write_outcome(&mut self, mut recording: Box<Recording>) -> Step {
-        let standing = self.object.conditions.correction_status();
+        let current = self.object.conditions.correction_status();
         let made = recording.outcome.clone();
         let outcome = if recording.alone { without_fields(made) } else { made };
         let stored = if recording.alone { StatusFields::NONE } else { self.progress.stored.clone() };
-        let to_record = self.correction().and_then(|correction| correction.to_record(&standing, &outcome));
+        let to_record = self.correction().and_then(|correction| correction.to_record(&current, &outcome));
         // What is stored goes with the word that stands where nothing new is to be said.
         let Some(status) =
-            to_record.or_else(|| Some(standing).filter(|standing| standing.reason.is_some() && !stored.is_empty()))
+            to_record.or_else(|| Some(current).filter(|current| current.reason.is_some() && !stored.is_empty()))
         else {
             return self.corrected(outcome, None, false);
         };

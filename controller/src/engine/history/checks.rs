@@ -1,6 +1,6 @@
 //! What must hold of each request to the external system the moment it is sent.
 
-use drift_api::condition::{ConditionStatus, CorrectedReason, Standing};
+use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict};
 use drift_language::{Existing, Mode};
 
 use super::world::{Request, World};
@@ -28,12 +28,12 @@ impl World {
 
     /// What must hold of each request the moment it is sent.
     pub(super) fn check_request(&mut self, correction: &Correction) {
-        let standing = self.object.conditions.observed().and_then(Standing::read);
-        let Some(standing) = standing else { unreachable!("a correction without a verdict") };
-        assert_eq!(standing.reason.status(), ConditionStatus::True);
-        assert_eq!(standing.generation, self.object.generation, "a verdict of another generation");
-        assert_eq!(standing.tag.desired_hash, Some(self.desired_hash()), "a verdict of another desired state");
-        assert!(self.vouched, "nobody vouches");
+        let current = self.object.conditions.observed().and_then(CurrentVerdict::read);
+        let Some(current) = current else { unreachable!("a correction without a verdict") };
+        assert_eq!(current.reason.status(), ConditionStatus::True);
+        assert_eq!(current.generation, self.object.generation, "a verdict of another generation");
+        assert_eq!(current.tag.desired_hash, Some(self.desired_hash()), "a verdict of another desired state");
+        assert!(self.attested, "nobody attests");
         assert!(!self.object.deleting, "a deleting object is corrected");
         assert_eq!(self.target.mode, Mode::Correct, "an observed object is corrected");
         assert!(self.object.has_finalizer() || !self.target.deletes(), "a claim that a deletion would not see");

@@ -31,7 +31,7 @@ impl World {
             identity_shared: false,
             claim_void: false,
             scope_complete: true,
-            vouched: self.vouched && !self.moved,
+            attested: self.attested && !self.moved,
             breaker_holds: false,
             room: Room::Free,
         };

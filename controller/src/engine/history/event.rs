@@ -53,7 +53,7 @@ pub(super) enum Event {
     ChangedOutside(u8),
     RemovedOutside,
     MadeByOthers,
-    Vouched(bool),
+    Attested(bool),
     NoteTaken,
     /// Another writer makes our status say that a correction has begun, or takes our finalizer off.
     StatusAltered,

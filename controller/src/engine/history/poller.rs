@@ -1,6 +1,6 @@
 //! A poller that follows the rules of `driftObserved`.
 
-use drift_api::condition::{ConditionStatus, ObservedReason, Placed, Standing, Tag, Verdict};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, Placed, Tag, Verdict};
 
 use super::world::World;
 
@@ -12,10 +12,10 @@ impl World {
         }
         self.made = false;
         let correction = self.object.conditions.correction();
-        let standing = self.object.conditions.observed().and_then(Standing::read);
+        let current = self.object.conditions.observed().and_then(CurrentVerdict::read);
         let of_this =
-            standing.as_ref().filter(|standing| standing.is_of(self.object.generation, Some(self.desired_hash())));
-        let seen = of_this.is_some_and(Standing::proves_seen);
+            current.as_ref().filter(|current| current.is_of(self.object.generation, Some(self.desired_hash())));
+        let seen = of_this.is_some_and(CurrentVerdict::proves_seen);
         let reason = match (self.outside(), seen) {
             (Some(resource), _) if resource.value == self.spec => ObservedReason::InSync,
             (Some(_), true) => ObservedReason::FieldsDiffer,
@@ -24,8 +24,8 @@ impl World {
             (None, false) => ObservedReason::NotCreated,
         };
         let unhealed = match of_this {
-            Some(standing) if reason != ObservedReason::InSync => {
-                standing.tag.unhealed + u32::from(correction > standing.tag.correction)
+            Some(current) if reason != ObservedReason::InSync => {
+                current.tag.unhealed + u32::from(correction > current.tag.correction)
             }
             _ => 0,
         };

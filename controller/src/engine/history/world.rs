@@ -40,14 +40,14 @@ pub(super) struct World {
     pub(super) spec: u8,
     pub(super) outside: [Option<Resource>; 2],
     pub(super) scope: Scope,
-    /// The poller has written no verdict since the scope was edited, so it vouches for nothing.
+    /// The poller has written no verdict since the scope was edited, so it attests nothing.
     pub(super) moved: bool,
     pub(super) poll: Option<(Option<i64>, u64, Verdict)>,
     /// K that the object carried when the poll that stands began.
     pub(super) verified: u64,
     pub(super) memory: ObjectMemory,
     pub(super) target: TargetFacts,
-    pub(super) vouched: bool,
+    pub(super) attested: bool,
     pub(super) now: Moment,
     pub(super) requests: Vec<Request>,
     /// Corrections that could not be sent.
@@ -96,7 +96,7 @@ impl World {
             verified: 0,
             memory: ObjectMemory::of(&bare_object(), at(0)),
             target: TargetFacts { existing, ..target() },
-            vouched: true,
+            attested: true,
             now: at(0),
             requests: Vec::new(),
             unsent: 0,
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// The poller begins anew, and vouches for what it has judged since.
+    /// The poller begins anew, and attests what it has judged since.
     pub(super) fn set_scope(&mut self, scope: Scope) {
         if self.scope != scope {
             self.scope = scope;
@@ -198,7 +198,7 @@ impl World {
             self.object.conditions.corrected = None;
             self.object.finalizers = Box::default();
             self.gone = self.object.deleting;
-            // Of what it did not write since the target came back the poller vouches for nothing.
+            // Of what it did not write since the target came back the poller attests nothing.
             self.old_verdict = None;
             self.outside.iter_mut().flatten().for_each(|resource| resource.foreign = true);
         }

@@ -10,8 +10,8 @@ use crate::engine::memory::ObjectMemory;
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
     let owns = memory.status_of(object).owned().map(|owned| owned.resource(target.scope));
-    let is_standing = object.conditions.correction_status().owned().is_some();
-    let noted = || if is_standing { object.conditions.noted_at() } else { u32::MAX };
+    let is_current = object.conditions.correction_status().owned().is_some();
+    let noted = || if is_current { object.conditions.noted_at() } else { u32::MAX };
     Claimant {
         wants: facts.identity.clone().map(|identity| target.named(identity)),
         claimed: owns.as_ref().map_or(0, |_| noted()),

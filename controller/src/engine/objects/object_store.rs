@@ -25,7 +25,7 @@ use crate::engine::objects::claimant::claimant_of;
 
 /// One object as it was last seen.
 #[derive(Clone, Debug)]
-struct Known {
+struct ObjectEntry {
     object: LeanObject,
     facts: ObjectFacts,
     memory: ObjectMemory,
@@ -34,13 +34,13 @@ struct Known {
 }
 
 /// A program keeps 100,000 of these. A field that few objects need belongs in a box.
-const _: () = assert!(size_of::<Known>() <= 512);
+const _: () = assert!(size_of::<ObjectEntry>() <= 512);
 
 /// What goes on outside of the target's own objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// The poller vouches for the target.
-    pub vouched: bool,
+    /// The poller attests the target.
+    pub attested: bool,
     /// What the object may do, as far as the objects of all targets are concerned.
     pub rights: Rights,
     /// Everybody is known who may have claimed something in the scope of the target's identities.
@@ -53,7 +53,7 @@ pub struct Around {
 #[derive(Debug)]
 pub struct ObjectStore {
     target: TargetFacts,
-    known: IndexMap<Uid, Known>,
+    known: IndexMap<Uid, ObjectEntry>,
     breaker: Breaker,
     /// How much of the target's limits is used up.
     pub pace: Pace,
@@ -136,14 +136,14 @@ impl ObjectStore {
         }
         memory_now.observe(&object, facts.desired_hash, self.target.limits.attempts, now);
         if let Some(memory) = memory {
-            self.known.insert(uid, Known { object: object.kept(), facts, memory, claiming });
+            self.known.insert(uid, ObjectEntry { object: object.kept(), facts, memory, claiming });
         }
         true
     }
 
     /// Holds the verdict of an object where its time lies in the future of `wall`, the time since 1970.
     pub fn hold_verdict_ahead(&mut self, uid: &Uid, wall: Duration, now: Moment) {
-        if let Some(Known { object, memory, .. }) = self.known.get_mut(uid) {
+        if let Some(ObjectEntry { object, memory, .. }) = self.known.get_mut(uid) {
             memory.hold_verdict_ahead(object, wall, now);
         }
     }
@@ -196,7 +196,7 @@ impl ObjectStore {
     /// What the object says of external resources. A claim that is being written counts already.
     #[must_use]
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
-        let Known { object, facts, memory, claiming } = self.known.get(uid)?;
+        let ObjectEntry { object, facts, memory, claiming } = self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
         if claimant.owns.is_none() && claiming.is_some() {
             (claimant.owns, claimant.claimed) = (claiming.clone(), u32::MAX);
@@ -222,11 +222,11 @@ impl ObjectStore {
             identity_shared: around.rights.shared,
             claim_void: around.rights.claim_void,
             scope_complete: around.scope_complete,
-            vouched: around.vouched,
+            attested: around.attested,
             breaker_holds: self.breaker.holds(uid),
             room: self.room(&Line::of(&known.object, self.target.by_job), now),
         };
-        let Known { object, facts, memory, .. } = known;
+        let ObjectEntry { object, facts, memory, .. } = known;
         Some(decide(&Situation {
             object,
             facts,

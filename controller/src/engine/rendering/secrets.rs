@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 /// Where secrets are found.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'s> {
+pub struct AvailableSecrets<'s> {
     /// In our own namespace.
     pub own: &'s LabelledSecrets,
     /// In the namespace of the object; none for an object without one.
@@ -45,9 +45,9 @@ struct CurrentSecret {
 impl ObjectSecrets {
     /// Those that the target declares.
     #[must_use]
-    pub fn of(target: &Target, object: &LeanObject, known: Known<'_>) -> Self {
+    pub fn of(target: &Target, object: &LeanObject, known: AvailableSecrets<'_>) -> Self {
         let current = |secret: &DeclaredSecret| {
-            let Found { called, secret: labelled, key } = find(secret, object, known)?;
+            let FoundSecret { called, secret: labelled, key } = find(secret, object, known)?;
             let value = labelled.text(&called, key)?.clone();
             let mark = SecretMark::of(&secret.name, key, labelled.version());
             Ok(CurrentSecret { called, secret: labelled.clone(), value, mark })
@@ -154,7 +154,7 @@ pub fn own_versions(target: &Target, own: &LabelledSecrets) -> OwnVersions {
 /// In which versions those secrets of the object are that cannot be read back; `None` where the API server does not list those
 /// beside it, so that what was said of them stands.
 #[must_use]
-pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> Option<SecretMarks> {
+pub fn watched_marks(target: &Target, object: &LeanObject, known: AvailableSecrets<'_>) -> Option<SecretMarks> {
     let is_watched =
         |secret: &&DeclaredSecret| target.compare.write_only.iter().any(|field| field.secret == secret.name);
     let is_beside = |secret: &DeclaredSecret| matches!(secret.source, SecretSource::OfObject(_));
@@ -162,24 +162,28 @@ pub fn watched_marks(target: &Target, object: &LeanObject, known: Known<'_>) -> 
         return None;
     }
     let mark = |secret: &DeclaredSecret| {
-        let Found { called, secret: labelled, key } = find(secret, object, known).ok()?;
+        let FoundSecret { called, secret: labelled, key } = find(secret, object, known).ok()?;
         labelled.text(&called, key).ok()?;
         Some((secret.name.clone(), SecretMark::of(&secret.name, key, labelled.version())))
     };
     Some(target.secrets.iter().filter(is_watched).filter_map(mark).collect())
 }
 
-struct Found<'s> {
+struct FoundSecret<'s> {
     called: String,
     secret: &'s LabelledSecret,
     key: &'s str,
 }
 
-fn find<'s>(secret: &'s DeclaredSecret, object: &LeanObject, known: Known<'s>) -> Result<Found<'s>, CredentialError> {
+fn find<'s>(
+    secret: &'s DeclaredSecret,
+    object: &LeanObject,
+    known: AvailableSecrets<'s>,
+) -> Result<FoundSecret<'s>, CredentialError> {
     match &secret.source {
         SecretSource::Own(own) => {
             let labelled = known.own.secret(&own.name)?;
-            Ok(Found { called: own.name.clone(), secret: labelled, key: &own.key })
+            Ok(FoundSecret { called: own.name.clone(), secret: labelled, key: &own.key })
         }
         SecretSource::OfObject(beside) => {
             let unnamed = |_| CredentialError::NoSecret { name: format!("of {}", secret.name) };
@@ -187,7 +191,7 @@ fn find<'s>(secret: &'s DeclaredSecret, object: &LeanObject, known: Known<'s>) -
             let called = format!("{}/{name}", object.id.namespace.as_deref().unwrap_or_default());
             let labelled = known.beside.secret(&name);
             let labelled = labelled.map_err(|_| CredentialError::NoSecret { name: called.clone() })?;
-            Ok(Found { called, secret: labelled, key: &beside.key })
+            Ok(FoundSecret { called, secret: labelled, key: &beside.key })
         }
     }
 }

@@ -121,7 +121,7 @@ impl<P: Program> Target<P> {
         self.note_secrets();
         // The attestation may have gone and come back between two looks at it.
         if self.attestation.is_some() {
-            self.reconsider_held(Held::NotVouched);
+            self.reconsider_held(Held::NotAttested);
         }
     }
 }

@@ -60,8 +60,8 @@ impl Program for Alone {
 
     fn leave(&mut self) {}
 
-    fn attestation(&self, _: Moment) -> Option<Voucher> {
-        self.attests.then(|| Voucher { hash: "h".to_owned(), except: [].into_iter().collect() })
+    fn attestation(&self, _: Moment) -> Option<Attestation> {
+        self.attests.then(|| Attestation { hash: "h".to_owned(), except: [].into_iter().collect() })
     }
 
     fn attests(&self, _: &ObjectId, _: Moment) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use drift_api::object::cluster_resource::ResourceError;
 use drift_kube::resources::ResourceClient;
-use drift_systems::Heard;
+use drift_systems::HostReply;
 use serde_json::Value;
 
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
@@ -84,10 +84,10 @@ impl SystemRequests for ManifestRequests<'_> {
             let Some(done) = context.sender.while_leading(carrying_out).await else { return Sent::CutOff };
             let (reply, heard) = match done {
                 Err(_) | Ok(Err(ResourceError::TimedOut)) => {
-                    context.note(&place, Heard::TimedOut);
+                    context.note(&place, HostReply::TimedOut);
                     return Sent::Unanswered(Doubt::TimedOut);
                 }
-                Ok(Ok(reply)) => (reply, Some(Heard::Answer)),
+                Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
                 Ok(Err(error)) => {
                     tracing::warn!(resource = %self.manifests.resource, "a correction is not accepted: {error}");
                     (reply_of(&error), heard(&error))
@@ -106,14 +106,14 @@ fn of_deletion(left: &Value) -> ManifestReply {
 }
 
 /// What a failure says of the API server, if anything.
-fn heard(error: &ResourceError) -> Option<Heard> {
+fn heard(error: &ResourceError) -> Option<HostReply> {
     Some(match error {
         ResourceError::NoNamespace(_) => return None,
-        ResourceError::TimedOut => Heard::TimedOut,
-        ResourceError::Unreachable(_) => Heard::Unreachable,
+        ResourceError::TimedOut => HostReply::TimedOut,
+        ResourceError::Unreachable(_) => HostReply::Unreachable,
         ResourceError::Refused { status: 429, retry_after, .. } => {
-            Heard::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
+            HostReply::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
         }
-        _ => Heard::Answer,
+        _ => HostReply::Answer,
     })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{PostgresCorrect, Target};
-use drift_systems::{ConnectionParameters, Databases, Heard, HttpSender, RunOptions, StatementFailure, Way};
+use drift_systems::{ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way};
 
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
@@ -85,11 +85,11 @@ impl SystemRequests for StatementRequests<'_> {
                 return Sent::CutOff;
             };
             let Some(done) = done else {
-                context.note(&place, Heard::TimedOut);
+                context.note(&place, HostReply::TimedOut);
                 return Sent::Unanswered(Doubt::TimedOut);
             };
             let Err(ended) = done else {
-                context.note(&place, Heard::Answer);
+                context.note(&place, HostReply::Answer);
                 return Sent::Answered(StepAnswer::of(index, StepOutcome::Accepted));
             };
             ended.failure.heard().into_iter().for_each(|heard| context.note(&place, heard));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::voucher::Voucher;
+use drift_api::attestation::Attestation;
 
 use crate::engine::Report;
 use crate::run::executor::Executor;
@@ -32,22 +32,22 @@ pub(super) fn tell(executor: &Executor, report: Report) {
         }
         Report::Deletions { count, oldest } => show_deletions(executor, count, oldest),
         Report::Ended => {
-            metrics.vouched.get_or_create(&labels).set(0);
+            metrics.attested.get_or_create(&labels).set(0);
             metrics.breaker_open.get_or_create(&labels).set(0);
             show_deletions(executor, 0, Duration::ZERO);
         }
     }
 }
 
-fn tell_attestation(executor: &Executor, attestation: Option<&Voucher>) {
+fn tell_attestation(executor: &Executor, attestation: Option<&Attestation>) {
     let target_name = &executor.target.name;
-    let vouched = attestation.is_some();
+    let attested = attestation.is_some();
     let except = attestation.map(|attestation| &attestation.except);
     let excepted = except.map_or(0, |except| except.objects.len());
     let namespaces = except.map(|except| except.namespaces.iter().cloned().collect::<Vec<_>>().join(" "));
     let namespaces = namespaces.unwrap_or_default();
-    tracing::info!(target_name, vouched, excepted, namespaces, "the poller's word for this target changed");
-    executor.metrics.vouched.get_or_create(&of_target(target_name)).set(i64::from(vouched));
+    tracing::info!(target_name, attested, excepted, namespaces, "the poller's word for this target changed");
+    executor.metrics.attested.get_or_create(&of_target(target_name)).set(i64::from(attested));
 }
 
 fn show_deletions(executor: &Executor, count: usize, oldest: Duration) {

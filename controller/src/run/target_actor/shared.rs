@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use drift_api::attestation::Attestation;
 use drift_api::condition::SecretMarks;
 use drift_api::identity::{Claimant, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Voucher;
 use drift_kube::identities::{HeldClaim, Member, Wake};
 use drift_kube::under_way::Busy;
 use drift_language::Target;
@@ -16,7 +16,7 @@ use crate::engine::Program;
 use crate::engine::rendering::secrets::SecretChange;
 use crate::run::context::Context;
 use crate::run::executor::Executor;
-use crate::run::secrets::Look;
+use crate::run::secrets::SecretVersions;
 
 /// The handles of one target.
 pub(super) struct Shared {
@@ -27,13 +27,13 @@ pub(super) struct Shared {
     busy: HashMap<Uid, Busy>,
     held: HashMap<Uid, HeldClaim>,
     /// The Secrets when every object was decided on last.
-    secrets: Look,
+    secrets: SecretVersions,
 }
 
 impl Shared {
     pub(super) fn new(context: Arc<Context>, executor: Arc<Executor>) -> Self {
         let identities = Some(context.identities.join(&executor.target));
-        let secrets = Look::default();
+        let secrets = SecretVersions::default();
         Self { context, executor, identities, busy: HashMap::new(), held: HashMap::new(), secrets }
     }
 
@@ -103,14 +103,14 @@ impl Program for Shared {
         self.identities = None;
     }
 
-    fn attestation(&self, now: Moment) -> Option<Voucher> {
+    fn attestation(&self, now: Moment) -> Option<Attestation> {
         let Target { name, verdict_hash, .. } = self.target();
-        self.context.vouching.borrow().word_for(name, verdict_hash, now).cloned()
+        self.context.attestations.borrow().word_for(name, verdict_hash, now).cloned()
     }
 
     fn attests(&self, object: &ObjectId, now: Moment) -> bool {
         let Target { name, verdict_hash, .. } = self.target();
-        self.context.vouching.borrow().vouches_for(object, (name, verdict_hash), now)
+        self.context.attestations.borrow().attests_to(object, (name, verdict_hash), now)
     }
 
     fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {

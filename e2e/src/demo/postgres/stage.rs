@@ -52,7 +52,7 @@ metadata: {name: report, namespace: team-a}
 spec: {roleName: report}
 ";
 
-/// The standing set.
+/// The current set.
 pub(super) struct Stage {
     pub(super) installation: Installation,
     pub(super) server: Postgres,

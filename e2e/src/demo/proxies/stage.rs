@@ -16,7 +16,7 @@ use crate::systems::toxiproxy::Toxiproxy;
 /// The interval of the shipped target and the one used here, where nobody wants to wait for half a minute.
 const INTERVALS: (&str, &str) = ("interval: 30s", "interval: 1s");
 
-/// The standing set.
+/// The current set.
 pub(super) struct Stage {
     pub(super) installation: Installation,
     pub(super) toxiproxy: Toxiproxy,

@@ -15,8 +15,8 @@ pub(super) struct Script {
     /// Asked before all others.
     pub(super) choice: Choice,
     /// The last one that fits counts.
-    pub(super) standing: Vec<Rule>,
-    /// The first one that fits is used up; asked before the standing ones.
+    pub(super) current: Vec<Rule>,
+    /// The first one that fits is used up; asked before the current ones.
     pub(super) queued: Vec<Rule>,
     pub(super) upstream: Option<String>,
     pub(super) documents: Option<Documents>,
@@ -67,8 +67,8 @@ impl Script {
         }
         let fits = |rule: &Rule| rule.fits(&request.method, &request.path);
         let queued = self.queued.iter().position(fits).map(|index| self.queued.remove(index).answer);
-        let standing = || self.standing.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());
-        queued.or_else(standing).unwrap_or_else(|| match (&self.documents, &self.upstream) {
+        let current = || self.current.iter().rev().find(|rule| fits(rule)).map(|rule| rule.answer.clone());
+        queued.or_else(current).unwrap_or_else(|| match (&self.documents, &self.upstream) {
             (Some(_), _) => Answer::stored(),
             (None, Some(_)) => Answer::forwarded(),
             (None, None) => Answer::json(404, &serde_json::json!({"error": "no rule for this request"})),

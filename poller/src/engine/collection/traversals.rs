@@ -41,7 +41,7 @@ pub struct Unnamed {
 
 /// What an object asks of its collection; it stays so while its view does.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct CollectionRequest {
     /// The view that it was found from.
     pub view: ObjectView,
     /// What tells its request from others.
@@ -64,7 +64,7 @@ pub enum OwnEntry<'t> {
 /// The traversals of one target.
 #[derive(Debug, Default)]
 pub struct Traversals {
-    asked: HashMap<Uid, Asked>,
+    asked: HashMap<Uid, CollectionRequest>,
     known: HashMap<RequestKey, Traversed>,
 }
 
@@ -83,15 +83,15 @@ struct Traversed {
 impl Traversals {
     /// What the object asks for, as far as it was found out for this very view.
     #[must_use]
-    pub fn asked_by(&self, uid: &Uid, view: &ObjectView) -> Option<&Asked> {
+    pub fn asked_by(&self, uid: &Uid, view: &ObjectView) -> Option<&CollectionRequest> {
         self.asked.get(uid).filter(|asked| asked.view.is(view))
     }
 
     /// What the object with that view asks for from now on: that request, and its entry's name.
-    pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> Asked {
+    pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> CollectionRequest {
         let known = self.known.entry(RequestKey::of(&request));
         // Objects with one request share its key.
-        let asked = Asked { view, request: known.key().clone(), name };
+        let asked = CollectionRequest { view, request: known.key().clone(), name };
         known.or_insert(Traversed { request, began: None, under_way: false, next: None, unnamed: Unnamed::default() });
         self.asked.insert(uid.clone(), asked.clone());
         if self.known.len() > self.asked.len().saturating_mul(2) {

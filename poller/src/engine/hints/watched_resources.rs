@@ -21,18 +21,18 @@ const TURNS_AT_ONCE: u32 = 6;
 const ONE_MORE_AFTER: Duration = Duration::from_secs(10);
 
 /// By the name first: what lives in no namespace is told without one, whatever namespace its reader has.
-type Place = (String, Option<String>);
+type ResourceName = (String, Option<String>);
 
 /// The resources that the objects of one target read.
 #[derive(Debug, Default)]
 pub struct WatchedResources {
-    readers: BTreeSet<(Place, Uid)>,
+    readers: BTreeSet<(ResourceName, Uid)>,
     readings: HashMap<Uid, Reading>,
 }
 
 #[derive(Debug)]
 struct Reading {
-    place: Place,
+    place: ResourceName,
     turns: TokenBucket,
 }
 
@@ -63,7 +63,7 @@ impl WatchedResources {
     pub fn readers_of(&self, resource: &ObjectName) -> Vec<Uid> {
         let ObjectName { namespace, name } = resource;
         let first = ((name.clone(), namespace.clone()), Uid::from(""));
-        let is_read = |(read, within): &Place| read == name && (namespace.is_none() || within == namespace);
+        let is_read = |(read, within): &ResourceName| read == name && (namespace.is_none() || within == namespace);
         let found = self.readers.range(first..).take_while(|(place, _)| is_read(place));
         found.map(|(_, uid)| uid.clone()).collect()
     }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, ObservedReason, Standing};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason};
 use drift_api::timing::moment::Moment;
 use drift_language::Confirm;
 
@@ -44,7 +44,7 @@ pub struct Look<'l> {
     /// The state that it began from.
     pub basis: &'l Basis,
     /// The verdict that stands.
-    pub standing: Option<&'l Standing>,
+    pub current: Option<&'l CurrentVerdict>,
     /// Whether the resource was seen or corrected before.
     pub was_there: bool,
     /// Whether the object's verdict goes back and forth.
@@ -90,11 +90,11 @@ fn needed_time(look: &Look<'_>, confirm: &Confirm) -> Duration {
 
 /// Whether the finding turns the verdict of an object that flaps from in sync to drifted.
 fn flips(look: &Look<'_>) -> bool {
-    let is_in_sync = |standing: &Standing| {
-        standing.reason.status() == ConditionStatus::False && look.basis.is_spoken_of_by(standing)
+    let is_in_sync = |current: &CurrentVerdict| {
+        current.reason.status() == ConditionStatus::False && look.basis.is_spoken_of_by(current)
     };
     let is_drift = matches!(look.finding.class(), FindingClass::Differs | FindingClass::Absent);
-    look.flaps && is_drift && look.standing.is_some_and(is_in_sync)
+    look.flaps && is_drift && look.current.is_some_and(is_in_sync)
 }
 
 /// How many findings of this class in a row are needed.
@@ -106,7 +106,7 @@ fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
         Finding::Absent if stands(look, ObservedReason::is_absence) => 1,
         Finding::Absent => confirm.absent,
         Finding::Failed(failure) if failure.reason.needs_no_read() => 1,
-        Finding::Failed(_) => match look.standing.map(|standing| standing.reason.status()) {
+        Finding::Failed(_) => match look.current.map(|current| current.reason.status()) {
             Some(ConditionStatus::False) => confirm.unknown,
             // Drift that cannot be seen any more must not be acted on; without a verdict there is nothing to keep.
             Some(ConditionStatus::True | ConditionStatus::Unknown) | None => 1,
@@ -116,9 +116,9 @@ fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
 
 /// Whether drift of that kind was confirmed before for the same desired state and correction.
 fn stands(look: &Look<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
-    look.standing.is_some_and(|standing| {
-        let is_true = standing.reason.status() == ConditionStatus::True;
-        is_true && is_kind(standing.reason) && look.basis.is_verified_by(standing)
+    look.current.is_some_and(|current| {
+        let is_true = current.reason.status() == ConditionStatus::True;
+        is_true && is_kind(current.reason) && look.basis.is_verified_by(current)
     })
 }
 
@@ -135,20 +135,20 @@ mod tests {
         Basis { generation: Some(1), desired_hash: None, correction, moved: 0 }
     }
 
-    fn standing(reason: ObservedReason, correction: u64) -> Standing {
-        Standing { reason, tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
+    fn current(reason: ObservedReason, correction: u64) -> CurrentVerdict {
+        CurrentVerdict { reason, tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
     }
 
     /// What a poll says that found this of an object that was never there and does not flap.
-    fn look<'l>(finding: &'l Finding, basis: &'l Basis, standing: Option<&'l Standing>) -> Look<'l> {
-        Look { finding, basis, standing, was_there: false, flaps: false, at: Moment::START }
+    fn look<'l>(finding: &'l Finding, basis: &'l Basis, current: Option<&'l CurrentVerdict>) -> Look<'l> {
+        Look { finding, basis, current, was_there: false, flaps: false, at: Moment::START }
     }
 
     /// How many polls in a row it takes.
-    fn polls(finding: &Finding, standing: Option<&Standing>) -> usize {
+    fn polls(finding: &Finding, current: Option<&CurrentVerdict>) -> usize {
         let mut confirmation = Confirmation::default();
         let basis = basis(5);
-        let look = look(finding, &basis, standing);
+        let look = look(finding, &basis, current);
         let believed = |_: &usize| confirmation.count(&look, &CONFIRM) == Belief::Confirmed;
         (1..10).find(believed).unwrap_or(usize::MAX)
     }
@@ -158,21 +158,21 @@ mod tests {
         let (differs, absent, failed) =
             (Finding::Differs(Drift::default()), Finding::Absent, Finding::from(PollTimedOut));
         for (finding, stands, expected) in [
-            (&Finding::InSync, Some(standing(FieldsDiffer, 5)), 1),
+            (&Finding::InSync, Some(current(FieldsDiffer, 5)), 1),
             (&differs, None, 2),
-            (&differs, Some(standing(InSync, 5)), 2),
-            (&differs, Some(standing(FieldsDiffer, 5)), 1),
-            (&differs, Some(standing(FieldsDiffer, 4)), 2),
-            (&differs, Some(standing(ExternalMissing, 5)), 2),
+            (&differs, Some(current(InSync, 5)), 2),
+            (&differs, Some(current(FieldsDiffer, 5)), 1),
+            (&differs, Some(current(FieldsDiffer, 4)), 2),
+            (&differs, Some(current(ExternalMissing, 5)), 2),
             (&absent, None, 3),
-            (&absent, Some(standing(NotCreated, 5)), 1),
-            (&absent, Some(standing(NotCreated, 4)), 3),
-            (&absent, Some(standing(NotUpdated, 5)), 3),
+            (&absent, Some(current(NotCreated, 5)), 1),
+            (&absent, Some(current(NotCreated, 4)), 3),
+            (&absent, Some(current(NotUpdated, 5)), 3),
             (&failed, None, 1),
-            (&failed, Some(standing(InSync, 5)), 3),
-            (&failed, Some(standing(FieldsDiffer, 5)), 1),
-            (&failed, Some(standing(Unauthorized, 5)), 1),
-            (&Finding::from(Suspended), Some(standing(InSync, 5)), 1),
+            (&failed, Some(current(InSync, 5)), 3),
+            (&failed, Some(current(FieldsDiffer, 5)), 1),
+            (&failed, Some(current(Unauthorized, 5)), 1),
+            (&Finding::from(Suspended), Some(current(InSync, 5)), 1),
         ] {
             assert_eq!(polls(finding, stands.as_ref()), expected, "{finding:?} over {stands:?}");
         }

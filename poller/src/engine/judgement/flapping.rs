@@ -23,11 +23,11 @@ pub struct Flapping {
     /// Full where there is none, which is so of nearly all objects.
     changes: Option<Box<TokenBucket>>,
     last: Option<ConditionStatus>,
-    state: State,
+    state: FlapState,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum FlapState {
     #[default]
     Calm,
     Untold,
@@ -38,12 +38,12 @@ impl Flapping {
     /// Takes in the status that is believed now.
     pub fn note(&mut self, status: ConditionStatus, now: Moment) {
         if !self.lasts(now) {
-            self.state = State::Calm;
+            self.state = FlapState::Calm;
         }
         self.changes.take_if(|changes| changes.is_full(now));
         let changed = self.last.replace(status).is_some_and(|last| last != status);
-        if changed && self.take_change(now).is_err() && self.state == State::Calm {
-            self.state = State::Untold;
+        if changed && self.take_change(now).is_err() && self.state == FlapState::Calm {
+            self.state = FlapState::Untold;
         }
     }
 
@@ -64,7 +64,7 @@ impl Flapping {
     /// Whether it flaps: too many changes came, and the rest since then was not long enough.
     #[must_use]
     pub fn lasts(&self, now: Moment) -> bool {
-        self.state != State::Calm && self.changes.as_ref().is_some_and(|changes| !changes.is_full(now))
+        self.state != FlapState::Calm && self.changes.as_ref().is_some_and(|changes| !changes.is_full(now))
     }
 
     fn take_change(&mut self, now: Moment) -> Result<(), Moment> {
@@ -74,9 +74,9 @@ impl Flapping {
 
     /// Whether people have not been told yet; they count as told with this.
     pub fn is_news(&mut self) -> bool {
-        let is_news = self.state == State::Untold;
+        let is_news = self.state == FlapState::Untold;
         if is_news {
-            self.state = State::Told;
+            self.state = FlapState::Told;
         }
         is_news
     }

@@ -1,6 +1,6 @@
 //! What can be said of an object before anything is read: its desired state, its identity, and what bars a poll.
 //!
-//! An object that is barred gets its Unknown at once and costs no request. This file must not know of polls, other
+//! An object that is rejected gets its Unknown at once and costs no request. This file must not know of polls, other
 //! objects or what stands.
 
 use drift_api::collections::shared_text::SharedText;
@@ -26,21 +26,21 @@ pub struct Rendered {
     /// Name of its external resource; `None` where it cannot be rendered.
     pub identity: Option<SharedText>,
     /// Why it is not polled.
-    pub barred: Option<Box<Failure>>,
+    pub rejected: Option<Box<Failure>>,
 }
 
 impl Rendered {
     /// Another object has the external resource. What bars a poll by itself comes before that.
     pub fn bar_as_taken(&mut self, target: &Target) {
         let taken = || Failure::with(ObservedReason::IdentityTaken, &target.scope.name);
-        self.barred.get_or_insert_with(|| Box::new(taken()));
+        self.rejected.get_or_insert_with(|| Box::new(taken()));
     }
 
     /// What it is where no other object has the external resource.
     #[must_use]
-    pub fn unbarred_as_taken(self) -> Self {
-        let barred = self.barred.filter(|failure| failure.reason != ObservedReason::IdentityTaken);
-        Self { barred, ..self }
+    pub fn accepted_as_taken(self) -> Self {
+        let rejected = self.rejected.filter(|failure| failure.reason != ObservedReason::IdentityTaken);
+        Self { rejected, ..self }
     }
 }
 
@@ -48,19 +48,19 @@ impl Rendered {
 #[must_use]
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     if object.is_oversized {
-        let barred = Failure::with(ObservedReason::RuleError, OVERSIZED);
-        return Rendered { desired_hash: None, identity: None, barred: Some(Box::new(barred)) };
+        let rejected = Failure::with(ObservedReason::RuleError, OVERSIZED);
+        return Rendered { desired_hash: None, identity: None, rejected: Some(Box::new(rejected)) };
     }
     let view = object.view.open();
     let desired_hash = target.desired_state_of(&view).map(|desired| desired.hash);
     let identity = target.identity_of(&view);
-    let barred = find_bar(target, &view)
+    let rejected = find_bar(target, &view)
         .or_else(|| identity.as_ref().err().map(rule_error))
         .or_else(|| desired_hash.as_ref().err().map(rule_error));
     Rendered {
         desired_hash: desired_hash.ok(),
         identity: identity.ok().map(SharedText::from),
-        barred: barred.map(Box::new),
+        rejected: rejected.map(Box::new),
     }
 }
 

@@ -6,7 +6,7 @@
 use drift_api::mutants::{Mutant, is_planted};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use drift_api::condition::{DesiredHash, ObservedReason, Standing, Tag, Verdict, closed_text};
+use drift_api::condition::{CurrentVerdict, DesiredHash, ObservedReason, Tag, Verdict, closed_text};
 use drift_api::object::LeanObject;
 
 use crate::engine::judgement::finding::{Failure, Finding};
@@ -36,24 +36,24 @@ impl Basis {
         }
     }
 
-    /// Whether a standing verdict speaks of this spec.
+    /// Whether a current verdict speaks of this spec.
     #[must_use]
-    pub fn is_spoken_of_by(&self, standing: &Standing) -> bool {
-        standing.is_of(self.generation, self.desired_hash)
+    pub fn is_spoken_of_by(&self, current: &CurrentVerdict) -> bool {
+        current.is_of(self.generation, self.desired_hash)
     }
 
-    /// Whether a standing verdict says that just this is in sync.
+    /// Whether a current verdict says that just this is in sync.
     #[must_use]
-    pub fn is_in_sync_by(&self, standing: &Standing) -> bool {
-        standing.reason == ObservedReason::InSync && self.is_verified_by(standing) && self.moved == 0
+    pub fn is_in_sync_by(&self, current: &CurrentVerdict) -> bool {
+        current.reason == ObservedReason::InSync && self.is_verified_by(current) && self.moved == 0
     }
 
-    /// Whether a standing verdict speaks of this spec, this desired state and this correction.
+    /// Whether a current verdict speaks of this spec, this desired state and this correction.
     #[must_use]
-    pub fn is_verified_by(&self, standing: &Standing) -> bool {
-        self.is_spoken_of_by(standing)
-            && standing.tag.desired_hash == self.desired_hash
-            && standing.tag.correction == self.correction
+    pub fn is_verified_by(&self, current: &CurrentVerdict) -> bool {
+        self.is_spoken_of_by(current)
+            && current.tag.desired_hash == self.desired_hash
+            && current.tag.correction == self.correction
     }
 
     /// Whether two states have the same spec, whatever was corrected between them.
@@ -71,9 +71,9 @@ impl Basis {
 /// `seen` says that this process saw the object in sync at this spec, which counts where another writer took the
 /// condition away that proved it.
 #[must_use]
-pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standing>, seen: bool) -> Verdict {
-    let standing = standing.filter(|standing| basis.is_spoken_of_by(standing));
-    let seen = seen || standing.is_some_and(Standing::proves_seen);
+pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentVerdict>, seen: bool) -> Verdict {
+    let current = current.filter(|current| basis.is_spoken_of_by(current));
+    let seen = seen || current.is_some_and(CurrentVerdict::proves_seen);
     let tag = |correction, unhealed| Tag { desired_hash: basis.desired_hash, correction, unhealed, ..Tag::default() };
     let is_failed = matches!(finding, Finding::Failed(_)) && is_planted(Mutant::FailedIsAbsent);
     let finding = if is_failed { &Finding::Absent } else { finding };
@@ -83,17 +83,17 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, standing: Option<&Standin
         }
         Finding::Differs(drift) => {
             let reason = if seen { ObservedReason::FieldsDiffer } else { ObservedReason::NotUpdated };
-            let tag = tag(basis.correction, count_unhealed(basis, standing));
+            let tag = tag(basis.correction, count_unhealed(basis, current));
             (reason, drift.text.clone().into(), Tag { fields: drift.fields.clone(), replace: drift.replace, ..tag })
         }
         Finding::Absent => {
             let reason = if seen { ObservedReason::ExternalMissing } else { ObservedReason::NotCreated };
-            (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, standing)))
+            (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, current)))
         }
         Finding::Failed(Failure { reason, text }) => {
             // A failed poll verified nothing, so it repeats what the verdict before it had verified.
             let (correction, unhealed) =
-                standing.map_or((basis.correction, 0), |standing| (standing.tag.correction, standing.tag.unhealed));
+                current.map_or((basis.correction, 0), |current| (current.tag.correction, current.tag.unhealed));
             (*reason, text.clone().into(), Tag { seen, ..tag(correction, unhealed) })
         }
     };
@@ -108,10 +108,10 @@ fn tell_apart(moved: &[String]) -> u64 {
 }
 
 /// Corrections in a row that were verified and left the object drifted, this poll included.
-fn count_unhealed(basis: &Basis, standing: Option<&Standing>) -> u32 {
-    match standing {
-        Some(standing) if standing.reason != ObservedReason::InSync => {
-            standing.tag.unhealed.saturating_add(u32::from(basis.correction > standing.tag.correction))
+fn count_unhealed(basis: &Basis, current: Option<&CurrentVerdict>) -> u32 {
+    match current {
+        Some(current) if current.reason != ObservedReason::InSync => {
+            current.tag.unhealed.saturating_add(u32::from(basis.correction > current.tag.correction))
         }
         _ => 0,
     }
@@ -133,8 +133,8 @@ mod tests {
         Basis { generation: Some(generation), desired_hash: desired_hash(1), correction, moved: 0 }
     }
 
-    fn standing(reason: ObservedReason, generation: i64, tag: Tag) -> Standing {
-        Standing { reason, tag: Tag { desired_hash: desired_hash(1), ..tag }, generation: Some(generation) }
+    fn current(reason: ObservedReason, generation: i64, tag: Tag) -> CurrentVerdict {
+        CurrentVerdict { reason, tag: Tag { desired_hash: desired_hash(1), ..tag }, generation: Some(generation) }
     }
 
     fn corrected(correction: u64, unhealed: u32) -> Tag {
@@ -146,51 +146,51 @@ mod tests {
         let seen = Tag { seen: true, ..Tag::default() };
         let cases = [
             (None, NotUpdated, NotCreated),
-            (Some(standing(InSync, 3, Tag::default())), FieldsDiffer, ExternalMissing),
-            (Some(standing(InSync, 2, Tag::default())), NotUpdated, NotCreated),
-            (Some(standing(FieldsDiffer, 3, Tag::default())), FieldsDiffer, ExternalMissing),
-            (Some(standing(ExternalMissing, 3, Tag::default())), FieldsDiffer, ExternalMissing),
-            (Some(standing(NotCreated, 3, Tag::default())), NotUpdated, NotCreated),
-            (Some(standing(PollTimedOut, 3, Tag::default())), NotUpdated, NotCreated),
-            (Some(standing(PollTimedOut, 3, seen.clone())), FieldsDiffer, ExternalMissing),
-            (Some(standing(PollTimedOut, 2, seen)), NotUpdated, NotCreated),
+            (Some(current(InSync, 3, Tag::default())), FieldsDiffer, ExternalMissing),
+            (Some(current(InSync, 2, Tag::default())), NotUpdated, NotCreated),
+            (Some(current(FieldsDiffer, 3, Tag::default())), FieldsDiffer, ExternalMissing),
+            (Some(current(ExternalMissing, 3, Tag::default())), FieldsDiffer, ExternalMissing),
+            (Some(current(NotCreated, 3, Tag::default())), NotUpdated, NotCreated),
+            (Some(current(PollTimedOut, 3, Tag::default())), NotUpdated, NotCreated),
+            (Some(current(PollTimedOut, 3, seen.clone())), FieldsDiffer, ExternalMissing),
+            (Some(current(PollTimedOut, 2, seen)), NotUpdated, NotCreated),
         ];
-        for (standing, differs, absent) in cases {
-            let reason = |finding| reach_verdict(&finding, &basis(3, 0), standing.as_ref(), false).reason;
-            assert_eq!(reason(Finding::Differs("x".into())), differs, "{standing:?}");
-            assert_eq!(reason(Finding::Absent), absent, "{standing:?}");
+        for (current, differs, absent) in cases {
+            let reason = |finding| reach_verdict(&finding, &basis(3, 0), current.as_ref(), false).reason;
+            assert_eq!(reason(Finding::Differs("x".into())), differs, "{current:?}");
+            assert_eq!(reason(Finding::Absent), absent, "{current:?}");
         }
     }
 
     #[test]
     fn without_generations_a_changed_desired_state_is_a_changed_spec() {
         let without = |seed| Basis { generation: None, desired_hash: desired_hash(seed), correction: 0, moved: 0 };
-        let mut standing = standing(InSync, 0, Tag::default());
-        standing.generation = None;
-        let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&standing), false).reason;
+        let mut current = current(InSync, 0, Tag::default());
+        current.generation = None;
+        let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&current), false).reason;
         assert_eq!(reason(without(1)), ExternalMissing);
         assert_eq!(reason(without(2)), NotCreated);
     }
 
     #[test]
     fn a_changed_desired_state_of_one_generation_is_drift() {
-        let mut standing = standing(InSync, 3, Tag::default());
-        standing.tag.desired_hash = desired_hash(2);
-        let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&standing), false);
+        let mut current = current(InSync, 3, Tag::default());
+        current.tag.desired_hash = desired_hash(2);
+        let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&current), false);
         assert_eq!(verdict.reason, FieldsDiffer);
     }
 
     #[test]
     fn unhealed_counts_verified_corrections_in_a_row() {
-        let unhealed = |basis: Basis, standing: Option<Standing>| {
-            reach_verdict(&Finding::Absent, &basis, standing.as_ref(), false).tag.unhealed
+        let unhealed = |basis: Basis, current: Option<CurrentVerdict>| {
+            reach_verdict(&Finding::Absent, &basis, current.as_ref(), false).tag.unhealed
         };
         assert_eq!(unhealed(basis(3, 5), None), 0);
-        assert_eq!(unhealed(basis(3, 5), Some(standing(FieldsDiffer, 3, corrected(5, 2)))), 2, "the same correction");
-        assert_eq!(unhealed(basis(3, 6), Some(standing(FieldsDiffer, 3, corrected(5, 2)))), 3, "one more");
-        assert_eq!(unhealed(basis(3, 6), Some(standing(FieldsDiffer, 2, corrected(5, 2)))), 0, "a new generation");
-        assert_eq!(unhealed(basis(3, 6), Some(standing(InSync, 3, corrected(5, 0)))), 0, "after in sync");
-        assert_eq!(unhealed(basis(3, 6), Some(standing(PollTimedOut, 3, corrected(5, 2)))), 3, "through an outage");
+        assert_eq!(unhealed(basis(3, 5), Some(current(FieldsDiffer, 3, corrected(5, 2)))), 2, "the same correction");
+        assert_eq!(unhealed(basis(3, 6), Some(current(FieldsDiffer, 3, corrected(5, 2)))), 3, "one more");
+        assert_eq!(unhealed(basis(3, 6), Some(current(FieldsDiffer, 2, corrected(5, 2)))), 0, "a new generation");
+        assert_eq!(unhealed(basis(3, 6), Some(current(InSync, 3, corrected(5, 0)))), 0, "after in sync");
+        assert_eq!(unhealed(basis(3, 6), Some(current(PollTimedOut, 3, corrected(5, 2)))), 3, "through an outage");
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_failed_poll_verifies_nothing_and_forgets_nothing() {
         let finding = Finding::from(PollTimedOut);
-        let before = standing(FieldsDiffer, 3, corrected(5, 2));
+        let before = current(FieldsDiffer, 3, corrected(5, 2));
         let tag = reach_verdict(&finding, &basis(3, 6), Some(&before), false).tag;
         assert_eq!(
             tag,

@@ -4,7 +4,7 @@
 //! The controller decides, and knows more: whether another object names the same external resource, what it noted where another writer
 //! took that away, delays and limits. This file must not know how anything is told.
 
-use drift_api::condition::{Condition, ObservedReason, Standing};
+use drift_api::condition::{Condition, CurrentVerdict, ObservedReason};
 use drift_api::names::ORPHAN_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
@@ -57,7 +57,7 @@ pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
     if target.identity_of(&object.view.open()).is_ok_and(|named| named != *owned.identity) {
         return left("the object names another external resource now than the one that it owns");
     }
-    let reason = object.conditions.observed().and_then(Standing::read).map(|standing| standing.reason);
+    let reason = object.conditions.observed().and_then(CurrentVerdict::read).map(|current| current.reason);
     if reason == Some(ObservedReason::IdentityTaken) {
         // It was judged before the deletion: nobody polls the object since, and the other one may be gone.
         return left(

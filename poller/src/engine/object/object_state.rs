@@ -9,7 +9,7 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, Standing, Verdict};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, Verdict};
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -31,7 +31,7 @@ use crate::engine::schedule::{Now, Phase, Schedule};
 use crate::engine::writes::urgency::Urgency;
 use writing::Writing;
 
-/// Intervals without a complete poll after which the standing verdict is too old to stand.
+/// Intervals without a complete poll after which the current verdict is too old to stand.
 pub const SILENT_INTERVALS: u32 = 3;
 
 /// An object that owes its verdict since the start keeps the others of its target waiting no longer than this: what hinders
@@ -109,8 +109,8 @@ impl ObjectState {
     /// Begins to follow an object.
     #[must_use]
     pub fn new(object: LeanObject, rendered: Rendered, limits: Arc<PollLimits>, arrival: Arrival, now: Now) -> Self {
-        let standing = object.conditions.observed().and_then(Standing::read);
-        let means_something_else = means_something_else(standing.as_ref(), &object, &rendered);
+        let current = object.conditions.observed().and_then(CurrentVerdict::read);
+        let means_something_else = means_something_else(current.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
         let owing = match arrival {
             // Its verdict may speak of another desired state. An edit of the target is no such case: it begins with a new list.
@@ -145,8 +145,8 @@ impl ObjectState {
         if arrival == Arrival::Later || may_be_late || !state.is_in_sync_as_desired() {
             state.schedule.want_promptly(now.moment);
         }
-        let is_verified = standing.as_ref().is_some_and(|standing| standing.tag.correction >= state.correction);
-        let is_judged = standing.as_ref().is_some_and(|standing| standing.generation == state.object.generation);
+        let is_verified = current.as_ref().is_some_and(|current| current.tag.correction >= state.correction);
+        let is_judged = current.as_ref().is_some_and(|current| current.generation == state.object.generation);
         if state.correction > 0 && !is_verified || state.limits.settles_edits && !is_judged {
             state.settle_from(now.moment);
         }
@@ -205,7 +205,7 @@ impl ObjectState {
         let edited =
             view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested().is_some() && object.poll_requested() != self.object.poll_requested();
-        let unbarred = self.rendered.barred.is_some() && rendered.barred.is_none();
+        let not_rejected = self.rendered.rejected.is_some() && rendered.rejected.is_none();
         self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.desired_hash);
@@ -217,11 +217,11 @@ impl ObjectState {
             self.settle_edit(now);
         }
         self.forget_former(&before, view_differs);
-        if unbarred {
+        if not_rejected {
             // It was not to be polled until now, so that is no silence.
             self.last_heard = now;
         }
-        if edited || asked || unbarred || after != before {
+        if edited || asked || not_rejected || after != before {
             self.schedule.want_promptly(now);
         }
         self.believe_bar();
@@ -267,21 +267,21 @@ impl ObjectState {
     }
 
     fn is_in_sync_as_desired(&self) -> bool {
-        self.standing().is_some_and(|standing| self.basis().is_in_sync_by(&standing))
+        self.current().is_some_and(|current| self.basis().is_in_sync_by(&current))
     }
 
     /// The verdict that stands. It is read anew each time: kept, it would take a tenth of the room of all that is.
-    fn standing(&self) -> Option<Standing> {
-        self.object.conditions.observed().and_then(Standing::read)
+    fn current(&self) -> Option<CurrentVerdict> {
+        self.object.conditions.observed().and_then(CurrentVerdict::read)
     }
 }
 
 /// Whether the target's text changed what in sync means. Such objects are judged before any of them is corrected, so
 /// that the breaker sees them all: a typo in a target must not be written to the first dozen of them.
-fn means_something_else(standing: Option<&Standing>, object: &LeanObject, rendered: &Rendered) -> bool {
-    standing.is_some_and(|standing| {
-        let same_spec = object.generation.is_some() && standing.generation == object.generation;
-        same_spec && standing.proves_seen() && standing.tag.desired_hash != rendered.desired_hash
+fn means_something_else(current: Option<&CurrentVerdict>, object: &LeanObject, rendered: &Rendered) -> bool {
+    current.is_some_and(|current| {
+        let same_spec = object.generation.is_some() && current.generation == object.generation;
+        same_spec && current.proves_seen() && current.tag.desired_hash != rendered.desired_hash
     })
 }
 

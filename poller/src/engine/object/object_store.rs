@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::attestation::Exceptions;
 use drift_api::collections::fifo::Fifo;
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::{Claimant, ResourceName, Uid};
@@ -14,7 +15,6 @@ use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
-use drift_api::voucher::Exceptions;
 use drift_language::Target;
 use indexmap::IndexMap;
 
@@ -108,10 +108,10 @@ impl ObjectStore {
 
     /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
     /// stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict cannot be
-    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not vouched for
+    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not attested
     /// at all.
     #[must_use]
-    pub fn vouched_except(&self, now: Moment) -> Option<Exceptions> {
+    pub fn attested_except(&self, now: Moment) -> Option<Exceptions> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
         if !(self.listed && alive || is_planted(Mutant::UnlistedAttested)) {
             return None;
@@ -235,7 +235,7 @@ impl ObjectStore {
     fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
         let known = self.states.get(&object.id.uid).filter(|state| state.object().reads_as(object));
         let mut rendered =
-            known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone().unbarred_as_taken());
+            known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone().accepted_as_taken());
         let taken = !has(claimant(&self.target, object, &rendered)) && rendered.identity.is_some();
         if taken {
             rendered.bar_as_taken(&self.target);

@@ -48,7 +48,7 @@ pub enum Shown {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetOverview {
     /// Objects of which each of these is said.
-    pub counts: StandingCounts,
+    pub counts: VerdictCounts,
     /// How late the poll is that waits the longest.
     pub lateness: Duration,
     /// How many objects the question means.
@@ -59,7 +59,7 @@ pub struct TargetOverview {
 
 /// Objects by their verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StandingCounts {
+pub struct VerdictCounts {
     /// False.
     pub in_sync: usize,
     /// True.
@@ -125,11 +125,11 @@ impl Shown {
         [Self::Drifted, Self::Unknown].into_iter().find(|shown| shown.as_str() == word).unwrap_or_default()
     }
 
-    fn means(self, standing: Rank) -> bool {
+    fn means(self, current: Rank) -> bool {
         match self {
             Self::All => true,
-            Self::Drifted => standing == Rank::Drifted,
-            Self::Unknown => standing == Rank::Unknown,
+            Self::Drifted => current == Rank::Drifted,
+            Self::Unknown => current == Rank::Unknown,
         }
     }
 }

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drift_api::attestation::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
 use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
-use drift_api::voucher::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
 
 /// Whose affair it is that an object owes its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl OwingObjects {
         }
     }
 
-    /// The exceptions; `None` if the target is not vouched for. Asked at every turn, so that no more is looked at than may
+    /// The exceptions; `None` if the target is not attested. Asked at every turn, so that no more is looked at than may
     /// be excepted.
     #[must_use]
     pub fn exceptions(&self, is_waited_for: impl Fn(&Uid) -> bool) -> Option<Exceptions> {

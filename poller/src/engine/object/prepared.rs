@@ -38,8 +38,8 @@ impl Prepared {
     /// # Errors
     /// What is observed without one.
     pub fn asked(&self, rendered: &Rendered) -> Result<&Request, Observation> {
-        if let Some(barred) = &rendered.barred {
-            return Err(Observation::Failed((**barred).clone()));
+        if let Some(rejected) = &rendered.rejected {
+            return Err(Observation::Failed((**rejected).clone()));
         }
         self.first().map_err(|found| match &found.finding {
             Finding::Failed(failure) => Observation::Failed(failure.clone()),

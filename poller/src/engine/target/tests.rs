@@ -101,7 +101,7 @@ impl Bench {
 
 fn attestations(effects: &[Effect]) -> Vec<bool> {
     let attested = effects.iter().filter_map(|effect| match effect {
-        Effect::Attest(voucher) => Some(voucher.is_some()),
+        Effect::Attest(attestation) => Some(attestation.is_some()),
         _ => None,
     });
     attested.collect()

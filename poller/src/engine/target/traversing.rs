@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use drift_api::object::object_view::ObjectView;
 
 use super::Target;
-use crate::engine::collection::traversals::{Asked, OwnEntry, RequestKey};
+use crate::engine::collection::traversals::{CollectionRequest, OwnEntry, RequestKey};
 use crate::engine::effect::{Effect, Report};
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
@@ -52,7 +52,7 @@ impl<P: Program> Target<P> {
         while let Some(turn) = self.objects.next_poll(now.moment) {
             let Some(view) = self.objects.state(&turn.uid).map(|state| state.object().view.clone()) else { continue };
             match self.ask(&turn, &view) {
-                Ok(Asked { request, name, .. }) => due.add(&request, Due { turn, view, name }),
+                Ok(CollectionRequest { request, name, .. }) => due.add(&request, Due { turn, view, name }),
                 Err(found) => self.end_at_once(&turn, found, now),
             }
         }
@@ -62,7 +62,7 @@ impl<P: Program> Target<P> {
     }
 
     /// What an object asks of its collection.
-    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<Asked, Found> {
+    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<CollectionRequest, Found> {
         if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
             return Ok(asked.clone());
         }

@@ -6,7 +6,7 @@
 use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
 
-use drift_api::condition::{Condition, ConditionStatus, ObservedReason, Standing, Verdict};
+use drift_api::condition::{Condition, ConditionStatus, CurrentVerdict, ObservedReason, Verdict};
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 
@@ -37,9 +37,9 @@ pub struct Definite {
 impl Definite {
     /// What to remember of a verdict that stands; `None` for an Unknown.
     #[must_use]
-    pub fn of(standing: &Standing) -> Option<Self> {
-        let definite = standing.reason.status() != ConditionStatus::Unknown;
-        definite.then_some(Self { reason: standing.reason, tag: standing.tag.clone(), generation: standing.generation })
+    pub fn of(current: &CurrentVerdict) -> Option<Self> {
+        let definite = current.reason.status() != ConditionStatus::Unknown;
+        definite.then_some(Self { reason: current.reason, tag: current.tag.clone(), generation: current.generation })
     }
 
     /// Its reason.
@@ -59,7 +59,7 @@ impl Definite {
 pub enum LastDefinite {
     /// It is what stands, if that is not Unknown; otherwise there was none.
     #[default]
-    Standing,
+    CurrentVerdict,
     /// Another came to stand since. In a box even where there was none, so that it takes one word.
     Former(Box<Option<Definite>>),
 }
@@ -67,9 +67,9 @@ pub enum LastDefinite {
 impl LastDefinite {
     /// The verdict, where that one stands.
     #[must_use]
-    pub fn find(&self, standing: Option<&Standing>) -> Option<Definite> {
+    pub fn find(&self, current: Option<&CurrentVerdict>) -> Option<Definite> {
         match self {
-            Self::Standing => standing.and_then(Definite::of),
+            Self::CurrentVerdict => current.and_then(Definite::of),
             Self::Former(former) => (**former).clone(),
         }
     }
@@ -77,19 +77,24 @@ impl LastDefinite {
 
 /// Whether `verdict` changes anything of what stands, whoever wrote that.
 #[must_use]
-pub fn is_change(standing: Option<&Condition>, verdict: &Verdict) -> bool {
-    standing.is_none_or(|standing| !verdict.is_said_by(standing)) || is_planted(Mutant::WrittenAgain)
+pub fn is_change(current: Option<&Condition>, verdict: &Verdict) -> bool {
+    current.is_none_or(|current| !verdict.is_said_by(current)) || is_planted(Mutant::WrittenAgain)
 }
 
 /// How urgent a change is. `disturbed` says that somebody else wrote or removed our condition, which must not become a loop.
 #[must_use]
-pub fn weigh(standing: Option<&Standing>, definite: Option<&Definite>, verdict: &Verdict, disturbed: bool) -> Urgency {
+pub fn weigh(
+    current: Option<&CurrentVerdict>,
+    definite: Option<&Definite>,
+    verdict: &Verdict,
+    disturbed: bool,
+) -> Urgency {
     if disturbed {
         return Urgency::Quiet;
     }
-    let Some(standing) = standing else { return Urgency::News };
-    let (before, after) = (standing.reason.status(), verdict.status());
-    if standing.generation != verdict.generation || standing.tag.desired_hash != verdict.tag.desired_hash {
+    let Some(current) = current else { return Urgency::News };
+    let (before, after) = (current.reason.status(), verdict.status());
+    if current.generation != verdict.generation || current.tag.desired_hash != verdict.tag.desired_hash {
         return Urgency::News;
     }
     match (before, after) {
@@ -100,7 +105,7 @@ pub fn weigh(standing: Option<&Standing>, definite: Option<&Definite>, verdict: 
             Urgency::Quiet
         }
         (ConditionStatus::Unknown, _) => Urgency::News,
-        _ if standing.reason == verdict.reason && standing.tag.says_as_much_as(&verdict.tag) => Urgency::Quiet,
+        _ if current.reason == verdict.reason && current.tag.says_as_much_as(&verdict.tag) => Urgency::Quiet,
         _ => Urgency::News,
     }
 }
@@ -123,8 +128,8 @@ mod tests {
         Verdict { reason, text: "text".into(), tag, generation: Some(1) }
     }
 
-    fn standing(verdict: &Verdict) -> Standing {
-        Standing { reason: verdict.reason, tag: verdict.tag.clone(), generation: verdict.generation }
+    fn current(verdict: &Verdict) -> CurrentVerdict {
+        CurrentVerdict { reason: verdict.reason, tag: verdict.tag.clone(), generation: verdict.generation }
     }
 
     #[test]
@@ -133,7 +138,7 @@ mod tests {
         let before = verdict(FieldsDiffer, 1);
         let with = |fields, replace| Verdict { tag: Tag { fields, replace, ..before.tag.clone() }, ..before.clone() };
         for stands in [before.clone(), with(DifferingFields::default(), true)] {
-            let urgency = |verdict: &Verdict| weigh(Some(&standing(&stands)), None, verdict, false);
+            let urgency = |verdict: &Verdict| weigh(Some(&current(&stands)), None, verdict, false);
             let named = |replace| with(DifferingFields::named(["a"]), replace);
             assert_eq!(urgency(&named(stands.tag.replace)), Urgency::Quiet);
             assert_eq!(urgency(&named(!stands.tag.replace)), Urgency::News);
@@ -165,15 +170,15 @@ mod tests {
             (Some(PollTimedOut), InSync, Urgency::News),
         ];
         for (before, after, expected) in cases {
-            let before = before.map(|reason| standing(&verdict(reason, 1)));
+            let before = before.map(|reason| current(&verdict(reason, 1)));
             assert_eq!(weigh(before.as_ref(), None, &verdict(after, 1), false), expected, "{before:?} to {after}");
         }
     }
 
     #[test]
     fn what_comes_back_changed_from_unknown_is_news() {
-        let unknown = standing(&verdict(PollTimedOut, 1));
-        let definite = Definite::of(&standing(&verdict(InSync, 1)));
+        let unknown = current(&verdict(PollTimedOut, 1));
+        let definite = Definite::of(&current(&verdict(InSync, 1)));
         let weigh = |after| weigh(Some(&unknown), definite.as_ref(), &after, false);
         assert_eq!(weigh(verdict(InSync, 1)), Urgency::Quiet);
         assert_eq!(weigh(verdict(FieldsDiffer, 1)), Urgency::News);
@@ -182,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_verified_correction_is_news_even_when_nothing_else_changed() {
-        let before = standing(&verdict(FieldsDiffer, 1));
+        let before = current(&verdict(FieldsDiffer, 1));
         assert_eq!(weigh(Some(&before), None, &verdict(FieldsDiffer, 2), false), Urgency::News);
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use drift_api::attestation::MOST_EXCEPTED_NAMESPACES;
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::MOST_EXCEPTED_NAMESPACES;
 use drift_kube::client::ResolvedKind;
 use drift_kube::telemetry::health::Remark;
 use drift_language::Target;
@@ -34,7 +34,7 @@ impl Reporting {
     pub(super) fn new(target: &Arc<Target>, context: &Arc<Context>, kind: &ResolvedKind) -> Self {
         Self {
             counts: TargetCounts::new(&target.name, context.metrics.clone()),
-            attested: context.metrics.vouched.get_or_create_owned(&of_target(&target.name)),
+            attested: context.metrics.attested.get_or_create_owned(&of_target(&target.name)),
             crowded: None,
             target: target.clone(),
             context: context.clone(),
@@ -69,7 +69,7 @@ impl Reporting {
 
     /// Shows whether the Lease lists the target.
     pub(super) fn show_attested(&self) {
-        self.attested.set(i64::from(self.context.in_force.is_written(&self.target.name)));
+        self.attested.set(i64::from(self.context.attestations.is_written(&self.target.name)));
     }
 
     fn tell_of_write(&self, write: &EndedWrite) {

@@ -16,7 +16,7 @@ use crate::engine::hints::Hint;
 use crate::run::context::Context;
 
 use crate::run::hint_inbox::Inbox;
-pub use server::{BindError, HintServer, Reception};
+pub use server::{BindError, HintContext, HintServer};
 
 /// Where the hints of a target go, and what its actor takes them from.
 pub(crate) fn inbox(context: &Context, target: &Arc<Target>) -> (Inbox, mpsc::Receiver<Hint>) {

@@ -80,14 +80,14 @@ pub struct BindError {
 }
 
 /// What requests are judged by.
-pub struct Reception {
+pub struct HintContext {
     webhooks: Webhooks,
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     leadership: Leadership,
     metrics: Metrics,
 }
 
-impl Reception {
+impl HintContext {
     /// By what the program knows; `None` where it takes no requests.
     #[must_use]
     pub fn of(context: &Context) -> Option<Self> {
@@ -96,8 +96,8 @@ impl Reception {
     }
 }
 
-struct Desk {
-    reception: Reception,
+struct HintEndpoint {
+    reception: HintContext,
     rates: [Rates; RATES],
     hashes: RandomState,
 }
@@ -141,16 +141,16 @@ impl HintServer {
     }
 
     /// Answers until `stop`.
-    pub async fn serve(self, reception: Reception, stop: CancellationToken) {
+    pub async fn serve(self, reception: HintContext, stop: CancellationToken) {
         let rates = std::array::from_fn(|_| Rates::full());
-        let desk = Desk { reception, rates, hashes: RandomState::new() };
+        let desk = HintEndpoint { reception, rates, hashes: RandomState::new() };
         let router = Router::new().route("/hints/{target}", post(receive)).with_state(Arc::new(desk));
         connections::serve(self.listener, router, stop).await;
     }
 }
 
 async fn receive(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<HintEndpoint>>,
     Path(target): Path<String>,
     headers: HeaderMap,
     body: Body,
@@ -178,7 +178,7 @@ async fn read_body(body: Body) -> Result<Vec<u8>, usize> {
     Ok(read)
 }
 
-impl Desk {
+impl HintEndpoint {
     async fn judge(&self, target: &str, headers: &HeaderMap, body: Body) -> (StatusCode, &'static str) {
         if !self.reception.leadership.is_held() {
             return (StatusCode::SERVICE_UNAVAILABLE, "another replica polls\n");

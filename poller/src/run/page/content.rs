@@ -10,7 +10,7 @@ use drift_language::{Mode, Target};
 use serde_json::{Value, json};
 
 use crate::engine::object::overview::{MOST_ROWS, ObjectRow, Question, RowCondition, Shown, TargetOverview};
-use crate::run::attestation::InForceList;
+use crate::run::attestation::AttestationList;
 
 /// All that is shown.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ pub(super) struct Content {
     pub(super) question: Question,
     /// How to find the replica that polls, where it is another one.
     pub(super) leader_elsewhere: Option<String>,
-    /// What is wrong with documents that are not in force.
+    /// What is wrong with documents that are not active.
     pub(super) problems: Vec<String>,
-    /// Every target in force.
+    /// Every active target.
     pub(super) targets: Vec<TargetLine>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct TargetLine {
     /// What is done about drift: `Observe`, `Correct`, or `suspended`.
     pub(super) mode: &'static str,
     /// Whether it is listed on our Lease.
-    pub(super) vouched: bool,
+    pub(super) attested: bool,
     /// What it says of its objects; `None` while it has no kind, is busy, or where another replica leads.
     pub(super) overview: Option<TargetOverview>,
 }
@@ -63,7 +63,7 @@ impl Content {
     pub(super) fn new(
         question: Question,
         configuration: &Configuration,
-        in_force: &InForceList,
+        attestations: &AttestationList,
         answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
         let line = |(name, target): (&String, &std::sync::Arc<Target>)| TargetLine {
@@ -71,7 +71,7 @@ impl Content {
             kind: format!("{} {}", target.objects.api_version, target.objects.kind),
             interval: target.interval,
             mode: mode(target),
-            vouched: in_force.is_written(name),
+            attested: attestations.is_written(name),
             overview: answers.get(name).cloned(),
         };
         let targets = configuration.targets.iter().map(line).collect();
@@ -124,7 +124,7 @@ fn target_json(line: &TargetLine) -> Value {
             "latenessSeconds": overview.lateness.as_secs_f64()})
     };
     json!({"name": line.name, "kind": line.kind, "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode,
-        "vouched": line.vouched, "objects": line.overview.as_ref().map(counts)})
+        "attested": line.attested, "objects": line.overview.as_ref().map(counts)})
 }
 
 fn row_json(target: &str, row: &ObjectRow) -> Value {

@@ -59,19 +59,19 @@ fn notices(content: &Content) -> Markup {
         @if let Some(command) = &content.leader_elsewhere {
             p.notice { "This replica stands by and polls nothing. The Lease names the one that does: " code { (command) } }
         }
-        @for problem in &content.problems { p.notice { "Not in force: " (problem) } }
+        @for problem in &content.problems { p.notice { "Not active: " (problem) } }
     }
 }
 
 fn targets(content: &Content) -> Markup {
     html! {
         h2 { "Targets" }
-        @if content.targets.is_empty() { p.soft { "No target is in force." } }
+        @if content.targets.is_empty() { p.soft { "No target is active." } }
         @else {
             table {
                 thead { tr {
                     th { "Target" } th { "Kind" } th.number { "Drifted" } th.number { "Cannot tell" } th.number { "In sync" }
-                    th { "Every" } th { "Late" } th { "Mode" } th { "Vouched for" }
+                    th { "Every" } th { "Late" } th { "Mode" } th { "Attested" }
                 } }
                 tbody { @for line in &content.targets { (target(line)) } }
             }
@@ -97,7 +97,7 @@ fn target(line: &TargetLine) -> Markup {
         td data-name="Every" { (span(line.interval)) }
         td data-name="Late" { (line.overview.as_ref().map_or_else(|| "–".to_owned(), |overview| span(overview.lateness))) }
         td data-name="Mode" { (line.mode) }
-        td data-name="Vouched for" { @if line.vouched { "yes" } @else { span.unknown { "no" } } }
+        td data-name="Attested" { @if line.attested { "yes" } @else { span.unknown { "no" } } }
     } }
 }
 
@@ -147,7 +147,7 @@ fn span(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::object::overview::{StandingCounts, TargetOverview};
+    use crate::engine::object::overview::{TargetOverview, VerdictCounts};
     use crate::run::page::content::parse;
 
     #[test]
@@ -167,14 +167,14 @@ mod tests {
             marks: vec!["paused"],
             next_poll: Some(Duration::from_millis(61_500)),
         };
-        let counts = StandingCounts { drifted: 1, ..StandingCounts::default() };
+        let counts = VerdictCounts { drifted: 1, ..VerdictCounts::default() };
         let overview = TargetOverview { counts, matching: 1, rows: vec![row], ..TargetOverview::default() };
         let line = TargetLine {
             name: "proxies".to_owned(),
             kind: hostile.to_owned(),
             interval: Duration::from_secs(30),
             mode: "Correct",
-            vouched: true,
+            attested: true,
             overview: Some(overview),
         };
         let question = parse("target=proxies&search=%3Cscript%3E&shown=drifted");

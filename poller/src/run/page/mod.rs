@@ -20,7 +20,7 @@ use drift_kube::telemetry::questions::{self, Crowded};
 use tokio::sync::watch;
 
 use crate::engine::object::overview::{Question, TargetOverview};
-use crate::run::attestation::InForceList;
+use crate::run::attestation::AttestationList;
 use content::{Content, parse};
 
 /// Only what this program itself serves is loaded, sent to, or run; nothing may frame it.
@@ -37,10 +37,10 @@ pub type Asked = questions::Asked<Question, TargetOverview>;
 pub struct Page {
     /// The targets at work.
     pub board: Board,
-    /// The targets in force.
+    /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// Those that are vouched for.
-    pub in_force: InForceList,
+    /// Those that are attested.
+    pub attestations: AttestationList,
     /// Whether this replica polls.
     pub leadership: Leadership,
     /// What people type to find the one that does.
@@ -64,7 +64,7 @@ impl Page {
         let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();
         let leader_elsewhere = (!self.leadership.is_held()).then(|| self.leader_command.clone());
-        Ok(Content { leader_elsewhere, ..Content::new(question, &configuration, &self.in_force, &answers) })
+        Ok(Content { leader_elsewhere, ..Content::new(question, &configuration, &self.attestations, &answers) })
     }
 
     async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {

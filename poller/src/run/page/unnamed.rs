@@ -21,12 +21,12 @@ use crate::engine::judgement::credentials::Credentials;
 use crate::engine::judgement::description::REDACTED;
 
 /// By the names of the targets.
-type Known = BTreeMap<String, (Arc<Target>, Unnamed)>;
+type UnnamedByTarget = BTreeMap<String, (Arc<Target>, Unnamed)>;
 
 /// The entries without an object, by target. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct UnnamedEntries {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<UnnamedByTarget>>,
     secrets: Arc<ArcSwap<LabelledSecrets>>,
 }
 
@@ -64,7 +64,7 @@ impl UnnamedEntries {
         known.values().map(line).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, UnnamedByTarget> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -203,10 +203,10 @@ impl CorrectionStatus {
         self.is_interrupted().then(|| self.keeping(CorrectedReason::CorrectionFailed, &text, generation))
     }
 
-    /// The condition to write over `standing`; `None` where none is to stand. `now` (RFC 3339) becomes the transition
+    /// The condition to write over `current`; `None` where none is to stand. `now` (RFC 3339) becomes the transition
     /// time only where the status changes.
     #[must_use]
-    pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Option<Condition> {
+    pub fn to_condition(&self, current: Option<&Condition>, now: &str) -> Option<Condition> {
         let reason = self.reason?;
         Some(Condition {
             kind: ConditionKind::Corrected,
@@ -214,24 +214,24 @@ impl CorrectionStatus {
             reason: reason.as_str().into(),
             message: self.message().into(),
             observed_generation: self.generation,
-            last_transition_time: Condition::transition_time(standing, reason.status(), now),
+            last_transition_time: Condition::transition_time(current, reason.status(), now),
         })
     }
 
     /// Whether exactly this stands already. A claim that stands without its scope says as much: the scope comes with the
     /// next status that says something else.
     #[must_use]
-    pub fn stands(&self, standing: Option<&Condition>) -> bool {
+    pub fn stands(&self, current: Option<&Condition>) -> bool {
         let mut said = self.clone();
-        let standing_claim = standing.and_then(Self::read).and_then(|standing| standing.claim);
+        let current_claim = current.and_then(Self::read).and_then(|current| current.claim);
         if let (Some(claim), Some(ClaimedName { scope: None, .. })) =
-            (&mut said.claim, standing_claim.as_ref().map(Claim::name))
+            (&mut said.claim, current_claim.as_ref().map(Claim::name))
         {
             claim.name_mut().scope = None;
         }
-        match (said.to_condition(standing, ""), standing) {
-            (Some(condition), Some(standing)) => condition.says_the_same(standing),
-            (condition, standing) => condition.is_none() && standing.is_none(),
+        match (said.to_condition(current, ""), current) {
+            (Some(condition), Some(current)) => condition.says_the_same(current),
+            (condition, current) => condition.is_none() && current.is_none(),
         }
     }
 }

@@ -111,14 +111,14 @@ impl Condition {
         Value::Object(entry)
     }
 
-    /// The transition time of a condition with this status that is written over `standing` at `now` (RFC 3339). It moves
+    /// The transition time of a condition with this status that is written over `current` at `now` (RFC 3339). It moves
     /// only with the status, and never backwards where the clock does.
     #[must_use]
-    pub fn transition_time(standing: Option<&Self>, status: ConditionStatus, now: &str) -> TransitionTime {
+    pub fn transition_time(current: Option<&Self>, status: ConditionStatus, now: &str) -> TransitionTime {
         let now = TransitionTime::from(now);
-        let standing = standing.filter(|standing| !standing.last_transition_time.is_empty());
-        let is_kept = |standing: &&Self| standing.status == status || standing.last_transition_time.is_later_than(&now);
-        standing.filter(is_kept).map(|standing| standing.last_transition_time.clone()).unwrap_or(now)
+        let current = current.filter(|current| !current.last_transition_time.is_empty());
+        let is_kept = |current: &&Self| current.status == status || current.last_transition_time.is_later_than(&now);
+        current.filter(is_kept).map(|current| current.last_transition_time.clone()).unwrap_or(now)
     }
 
     /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
@@ -213,8 +213,8 @@ impl Conditions {
     /// ours stands.
     #[must_use]
     pub fn correction_status(&self) -> super::CorrectionStatus {
-        let standing = self.corrected().and_then(super::CorrectionStatus::read).unwrap_or_default();
-        super::CorrectionStatus { correction: self.correction(), ..standing }
+        let current = self.corrected().and_then(super::CorrectionStatus::read).unwrap_or_default();
+        super::CorrectionStatus { correction: self.correction(), ..current }
     }
 
     /// When the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.

@@ -23,7 +23,7 @@ pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, Condition
 pub use fields::DifferingFields;
 pub use message::Message;
 pub use noted_secrets::{NotedSecrets, SecretMark, SecretMarks};
-pub use observed::{Standing, Verdict};
+pub use observed::{CurrentVerdict, Verdict};
 pub use patch::{PatchBase, condition_patch, removal_patch};
 pub use reason::{CorrectedReason, ObservedReason};
 pub use status_fields::StatusFields;

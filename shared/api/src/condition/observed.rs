@@ -1,6 +1,6 @@
-//! A verdict on its way to `driftObserved`, and the standing one read back.
+//! A verdict on its way to `driftObserved`, and the current one read back.
 //!
-//! The tag's meaning lives here: what a standing verdict proves about the past of the object.
+//! The tag's meaning lives here: what a current verdict proves about the past of the object.
 //! This file must not know how a verdict was reached or how it is written.
 
 use std::borrow::Cow;
@@ -12,8 +12,8 @@ use crate::condition::{
 
 /// The verdict that stands on an object, as far as it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Its reason; a word that is not ours is read as no standing verdict at all.
+pub struct CurrentVerdict {
+    /// Its reason; a word that is not ours is read as no current verdict at all.
     pub reason: ObservedReason,
     /// Its tag; the default where another writer broke it.
     pub tag: Tag,
@@ -21,7 +21,7 @@ pub struct Standing {
     pub generation: Option<i64>,
 }
 
-impl Standing {
+impl CurrentVerdict {
     /// Reads the poller's condition; `None` where the words are not ours, so that they prove nothing.
     #[must_use]
     pub fn read(condition: &Condition) -> Option<Self> {
@@ -94,17 +94,17 @@ impl Verdict {
             && condition.message.says(&self.text, &self.tag)
     }
 
-    /// The condition to write over `standing`; `now` (RFC 3339) becomes the transition time only where the status changes,
+    /// The condition to write over `current`; `now` (RFC 3339) becomes the transition time only where the status changes,
     /// and never moves it back: the controller takes an older transition for a replayed one.
     #[must_use]
-    pub fn to_condition(&self, standing: Option<&Condition>, now: &str) -> Condition {
+    pub fn to_condition(&self, current: Option<&Condition>, now: &str) -> Condition {
         Condition {
             kind: ConditionKind::Observed,
             status: self.status(),
             reason: self.reason.as_str().into(),
             message: fit_message(&self.text, &self.tag).into(),
             observed_generation: self.generation,
-            last_transition_time: Condition::transition_time(standing, self.status(), now),
+            last_transition_time: Condition::transition_time(current, self.status(), now),
         }
     }
 }
@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn a_clock_set_back_moves_no_transition_back() {
         let verdict = |reason| Verdict { reason, text: Cow::Borrowed(""), tag: Tag::default(), generation: Some(1) };
-        let standing = verdict(ObservedReason::InSync).to_condition(None, "2026-01-01T00:00:10Z");
+        let current = verdict(ObservedReason::InSync).to_condition(None, "2026-01-01T00:00:10Z");
         for (now, expected) in
             [("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z"), ("2026-01-01T00:00:11Z", "2026-01-01T00:00:11Z")]
         {
-            let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&standing), now);
+            let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&current), now);
             assert_eq!(next.last_transition_time.to_string(), expected);
         }
-        let foreign = Condition { last_transition_time: "yesterday".into(), ..standing };
+        let foreign = Condition { last_transition_time: "yesterday".into(), ..current };
         let next = verdict(ObservedReason::FieldsDiffer).to_condition(Some(&foreign), "2026-01-01T00:00:09Z");
         assert_eq!(next.last_transition_time.to_string(), "2026-01-01T00:00:09Z", "no time is no bound");
     }

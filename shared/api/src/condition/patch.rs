@@ -155,9 +155,9 @@ mod tests {
         let ours = condition("FieldsDiffer").to_json();
         let mut bare = object(&Value::Null);
         bare.as_object_mut().unwrap().remove("status");
-        let standing = object(&json!({"conditions": [{"type": "Ready"}, ours], "phase": "Up", "old": 1}));
+        let current = object(&json!({"conditions": [{"type": "Ready"}, ours], "phase": "Up", "old": 1}));
         let fields: StatusFields = [("id", json!("lb-1")), ("old", Value::Null)].into_iter().collect();
-        for before in [bare, object(&json!({})), standing] {
+        for before in [bare, object(&json!({})), current] {
             let conditions = Conditions::from_status(before.get("status"));
             let base =
                 PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };

@@ -55,8 +55,8 @@ impl StatusFields {
     #[must_use]
     pub fn missing_in(&self, object: &Value) -> Self {
         let stands = |name: &str, value: &Value| {
-            let standing = object.get("status").and_then(|status| status.get(name)).unwrap_or(&Value::Null);
-            standing == value || canonical(standing) == canonical(value)
+            let current = object.get("status").and_then(|status| status.get(name)).unwrap_or(&Value::Null);
+            current == value || canonical(current) == canonical(value)
         };
         Self(
             self.0

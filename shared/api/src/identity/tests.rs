@@ -164,7 +164,7 @@ fn of_claims_that_come_to_one_scope_one_stays() {
         ..claimant("db", None, 1)
     };
     let (a, b) = (of("first", "a"), of("second", "b"));
-    let standing = of_scope(name, 2);
+    let current = of_scope(name, 2);
     let told = |index: &IdentityIndex, selected: &Selected, claimant: &Claimant| {
         let Rights { has, claim_void, .. } = index.rights(&selected.uid, claimant);
         (has, claim_void)
@@ -172,14 +172,14 @@ fn of_claims_that_come_to_one_scope_one_stays() {
     let (holds, waits, void) = ((true, false), (false, false), (false, true));
     for (noted, comes_first) in [(1, false), (3, true)] {
         let (apart, together) = (of_scope(elsewhere, noted), of_scope(name, noted));
-        let mut index = index(&[(&a, &apart), (&b, &standing)]);
-        assert_eq!((told(&index, &a, &apart), told(&index, &b, &standing)), (holds, holds));
+        let mut index = index(&[(&a, &apart), (&b, &current)]);
+        assert_eq!((told(&index, &a, &apart), told(&index, &b, &current)), (holds, holds));
         let mut complete = index.clone();
         complete.insert(&a, together.clone());
-        assert_eq!((told(&complete, &a, &together), told(&complete, &b, &standing)), (void, holds));
+        assert_eq!((told(&complete, &a, &together), told(&complete, &b, &current)), (void, holds));
         // An edit of the scope makes it incomplete until the list is read anew: the younger note counts.
         index.insert_while_incomplete(&a, together.clone());
-        let both = |index: &IdentityIndex| (told(index, &a, &together), told(index, &b, &standing));
+        let both = |index: &IdentityIndex| (told(index, &a, &together), told(index, &b, &current));
         assert_eq!(both(&index), if comes_first { (holds, waits) } else { (waits, holds) });
         let loser = if comes_first { &b } else { &a };
         assert_eq!(index.note_complete(|_| true), std::slice::from_ref(loser));

@@ -76,7 +76,7 @@ pub struct LeanObject {
     /// Whether a deletion of the object is to leave the external resource as it is.
     pub orphan: bool,
     /// What is asked of it. Boxed: of nearly all objects it is nothing.
-    pub asked: Option<Box<Asked>>,
+    pub asked: Option<Box<AnnotationRequests>>,
     /// The two conditions and where they stand.
     pub conditions: Conditions,
     /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
@@ -87,7 +87,7 @@ pub struct LeanObject {
 
 /// What is asked of one object by its annotations, and since when its deletion is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct AnnotationRequests {
     /// The value of the annotation that asks for a poll at once.
     pub poll: Option<SharedText>,
     /// The value of the annotation that asks for one more correction.
@@ -128,7 +128,7 @@ impl LeanObject {
             metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
         };
         let request = |name: &str| annotation(name).map(|value| cut(&value));
-        let asked = Asked {
+        let asked = AnnotationRequests {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
@@ -147,7 +147,7 @@ impl LeanObject {
             finalizers: finalizers(metadata),
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
             orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
-            asked: (asked != Asked::default()).then(|| Box::new(asked)),
+            asked: (asked != AnnotationRequests::default()).then(|| Box::new(asked)),
             conditions: Conditions::from_status(object.get("status")),
             view,
             is_oversized: false,

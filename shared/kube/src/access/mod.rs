@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError};
-use crate::telemetry::health::Part;
+use crate::telemetry::health::HealthPart;
 
 /// How soon missing rights are asked for again: somebody is probably adding them.
 const RECHECK_MISSING: Duration = Duration::from_secs(30);
@@ -133,7 +133,7 @@ pub async fn watch_access(
     client: kube::Client,
     mut needed: watch::Receiver<BTreeSet<Right>>,
     missing: watch::Sender<BTreeSet<Right>>,
-    part: Part,
+    part: HealthPart,
     stop: CancellationToken,
 ) {
     let work = async {
@@ -163,7 +163,7 @@ pub async fn watch_access(
 }
 
 /// Each sentence once in the log, all of them in the part.
-fn say(part: &Part, before: Option<Vec<String>>, sentences: Vec<String>) -> Vec<String> {
+fn say(part: &HealthPart, before: Option<Vec<String>>, sentences: Vec<String>) -> Vec<String> {
     let before = before.unwrap_or_default();
     for sentence in sentences.iter().filter(|sentence| !before.contains(sentence)) {
         tracing::warn!("{sentence}");

@@ -85,7 +85,7 @@ impl<C: Cleaner> Collector<C> {
             self.hear();
             match self.schedule.due(clock::now()) {
                 Some(Duty::List(name, namespaces)) => self.list(&name, &namespaces).await,
-                Some(Duty::Look(name, ids)) => return (name, ids),
+                Some(Duty::KindSweep(name, ids)) => return (name, ids),
                 None => self.rest().await,
             }
         }
@@ -93,9 +93,9 @@ impl<C: Cleaner> Collector<C> {
 
     fn arrange(&mut self, configuration: &Configuration) {
         if configuration.loaded {
-            let (noted, in_force) = (&self.context.noted, configuration.in_force());
-            noted.arrange(in_force);
-            noted.read(|selections| self.schedule.arrange(selections, in_force, clock::now()));
+            let (noted, active) = (&self.context.noted, configuration.active());
+            noted.arrange(active);
+            noted.read(|selections| self.schedule.arrange(selections, active, clock::now()));
         }
     }
 
@@ -198,12 +198,12 @@ impl<C: Cleaner> Collector<C> {
     /// How a look ends that needs no request: `None` where it is certain that no target selects the object.
     fn doubt(&self, name: &KindName, id: &ObjectId) -> Option<LookEnd> {
         let configuration = self.context.configuration.borrow();
-        let in_force = configuration.in_force();
-        let peers = in_force.of_kind(name).map(|target| target.name.as_str());
+        let active = configuration.active();
+        let peers = active.of_kind(name).map(|target| target.name.as_str());
         let namespace = id.namespace.as_deref();
         match self.context.watches.is_selected(&id.uid, peers) {
             Some(true) => Some(LookEnd::Settled),
-            _ if self.context.noted.read(|noted| is_in_doubt(noted, in_force, name, namespace)) => {
+            _ if self.context.noted.read(|noted| is_in_doubt(noted, active, name, namespace)) => {
                 Some(LookEnd::Undecided)
             }
             None => Some(LookEnd::Unripe),
@@ -214,7 +214,7 @@ impl<C: Cleaner> Collector<C> {
     /// Begins no further object once the configuration says something else, or the kind fails.
     async fn clean_all(&mut self, name: &KindName, kind: &ResolvedKind, ids: Vec<ObjectId>, configuration: &Published) {
         let Self { context, objects, cleaner, pace, schedule, ticks, .. } = self;
-        let look = &Look { context, objects, cleaner, ticks, name, kind };
+        let look = &KindSweep { context, objects, cleaner, ticks, name, kind };
         let ids: Vec<_> = ids.into_iter().map(|id| (schedule.is_first_look(name, &id.uid), id)).collect();
         let has_failed = &Cell::new(false);
         let may_go_on = || !has_failed.get() && configuration.has_changed().is_ok_and(|has_changed| !has_changed);
@@ -240,7 +240,7 @@ impl<C: Cleaner> Collector<C> {
 }
 
 /// A look at objects of one kind.
-struct Look<'a, C> {
+struct KindSweep<'a, C> {
     context: &'a CollectorContext,
     objects: &'a ObjectClient,
     cleaner: &'a C,
@@ -249,7 +249,7 @@ struct Look<'a, C> {
     kind: &'a ResolvedKind,
 }
 
-impl<C: Cleaner> Look<'_, C> {
+impl<C: Cleaner> KindSweep<'_, C> {
     /// Cleans an object, if it is left as it is now.
     async fn clean(&self, id: &ObjectId, is_first_try: bool) -> Result<LookEnd, WriteError> {
         let Some(_busy) = self.context.under_way.begin(&id.uid) else { return Ok(LookEnd::Unripe) };

@@ -143,7 +143,7 @@ fn subscribe(watches: &KindWatches) -> Subscription {
     let kind = ResolvedKind { resource: resource(), namespaced: true };
     let subscription = watches.subscribe(&target(), &kind, &FieldPaths::default());
     watches.step(|dispatch| {
-        dispatch.set_in_force(BTreeMap::from([("a".into(), target().objects.clone())]));
+        dispatch.set_active(BTreeMap::from([("a".into(), target().objects.clone())]));
         dispatch.arrange();
     });
     // A second subscription has a watch of its own number.
@@ -177,7 +177,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Plays `play` beside a collector that was begun with the target in force.
+    /// Plays `play` beside a collector that was begun with the active target.
     async fn play(cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
         let answers = cluster.clone();
         let (client, log) = answering(move |sent| answers.answer(sent));

@@ -49,7 +49,7 @@ pub struct CollectorContext {
     pub client: kube::Client,
     /// Where to look.
     pub noted: NotedSelections,
-    /// The targets in force.
+    /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
     /// Who was told of which object.
     pub watches: KindWatches,
@@ -64,6 +64,6 @@ impl CollectorContext {
     #[must_use]
     pub fn judge(&self, name: &KindName, object: &LeanObject) -> Judgement {
         let configuration = self.configuration.borrow();
-        self.noted.read(|noted| judge(noted, configuration.in_force(), name, object))
+        self.noted.read(|noted| judge(noted, configuration.active(), name, object))
     }
 }

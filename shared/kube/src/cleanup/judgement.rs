@@ -1,4 +1,4 @@
-//! Whether what stands on an object was left there: no target in force selects it, and it is certain that none is only
+//! Whether what stands on an object was left there: no active target selects it, and it is certain that none is only
 //! out of sight.
 //!
 //! A target counts as gone only when its ConfigMap exists, parses whole and lacks it. A ConfigMap that is missing, or has
@@ -6,13 +6,13 @@
 
 use crate::cleanup::selections::{Selection, Selections};
 use crate::client::KindName;
-use crate::config::InForce;
+use crate::config::ActiveTargets;
 use drift_api::object::LeanObject;
 
 /// What an object is to all targets together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// A target in force selects it.
+    /// An active target selects it.
     Selected,
     /// A noted target may select it of which nothing is known at the moment.
     Undecided,
@@ -25,26 +25,31 @@ pub enum Judgement {
 /// Whether it is known what has become of a noted target. The ConfigMap that has it now counts, else the one that had
 /// it last: a target keeps its name when it moves to another ConfigMap.
 #[must_use]
-pub fn is_decided(in_force: InForce<'_>, selection: &Selection, config_map: &str) -> bool {
-    let present = in_force.targets.get(&selection.target).map(|target| target.document.config_map.as_str());
-    in_force.whole.contains(present.unwrap_or(config_map))
+pub fn is_decided(active: ActiveTargets<'_>, selection: &Selection, config_map: &str) -> bool {
+    let present = active.targets.get(&selection.target).map(|target| target.document.config_map.as_str());
+    active.whole.contains(present.unwrap_or(config_map))
 }
 
 /// Whether some noted target that may have had objects of that kind in that namespace is undecided.
 #[must_use]
-pub fn is_in_doubt(selections: &Selections, in_force: InForce<'_>, kind: &KindName, namespace: Option<&str>) -> bool {
+pub fn is_in_doubt(
+    selections: &Selections,
+    active: ActiveTargets<'_>,
+    kind: &KindName,
+    namespace: Option<&str>,
+) -> bool {
     let mut covering = selections.iter().filter(|(selection, _)| selection.covers(kind, namespace));
-    covering.any(|(selection, config_map)| !is_decided(in_force, selection, config_map))
+    covering.any(|(selection, config_map)| !is_decided(active, selection, config_map))
 }
 
 /// Judges an object that was read with its labels (`metadata.labels` in its view).
 #[must_use]
-pub fn judge(selections: &Selections, in_force: InForce<'_>, kind: &KindName, object: &LeanObject) -> Judgement {
+pub fn judge(selections: &Selections, active: ActiveTargets<'_>, kind: &KindName, object: &LeanObject) -> Judgement {
     let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
     let labels = view.pointer("/metadata/labels");
-    if in_force.of_kind(kind).any(|target| target.objects.selects(namespace, labels)) {
+    if active.of_kind(kind).any(|target| target.objects.selects(namespace, labels)) {
         Judgement::Selected
-    } else if is_in_doubt(selections, in_force, kind, namespace) {
+    } else if is_in_doubt(selections, active, kind, namespace) {
         Judgement::Undecided
     } else if selections.iter().any(|(selection, _)| selection.covers(kind, namespace)) {
         Judgement::Left

@@ -1,4 +1,4 @@
-//! Missing targets: the notes on the Lease name them, they are not in force, and nothing says that they were removed.
+//! Missing targets: the notes on the Lease name them, they are not active, and nothing says that they were removed.
 //!
 //! The last good text of a target is in memory alone. If its ConfigMap is gone, has lost its label or is wrong when a
 //! program starts, nobody works on its objects, and no object shows that. These signs stand until it is decided.
@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use crate::cleanup::judgement::is_decided;
 use crate::cleanup::noted::NotedSelections;
 use crate::cleanup::selections::Selections;
+use crate::config::ActiveTargets;
 use crate::config::Configuration;
-use crate::config::InForce;
 use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::telemetry::health::{Health, Remark};
 use drift_api::names::{TARGETS_LABEL, TRUE};
@@ -36,7 +36,7 @@ pub struct MissingTargets {
     lease: ObjectReference,
 }
 
-/// The standing signs of one missing target; they go when it is dropped.
+/// The current signs of one missing target; they go when it is dropped.
 struct Sign {
     gauge: Family<TargetLabel, Gauge>,
     label: TargetLabel,
@@ -54,7 +54,7 @@ impl MissingTargets {
     /// Registers the gauge. Events are about `lease`, which the notes stand on.
     pub fn register(registry: &mut Registry, health: Health, events: EventWriter, lease: ObjectReference) -> Self {
         let gauge = Family::default();
-        let help = "1 for each target that the Lease's notes name, that is not in force, and that nobody removed";
+        let help = "1 for each target that the Lease's notes name, that is not active, and that nobody removed";
         registry.register("targets_missing", help, gauge.clone());
         Self { gauge, health, events, lease }
     }
@@ -65,7 +65,7 @@ impl MissingTargets {
         loop {
             let now = configuration.borrow_and_update().clone();
             if now.loaded {
-                let missing = notes.read(|notes| missing_targets(notes, now.in_force()));
+                let missing = notes.read(|notes| missing_targets(notes, now.active()));
                 signs = self.show(signs, missing, &now);
             }
             if configuration.changed().await.is_err() {
@@ -110,10 +110,10 @@ impl MissingTargets {
     }
 }
 
-/// The targets that are noted, not in force, and not known to be removed, each with the ConfigMap that last had it.
-fn missing_targets(selections: &Selections, in_force: InForce<'_>) -> BTreeMap<String, String> {
+/// The targets that are noted, not active, and not known to be removed, each with the ConfigMap that last had it.
+fn missing_targets(selections: &Selections, active: ActiveTargets<'_>) -> BTreeMap<String, String> {
     let undecided = selections.iter().filter(|(selection, config_map)| {
-        !in_force.targets.contains_key(&selection.target) && !is_decided(in_force, selection, config_map)
+        !active.targets.contains_key(&selection.target) && !is_decided(active, selection, config_map)
     });
     undecided.map(|(selection, config_map)| (selection.target.clone(), config_map.to_owned())).collect()
 }
@@ -156,8 +156,8 @@ mod tests {
         )))
     }
 
-    fn configuration(in_force: &[&Arc<Target>], whole: &[&str]) -> Configuration {
-        let targets = in_force.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect();
+    fn configuration(active: &[&Arc<Target>], whole: &[&str]) -> Configuration {
+        let targets = active.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect();
         let whole = whole.iter().map(|map| (*map).to_owned()).collect();
         Configuration { targets, whole, loaded: true, ..Configuration::default() }
     }
@@ -177,7 +177,7 @@ mod tests {
         let (one, two) = (target("one"), target("two"));
         let map = one.document.config_map.clone();
         let notes = NotedSelections::default();
-        notes.arrange(configuration(&[&one, &two], &[]).in_force());
+        notes.arrange(configuration(&[&one, &two], &[]).active());
         let (published, receiver) = watch::channel(Arc::new(Configuration::default()));
         let shown = || {
             let text = metrics::text(&registry).unwrap();
@@ -187,7 +187,7 @@ mod tests {
             (named.collect::<BTreeSet<_>>(), remarks)
         };
         let looking = async {
-            for (in_force, whole, problem, missing, said) in [
+            for (active, whole, problem, missing, said) in [
                 (vec![&one, &two], vec![], None, vec![], ""),
                 (vec![&one], vec![], None, vec!["two"], "is gone or lacks the label"),
                 (vec![&one], vec![], Some(wrong(&map)), vec!["two"], "has a wrong document"),
@@ -196,7 +196,7 @@ mod tests {
                 (vec![], vec![&*map], None, vec![], ""),
             ] {
                 let problems = problem.into_iter().collect();
-                published.send_replace(Arc::new(Configuration { problems, ..configuration(&in_force, &whole) }));
+                published.send_replace(Arc::new(Configuration { problems, ..configuration(&active, &whole) }));
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                 let (named, remarks) = shown();
                 let missing: BTreeSet<String> = missing.into_iter().map(str::to_owned).collect();

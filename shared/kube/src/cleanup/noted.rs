@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::cleanup::{Selection, Selections};
-use crate::config::InForce;
+use crate::config::ActiveTargets;
 use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_language::Target;
@@ -29,7 +29,7 @@ struct Notes {
     /// What stood on the Lease when the term was begun by which these notes go; each term has its own.
     found: Arc<BTreeMap<String, String>>,
     wanted: Selections,
-    standing: BTreeSet<Selection>,
+    current: BTreeSet<Selection>,
     holders: BTreeMap<Selection, usize>,
 }
 
@@ -61,17 +61,17 @@ impl NotedSelections {
             tracing::warn!(unreadable, "the Lease has notes that cannot be read: what they speak of is not cleaned up");
         }
         self.notes.send_modify(|notes| {
-            notes.standing = found.iter().map(|(selection, _)| selection.clone()).collect();
+            notes.current = found.iter().map(|(selection, _)| selection.clone()).collect();
             notes.wanted = found;
             notes.found = annotations;
         });
     }
 
-    /// Notes every target in force.
-    pub fn arrange(&self, in_force: InForce<'_>) {
+    /// Notes every active target.
+    pub fn arrange(&self, active: ActiveTargets<'_>) {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
-            in_force.targets.values().for_each(|target| notes.wanted.add(target));
+            active.targets.values().for_each(|target| notes.wanted.add(target));
             notes.wanted != before
         });
     }
@@ -96,7 +96,7 @@ impl NotedSelections {
                     all = false;
                 } else {
                     notes.wanted.remove(selection);
-                    notes.standing.remove(selection);
+                    notes.current.remove(selection);
                 }
             }
             true
@@ -120,7 +120,7 @@ impl NotedSelections {
     fn try_hold(&self, selection: &Selection) -> bool {
         let mut stands = false;
         self.notes.send_if_modified(|notes| {
-            stands = notes.standing.contains(selection);
+            stands = notes.current.contains(selection);
             if stands {
                 *notes.holders.entry(selection.clone()).or_default() += 1;
             }
@@ -148,7 +148,7 @@ impl NotedSelections {
                 self.notes.send_modify(|notes| {
                     let both =
                         wanted.iter().map(|(selection, _)| selection).filter(|selection| notes.wanted.has(selection));
-                    notes.standing = both.cloned().collect();
+                    notes.current = both.cloned().collect();
                 });
                 written = Some(wanted);
             } else if changes.changed().await.is_err() {

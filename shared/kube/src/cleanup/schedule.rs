@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::cleanup::selections::{Selection, Selections, namespaces_of};
 use crate::cleanup::snapshot::Snapshot;
 use crate::client::KindName;
-use crate::config::InForce;
+use crate::config::ActiveTargets;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
 use drift_api::timing::backoff::{Backoff, Series};
@@ -28,14 +28,14 @@ const LOOKS_AT_ONCE: usize = 64;
 pub struct Schedule {
     patience: Duration,
     retries: Series,
-    kinds: BTreeMap<KindName, Standing>,
+    kinds: BTreeMap<KindName, CurrentVerdict>,
     /// Which kind had its turn.
     last: Option<KindName>,
 }
 
 /// What is known of one kind.
 #[derive(Debug)]
-struct Standing {
+struct CurrentVerdict {
     snapshot: Snapshot,
     /// When it is to be listed.
     listing: Option<Moment>,
@@ -61,7 +61,7 @@ pub enum Duty {
     /// List the objects of the kind in these namespaces; none means all.
     List(KindName, Vec<String>),
     /// Look at these objects.
-    Look(KindName, Vec<ObjectId>),
+    KindSweep(KindName, Vec<ObjectId>),
 }
 
 /// How a look ended.
@@ -85,18 +85,18 @@ impl Schedule {
         Self { patience, retries, kinds: BTreeMap::new(), last: None }
     }
 
-    /// Takes in what is in force and noted now.
-    pub fn arrange(&mut self, selections: &Selections, in_force: InForce<'_>, now: Moment) {
+    /// Takes in what is active and noted now.
+    pub fn arrange(&mut self, selections: &Selections, active: ActiveTargets<'_>, now: Moment) {
         let noted: BTreeSet<KindName> = selections.iter().map(|(selection, _)| selection.kind_name()).collect();
         self.kinds.retain(|kind, _| noted.contains(kind));
         for kind in noted {
-            let snapshot = Snapshot::of(&kind, selections, in_force);
-            let standing = self.kinds.get(&kind);
-            let is_news = standing.is_none_or(|standing| standing.snapshot.say_more_than(&snapshot));
-            let standing = self.kinds.entry(kind).or_insert_with(|| Standing::new(self.retries));
-            standing.snapshot = snapshot;
+            let snapshot = Snapshot::of(&kind, selections, active);
+            let current = self.kinds.get(&kind);
+            let is_news = current.is_none_or(|current| current.snapshot.say_more_than(&snapshot));
+            let current = self.kinds.entry(kind).or_insert_with(|| CurrentVerdict::new(self.retries));
+            current.snapshot = snapshot;
             if is_news {
-                standing.begin_anew(now + self.patience);
+                current.begin_anew(now + self.patience);
             }
         }
     }
@@ -104,38 +104,38 @@ impl Schedule {
     /// An object that no target selects was heard of; where a target had it until now it waits for the whole patience.
     pub fn hear_of(&mut self, kind: &KindName, id: &ObjectId, has_left: bool, now: Moment) {
         let due = now + self.patience;
-        if let Some(standing) = self.kinds.get_mut(kind)
-            && (has_left || !standing.orphans.contains_key(&id.uid))
+        if let Some(current) = self.kinds.get_mut(kind)
+            && (has_left || !current.orphans.contains_key(&id.uid))
         {
-            standing.put(id, Some(due));
+            current.put(id, Some(due));
         }
     }
 
     /// A list has an object that no target seems to select, which has been so for the patience.
     pub fn find(&mut self, kind: &KindName, id: &ObjectId, now: Moment) {
-        if let Some(standing) = self.kinds.get_mut(kind).filter(|standing| !standing.orphans.contains_key(&id.uid)) {
-            standing.put(id, Some(now));
+        if let Some(current) = self.kinds.get_mut(kind).filter(|current| !current.orphans.contains_key(&id.uid)) {
+            current.put(id, Some(now));
         }
     }
 
     /// When something will be due.
     #[must_use]
     pub fn next_due(&self) -> Option<Moment> {
-        self.kinds.values().filter_map(Standing::next_due).min()
+        self.kinds.values().filter_map(CurrentVerdict::next_due).min()
     }
 
     /// What is due: of each kind in turn.
     pub fn due(&mut self, now: Moment) -> Option<Duty> {
-        let is_due = |(_, standing): &(&KindName, &Standing)| standing.next_due().is_some_and(|due| due <= now);
+        let is_due = |(_, current): &(&KindName, &CurrentVerdict)| current.next_due().is_some_and(|due| due <= now);
         let after_last = self.kinds.iter().filter(|(kind, _)| self.last.as_ref().is_some_and(|last| *kind > last));
-        let (kind, standing) = after_last.chain(&self.kinds).find(is_due)?;
+        let (kind, current) = after_last.chain(&self.kinds).find(is_due)?;
         self.last = Some(kind.clone());
-        if standing.listing.is_some_and(|due| due <= now) {
-            return Some(Duty::List(kind.clone(), namespaces_of(standing.snapshot.finished())));
+        if current.listing.is_some_and(|due| due <= now) {
+            return Some(Duty::List(kind.clone(), namespaces_of(current.snapshot.finished())));
         }
-        let due = standing.due.iter().take_while(|(due, _)| *due <= now).take(LOOKS_AT_ONCE);
-        let ids = due.filter_map(|(_, uid)| standing.orphans.get(uid)).map(|orphan| orphan.id.clone());
-        Some(Duty::Look(kind.clone(), ids.collect()))
+        let due = current.due.iter().take_while(|(due, _)| *due <= now).take(LOOKS_AT_ONCE);
+        let ids = due.filter_map(|(_, uid)| current.orphans.get(uid)).map(|orphan| orphan.id.clone());
+        Some(Duty::KindSweep(kind.clone(), ids.collect()))
     }
 
     /// Whether a look at the object is due.
@@ -147,7 +147,7 @@ impl Schedule {
     /// Whether the kind did not fail lately.
     #[must_use]
     pub fn is_ready(&self, kind: &KindName, now: Moment) -> bool {
-        self.kinds.get(kind).is_some_and(|standing| standing.backoff.ready_at() <= now)
+        self.kinds.get(kind).is_some_and(|current| current.backoff.ready_at() <= now)
     }
 
     /// Whether no look at the object has failed yet.
@@ -162,28 +162,28 @@ impl Schedule {
 
     /// A list was read to its end.
     pub fn end_list(&mut self, kind: &KindName) {
-        if let Some(standing) = self.kinds.get_mut(kind) {
-            standing.listing = None;
-            standing.succeed();
+        if let Some(current) = self.kinds.get_mut(kind) {
+            current.listing = None;
+            current.succeed();
         }
     }
 
     /// A look ended. Gives whether that is a new sort of trouble.
     pub fn end_look(&mut self, kind: &KindName, uid: &Uid, end: LookEnd, now: Moment) -> bool {
         let later = now + self.patience;
-        let Some(standing) = self.kinds.get_mut(kind) else { return false };
+        let Some(current) = self.kinds.get_mut(kind) else { return false };
         match end {
             LookEnd::Settled => {
-                standing.set_due(uid, None);
-                standing.orphans.remove(uid);
-                standing.succeed();
+                current.set_due(uid, None);
+                current.orphans.remove(uid);
+                current.succeed();
             }
-            LookEnd::Unripe => standing.set_due(uid, Some(later)),
-            LookEnd::Undecided => standing.set_due(uid, None),
+            LookEnd::Unripe => current.set_due(uid, Some(later)),
+            LookEnd::Undecided => current.set_due(uid, None),
             LookEnd::Failed(cause) => {
-                let delay = standing.orphans.get_mut(uid).map(|orphan| orphan.backoff.fail(now));
-                standing.set_due(uid, delay.map(|delay| now + delay));
-                return standing.fail(cause, now);
+                let delay = current.orphans.get_mut(uid).map(|orphan| orphan.backoff.fail(now));
+                current.set_due(uid, delay.map(|delay| now + delay));
+                return current.fail(cause, now);
             }
         }
         false
@@ -191,36 +191,35 @@ impl Schedule {
 
     /// A kind could not be looked up or listed. Gives whether that is a new sort of trouble.
     pub fn fail(&mut self, kind: &KindName, cause: &'static str, now: Moment) -> bool {
-        let Some(standing) = self.kinds.get_mut(kind) else { return false };
+        let Some(current) = self.kinds.get_mut(kind) else { return false };
         // One such failure is as good as many of objects.
-        while standing.backoff.failures() + 1 < FAILURES_IN_A_ROW {
-            standing.backoff.fail(now);
+        while current.backoff.failures() + 1 < FAILURES_IN_A_ROW {
+            current.backoff.fail(now);
         }
-        standing.fail(cause, now)
+        current.fail(cause, now)
     }
 
     /// What is noted of the kind and has nothing to say any more: its targets are gone or reach elsewhere, and a list since
     /// then left no object to look at.
     #[must_use]
     pub fn finished(&self, kind: &KindName) -> Vec<Selection> {
-        let standing =
-            self.kinds.get(kind).filter(|standing| standing.listing.is_none() && standing.orphans.is_empty());
-        standing.map(|standing| standing.snapshot.finished().cloned().collect()).unwrap_or_default()
+        let current = self.kinds.get(kind).filter(|current| current.listing.is_none() && current.orphans.is_empty());
+        current.map(|current| current.snapshot.finished().cloned().collect()).unwrap_or_default()
     }
 
     /// What was finished is struck out, or is held for a while by somebody: then it is looked at again.
     pub fn strike_out(&mut self, kind: &KindName, is_held: bool, now: Moment) {
         let later = now + self.patience;
-        let Some(standing) = self.kinds.get_mut(kind) else { return };
+        let Some(current) = self.kinds.get_mut(kind) else { return };
         if is_held {
-            standing.listing = Some(later);
+            current.listing = Some(later);
         } else {
-            standing.snapshot.strike_out();
+            current.snapshot.strike_out();
         }
     }
 }
 
-impl Standing {
+impl CurrentVerdict {
     fn new(retries: Series) -> Self {
         let snapshot = Snapshot::default();
         let backoff = Backoff::new(Series { at_once: FAILURES_IN_A_ROW - 1, ..retries });

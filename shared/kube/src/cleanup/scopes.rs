@@ -12,7 +12,7 @@ use drift_language::Target;
 
 use crate::cleanup::judgement::is_decided;
 use crate::cleanup::selections::Selections;
-use crate::config::InForce;
+use crate::config::ActiveTargets;
 
 /// The scopes in which not everybody is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,20 +25,20 @@ pub enum IncompleteScopes {
 }
 
 impl IncompleteScopes {
-    /// Finds them; `is_listed` says of a target in force whether its list is read.
+    /// Finds them; `is_listed` says of an active target whether its list is read.
     #[must_use]
-    pub fn find(selections: &Selections, in_force: InForce<'_>, is_listed: impl Fn(&Target) -> bool) -> Self {
+    pub fn find(selections: &Selections, active: ActiveTargets<'_>, is_listed: impl Fn(&Target) -> bool) -> Self {
         let mut incomplete = BTreeMap::<ScopeId, BTreeSet<String>>::new();
-        for target in in_force.targets.values().filter(|target| !is_listed(target)) {
+        for target in active.targets.values().filter(|target| !is_listed(target)) {
             incomplete.entry(target.scope.id).or_default().insert(target.name.clone());
         }
         for (noted, config_map) in selections.iter() {
-            let target = in_force.targets.get(&noted.target);
-            let is_known = target.map_or_else(|| is_decided(in_force, noted, config_map), |target| is_listed(target));
+            let target = active.targets.get(&noted.target);
+            let is_known = target.map_or_else(|| is_decided(active, noted, config_map), |target| is_listed(target));
             match noted.identity_scope() {
                 _ if is_known => {}
                 Some(scope) => _ = incomplete.entry(scope).or_default().insert(noted.target.clone()),
-                // The note of a target in force without a scope is of its present one.
+                // The note of an active target without a scope is of its present one.
                 None if target.is_some() => {}
                 None => return Self::All,
             }

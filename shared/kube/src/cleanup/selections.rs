@@ -1,7 +1,7 @@
 //! Where each target has, or had, objects, as it is noted on the Lease.
 //!
 //! A noted selection speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again
-//! for what was left looks at them all. This file must not know what is in force.
+//! for what was left looks at them all. This file must not know what is active.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +100,7 @@ impl Selections {
         (selections, unreadable)
     }
 
-    /// Notes a target that is in force. What was noted of it without a scope by an earlier program is of this one.
+    /// Notes a target that is active. What was noted of it without a scope by an earlier program is of this one.
     pub fn add(&mut self, target: &Target) {
         let noted = Selection::of(target);
         self.config_maps.remove(&Selection { scope: None, ..noted.clone() });

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::cleanup::judgement::is_decided;
 use crate::cleanup::selections::{Selection, Selections};
 use crate::client::KindName;
-use crate::config::InForce;
+use crate::config::ActiveTargets;
 use drift_language::ObjectSelection;
 
 /// All that says which objects of a kind are selected, and of which targets nothing is known.
@@ -19,10 +19,10 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn of(kind: &KindName, selections: &Selections, in_force: InForce<'_>) -> Self {
+    pub(super) fn of(kind: &KindName, selections: &Selections, active: ActiveTargets<'_>) -> Self {
         let noted = || selections.iter().filter(|(selection, _)| selection.kind_name() == *kind);
-        let undecided = noted().filter(|(selection, config_map)| !is_decided(in_force, selection, config_map));
-        let of_kind = in_force.of_kind(kind).map(|target| (target.name.clone(), target.objects.clone()));
+        let undecided = noted().filter(|(selection, config_map)| !is_decided(active, selection, config_map));
+        let of_kind = active.of_kind(kind).map(|target| (target.name.clone(), target.objects.clone()));
         Self {
             selections: of_kind.collect(),
             undecided: undecided.map(|(selection, _)| selection.clone()).collect(),

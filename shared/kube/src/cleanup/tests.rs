@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cleanup::*;
 use crate::client::KindName;
-use crate::config::InForce;
+use crate::config::ActiveTargets;
 use drift_api::identity::ScopeId;
 use drift_api::object::LeanObject;
 use drift_api::object::ObjectId;
@@ -40,7 +40,7 @@ fn proxies(name: &str, namespaces: &str, tier: &str) -> Arc<Target> {
     )
 }
 
-/// What is in force, owned.
+/// What is active, owned.
 #[derive(Clone, Default)]
 struct World {
     targets: BTreeMap<String, Arc<Target>>,
@@ -55,8 +55,8 @@ impl World {
         }
     }
 
-    fn in_force(&self) -> InForce<'_> {
-        InForce { targets: &self.targets, whole: &self.whole }
+    fn active(&self) -> ActiveTargets<'_> {
+        ActiveTargets { targets: &self.targets, whole: &self.whole }
     }
 }
 
@@ -107,9 +107,9 @@ fn a_note_of_an_earlier_program_speaks_of_every_scope() {
         r#"[{"configMap":"m","target":"a","apiVersion":"demo.example/v1","kind":"Proxy","namespaces":["x"]}]"#;
     let (mut notes, _) = Selections::parse(earlier);
     let broken = World::new(&[], &[]);
-    assert_eq!(IncompleteScopes::find(&notes, broken.in_force(), |_| true), IncompleteScopes::All);
+    assert_eq!(IncompleteScopes::find(&notes, broken.active(), |_| true), IncompleteScopes::All);
     notes.add(&one);
-    assert_eq!(notes, noted(&[&one]), "what it said is of the target in force");
+    assert_eq!(notes, noted(&[&one]), "what it said is of the active target");
 }
 
 #[test]
@@ -119,18 +119,18 @@ fn a_scope_is_complete_once_all_are_listed() {
     assert_eq!(scope, two.scope.id, "one read, one scope");
     let complete = |world: &World, listed: &[&str]| {
         let is_listed = |target: &Target| listed.contains(&target.name.as_str());
-        IncompleteScopes::find(&notes, world.in_force(), is_listed).is_complete(scope)
+        IncompleteScopes::find(&notes, world.active(), is_listed).is_complete(scope)
     };
     let both = World::new(&[&one, &two], &["m", "n"]);
     assert!(complete(&both, &["one", "two"]) && !complete(&both, &["one"]));
     let bad = World::new(&[&one], &["m"]);
     assert!(!complete(&bad, &["one"]), "two is on the Lease, and its document is bad");
-    let awaited = |listed: bool| IncompleteScopes::find(&notes, bad.in_force(), |_| listed).awaited(scope);
+    let awaited = |listed: bool| IncompleteScopes::find(&notes, bad.active(), |_| listed).awaited(scope);
     assert_eq!([awaited(true).as_deref(), awaited(false).as_deref()], [Some("target two"), Some("target one, two")]);
     let gone = World::new(&[&one], &["m", "n"]);
     assert!(complete(&gone, &["one"]), "two is gone");
     let last_good = World::new(&[&one, &two], &["m"]);
-    assert!(complete(&last_good, &["one", "two"]), "the last good text of two is in force");
+    assert!(complete(&last_good, &["one", "two"]), "the last good text of two is active");
     assert!(!IncompleteScopes::default().is_complete(scope));
 }
 
@@ -141,8 +141,7 @@ fn a_former_scope_is_complete_once_its_target_is_listed() {
     Arc::get_mut(&mut moved).unwrap().scope.id = ScopeId::of("elsewhere");
     let notes = noted(&[&one]);
     let world = World::new(&[&moved], &["m"]);
-    let complete =
-        |listed: bool, scope| IncompleteScopes::find(&notes, world.in_force(), |_| listed).is_complete(scope);
+    let complete = |listed: bool, scope| IncompleteScopes::find(&notes, world.active(), |_| listed).is_complete(scope);
     assert!(!complete(false, one.scope.id), "what was claimed there before the edit is not seen yet");
     assert!(complete(true, one.scope.id) && complete(true, moved.scope.id) && !complete(false, moved.scope.id));
 }
@@ -182,7 +181,7 @@ fn an_object_is_left_only_where_it_is_certain() {
         ("of a cluster-scoped kind", noted(&[&one]), World::new(&[], &["m"]), None, "1", Left),
     ];
     for (case, notes, world, namespace, tier, expected) in table {
-        assert_eq!(judge(&notes, world.in_force(), &proxy_kind(), &object(namespace, tier)), expected, "{case}");
+        assert_eq!(judge(&notes, world.active(), &proxy_kind(), &object(namespace, tier)), expected, "{case}");
     }
 }
 
@@ -191,7 +190,7 @@ fn schedule() -> Schedule {
 }
 
 fn look(uids: &[&str]) -> Option<Duty> {
-    Some(Duty::Look(proxy_kind(), uids.iter().map(|uid| id(uid)).collect()))
+    Some(Duty::KindSweep(proxy_kind(), uids.iter().map(|uid| id(uid)).collect()))
 }
 
 fn list(namespaces: &[&str]) -> Option<Duty> {
@@ -217,7 +216,7 @@ fn a_kind_is_listed_where_a_target_was() {
     ];
     for (case, world, is_listed) in table {
         let mut schedule = schedule();
-        schedule.arrange(&noted, world.in_force(), at(0));
+        schedule.arrange(&noted, world.active(), at(0));
         assert_eq!(schedule.due(at(599)), None, "{case}");
         assert_eq!(schedule.due(at(600)), list(&["x", "y"]).filter(|_| is_listed), "{case}");
         schedule.end_list(&proxy_kind());
@@ -230,7 +229,7 @@ fn a_note_goes_once_nothing_is_left() {
     let (one, other) = (proxies("a", "[x]", "1"), proxies("b", "[y]", "1"));
     let noted = noted(&[&one, &other]);
     let mut schedule = schedule();
-    schedule.arrange(&noted, World::new(&[&other], &["m"]).in_force(), at(0));
+    schedule.arrange(&noted, World::new(&[&other], &["m"]).active(), at(0));
     assert_eq!(schedule.finished(&proxy_kind()), [], "it is not listed");
     schedule.find(&proxy_kind(), &id("u"), at(600));
     schedule.end_list(&proxy_kind());
@@ -253,7 +252,7 @@ fn a_note_goes_once_nothing_is_left() {
 fn each_object_that_left_has_its_own_patience() {
     let one = proxies("a", "[x]", "1");
     let mut schedule = schedule();
-    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
+    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).active(), at(0));
     let mut hear = |uid, has_left, now| {
         schedule.hear_of(&proxy_kind(), &id(uid), has_left, at(now));
         schedule.next_due()
@@ -278,11 +277,11 @@ fn what_is_in_doubt_waits_for_the_configuration() {
     let one = proxies("a", "[x]", "1");
     let noted = noted(&[&one]);
     let mut schedule = schedule();
-    schedule.arrange(&noted, World::default().in_force(), at(0));
+    schedule.arrange(&noted, World::default().active(), at(0));
     schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
     schedule.end_look(&proxy_kind(), &"u".into(), LookEnd::Undecided, at(600));
     assert_eq!(schedule.next_due(), None);
-    schedule.arrange(&noted, World::new(&[&one], &["m"]).in_force(), at(1000));
+    schedule.arrange(&noted, World::new(&[&one], &["m"]).active(), at(1000));
     assert_eq!(schedule.next_due(), Some(at(1600)));
     assert_eq!(schedule.finished(&proxy_kind()), []);
 }
@@ -292,7 +291,7 @@ fn failures_pause_a_kind_until_a_change() {
     let (one, two) = (proxies("a", "[x]", "1"), proxies("a", "[x]", "2"));
     let noted = noted(&[&one]);
     let mut schedule = schedule();
-    schedule.arrange(&noted, World::new(&[], &["m"]).in_force(), at(0));
+    schedule.arrange(&noted, World::new(&[], &["m"]).active(), at(0));
     let (mut pauses, mut news) = (Vec::new(), 0);
     for _ in 0..8 {
         let now = schedule.next_due().unwrap();
@@ -303,7 +302,7 @@ fn failures_pause_a_kind_until_a_change() {
     assert_eq!((pauses, news), (vec![1, 2, 4, 8, 16, 32, 60, 60], 1));
     let now = schedule.next_due().unwrap();
     assert!(schedule.fail(&proxy_kind(), "kind", now), "another trouble");
-    schedule.arrange(&noted, World::new(&[&two], &["m"]).in_force(), now);
+    schedule.arrange(&noted, World::new(&[&two], &["m"]).active(), now);
     schedule.hear_of(&proxy_kind(), &id("u"), true, now);
     assert_eq!(schedule.next_due(), Some(now + PATIENCE));
 }
@@ -312,7 +311,7 @@ fn failures_pause_a_kind_until_a_change() {
 fn one_object_that_fails_does_not_hold_up_the_others() {
     let one = proxies("a", "[x]", "1");
     let mut schedule = schedule();
-    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).in_force(), at(0));
+    schedule.arrange(&noted(&[&one]), World::new(&[&one], &["m"]).active(), at(0));
     for uid in ["a", "b", "c"] {
         schedule.hear_of(&proxy_kind(), &id(uid), false, at(0));
     }
@@ -330,7 +329,7 @@ fn each_kind_has_its_turn() {
     let (proxies, services) = (proxies("a", "[x]", "1"), target("s", "m", "{apiVersion: v1, kind: Service}"));
     let (proxy, service) = (KindName::of(&proxies.objects), KindName::of(&services.objects));
     let mut schedule = schedule();
-    schedule.arrange(&noted(&[&proxies, &services]), World::new(&[], &["m"]).in_force(), at(0));
+    schedule.arrange(&noted(&[&proxies, &services]), World::new(&[], &["m"]).active(), at(0));
     let mut kinds = Vec::new();
     for _ in 0..4 {
         let Some(Duty::List(kind, _)) = schedule.due(at(600)) else { panic!("nothing is due") };
@@ -357,13 +356,13 @@ proptest! {
         let mut last = World::default();
         for (text, is_whole, seconds) in history {
             let target = texts[text].clone();
-            // A document that turned bad leaves the last good one in force.
+            // A document that turned bad leaves the last good one active.
             let targets = if is_whole { target.iter().map(|target| (target.name.clone(), target.clone())).collect() } else { last.targets.clone() };
             let whole = if is_whole { BTreeSet::from(["m".to_owned()]) } else { BTreeSet::new() };
             let world = World { targets, whole };
             world.targets.values().for_each(|target| notes.add(target));
-            schedule.arrange(&notes, world.in_force(), now);
-            let judged = judge(&notes, world.in_force(), &proxy_kind(), &subject);
+            schedule.arrange(&notes, world.active(), now);
+            let judged = judge(&notes, world.active(), &proxy_kind(), &subject);
             left_since = if judged == Judgement::Left { left_since.or(Some(now)) } else { None };
             let end = now + Duration::from_secs(seconds);
             while let Some(due) = schedule.next_due().filter(|due| *due <= end) {
@@ -375,7 +374,7 @@ proptest! {
                         }
                         schedule.end_list(&kind);
                     }
-                    Some(Duty::Look(kind, _)) => {
+                    Some(Duty::KindSweep(kind, _)) => {
                         if judged == Judgement::Left {
                             let since = left_since.unwrap_or(due);
                             prop_assert!(due.is_past(since, PATIENCE), "{since:?} {due:?}");
@@ -414,5 +413,5 @@ fn labels_decide_only_where_they_were_read() {
     assert_eq!(bare.view.open().pointer("/metadata/labels"), None::<&Value>);
     let one = proxies("a", "[x]", "1");
     let world = World::new(&[&one], &["m"]);
-    assert_eq!(judge(&noted(&[&one]), world.in_force(), &proxy_kind(), &bare), Judgement::Left);
+    assert_eq!(judge(&noted(&[&one]), world.active(), &proxy_kind(), &bare), Judgement::Left);
 }

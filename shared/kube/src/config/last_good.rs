@@ -3,7 +3,7 @@
 //! It joins the watch of the ConfigMaps, which knows no language, to the catalogue, which knows no watch, and to the schemas
 //! of kinds: an edit that reads a field which its kind lacks, or that names a kind which the cluster does not have, is a bad
 //! document like any other, and its last good text stays: with a misspelt kind the target would let go of all its objects.
-//! A target that never was in force has none; it waits for its kind, which says the same.
+//! A target that never was active has none; it waits for its kind, which says the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::kinds::{KindError, LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown
 use drift_language::{Catalogue, DocumentName, Refused, Target, UnknownField};
 
 /// How long the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
-/// where it is not, the target is looked at again once it is in force.
+/// where it is not, the target is looked at again once it is active.
 const SCHEMAS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Remembers what was last good.
@@ -52,7 +52,7 @@ impl LastGood {
         Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new(), refused: BTreeMap::new() }
     }
 
-    /// The edits of targets in force that read fields which their kinds lack, or that name kinds which are not there. Where the text in force does so too, neither
+    /// The edits of active targets that read fields which their kinds lack, or that name kinds which are not there. Where the active text does so too, neither
     /// works, and the edit may be the way out. An edit that cannot be judged now is refused as it was before, if it was.
     async fn refused(&self, next: &Catalogue) -> Refused {
         let mut refused = Refused::new();
@@ -173,7 +173,7 @@ mod tests {
         (LastGood::new(client), published)
     }
 
-    /// The text in force, what is wrong, and whether the ConfigMap is in force as it stands.
+    /// The active text, what is wrong, and whether the ConfigMap is active as it stands.
     async fn judged(judge: &mut LastGood, documents: &Documents) -> (String, Vec<String>, bool) {
         let found = judge.judge(documents).await;
         let problems = found.problems.iter().map(ToString::to_string).collect();
@@ -188,16 +188,16 @@ mod tests {
         assert!(problems.is_empty() && is_whole);
         assert_eq!(judge.judge(&wrong).await.unsettled.len(), 1, "it is not told, and not good either");
         for look in 2..=UNTOLD_LOOKS {
-            let (standing, problems, is_whole) = judged(&mut judge, &wrong).await;
-            assert!(standing == first && !is_whole, "look {look}");
+            let (current, problems, is_whole) = judged(&mut judge, &wrong).await;
+            assert!(current == first && !is_whole, "look {look}");
             let said = "m/a line 8 column 42: demo.example/v1 Record has no field spec.tll, which a template reads: did you mean `ttl`?";
             let said: &[&str] = if look < UNTOLD_LOOKS { &[] } else { &[said] };
             assert_eq!(problems, said, "look {look}");
         }
         *published.lock().unwrap() = None;
-        let (standing, problems, _) = judged(&mut judge, &wrong).await;
+        let (current, problems, _) = judged(&mut judge, &wrong).await;
         assert!(
-            standing == first && problems.len() == 1,
+            current == first && problems.len() == 1,
             "what was refused stays so while nobody answers: {problems:?}"
         );
         *published.lock().unwrap() = Some(schema(&["ttl"]));
@@ -217,14 +217,14 @@ mod tests {
         let text = good["m"]["a"].replace("kind: Record", "kind: Records");
         let misspelt = Documents::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))]);
         for look in 1..=UNTOLD_LOOKS {
-            let (standing, problems, is_whole) = judged(&mut judge, &misspelt).await;
-            assert!(standing == first && !is_whole, "look {look}");
+            let (current, problems, is_whole) = judged(&mut judge, &misspelt).await;
+            assert!(current == first && !is_whole, "look {look}");
             assert_eq!(problems.len(), usize::from(look == UNTOLD_LOOKS), "look {look}: {problems:?}");
             let told = "m/a line 5 column 42: the cluster has no kind Records in demo.example/v1: ";
             assert!(problems.iter().all(|problem| problem.starts_with(told)), "{problems:?}");
         }
-        let (standing, problems, is_whole) = judged(&mut judge, &good).await;
-        assert!(standing == first && problems.is_empty() && is_whole);
+        let (current, problems, is_whole) = judged(&mut judge, &good).await;
+        assert!(current == first && problems.is_empty() && is_whole);
     }
 
     #[tokio::test(start_paused = true)]
@@ -238,6 +238,6 @@ mod tests {
         assert_eq!(clock::now() - begun, SCHEMAS_WITHIN);
         *published.lock().unwrap() = Some(schema(&["ttl"]));
         let (third, problems, _) = judged(&mut judge, &documents("self.spec.ltt")).await;
-        assert!(third != second && problems.is_empty(), "the text in force does not work either");
+        assert!(third != second && problems.is_empty(), "the active text does not work either");
     }
 }

@@ -1,14 +1,14 @@
-//! The ConfigMaps with targets: watched, parsed, and judged as the targets in force.
+//! The ConfigMaps with targets: watched, parsed, and judged as the active targets.
 //!
 //! A bad document never takes down good ones: the last good text of each stays. It must not know what a target is for.
 
-mod in_force;
+mod active_targets;
 mod last_good;
 mod listed;
 mod news;
 mod watch;
 
-pub use in_force::InForce;
+pub use active_targets::ActiveTargets;
 pub use last_good::LastGood;
 pub use listed::{documents_in, list_config_maps};
 pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};

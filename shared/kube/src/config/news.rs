@@ -14,15 +14,15 @@ use crate::events::NoticeKind;
 pub(crate) enum News {
     /// It is bad, and why: every problem of it.
     Invalid(DocumentName, String),
-    /// It was bad and is in force now.
+    /// It was bad and is active now.
     Mended(DocumentName),
-    /// It is in force, and perhaps not as it is meant.
+    /// It is active, and perhaps not as it is meant.
     Doubtful(DocumentName, String),
 }
 
 /// What was told already.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedDocuments {
     bad: BTreeMap<DocumentName, String>,
     doubtful: BTreeMap<DocumentName, String>,
 }
@@ -34,14 +34,14 @@ impl News {
             Self::Invalid(document, text) => (document, (NoticeKind::Warning, "TargetInvalid"), text),
             Self::Doubtful(document, text) => (document, (NoticeKind::Warning, "TargetDoubtful"), text),
             Self::Mended(document) => {
-                let text = format!("{} is in force", document.key);
+                let text = format!("{} is active", document.key);
                 (document, (NoticeKind::Normal, "TargetLoaded"), text)
             }
         }
     }
 }
 
-impl Told {
+impl ReportedDocuments {
     /// What is new of problems and doubts, and counts as told with this. Nothing is new of what is `unsettled`. `is_there` says
     /// whether a document still exists: one that was deleted is neither bad nor mended.
     pub(crate) fn catch_up(
@@ -52,8 +52,8 @@ impl Told {
         is_there: impl Fn(&DocumentName) -> bool,
     ) -> Vec<News> {
         let mut bad = texts(problems);
-        let standing = self.bad.iter().filter(|(document, _)| unsettled.contains(document));
-        bad.extend(standing.map(|(document, text)| (document.clone(), text.clone())));
+        let current = self.bad.iter().filter(|(document, _)| unsettled.contains(document));
+        bad.extend(current.map(|(document, text)| (document.clone(), text.clone())));
         let doubtful = texts(doubts);
         let invalid = changed(&bad, &self.bad);
         let mended = self.bad.keys().filter(|document| !bad.contains_key(document) && is_there(document));
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_may_still_be_bad_is_not_called_mended() {
-        let mut told = Told::default();
+        let mut told = ReportedDocuments::default();
         let unsettled = BTreeSet::from([document("a")]);
         told.catch_up(&[problem("a", "x")], &[], &BTreeSet::new(), |_| true);
         assert_eq!(told.catch_up(&[], &[], &unsettled, |_| true), []);
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn each_doubt_is_told_once() {
-        let mut told = Told::default();
+        let mut told = ReportedDocuments::default();
         let mut doubt = |doubts: &[Problem]| told.catch_up(&[], doubts, &BTreeSet::new(), |_| true);
         let doubtful = |text: &str| News::Doubtful(document("a"), format!("targets/a line 1 column 2: {text}"));
         assert_eq!(doubt(&[problem("a", "x")]), [doubtful("x")]);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once() {
-        let mut told = Told::default();
+        let mut told = ReportedDocuments::default();
         let mut catch_up =
             |problems: &[Problem], is_there: bool| told.catch_up(problems, &[], &BTreeSet::new(), |_| is_there);
         let bad = [problem("a", "x"), problem("a", "y"), problem("b", "z")];

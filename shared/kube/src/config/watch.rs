@@ -1,4 +1,4 @@
-//! The targets in force, from the ConfigMaps of our namespace that are labelled as theirs.
+//! The active targets, from the ConfigMaps of our namespace that are labelled as theirs.
 //!
 //! This file keeps the texts up to date, has them judged by the function it is given (which remembers what was last
 //! good), and publishes the outcome whole. It tells once about each change, in the log and as an Event on the
@@ -15,13 +15,13 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::WholeObjects;
-use crate::config::InForce;
-use crate::config::news::{News, Told, texts};
+use crate::config::ActiveTargets;
+use crate::config::news::{News, ReportedDocuments, texts};
 use crate::events::{EventWriter, Notice};
 use crate::lease::Leadership;
 use crate::telemetry::document_counts::DocumentCounts;
-use crate::telemetry::health::{Part, Remark};
-use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::telemetry::health::{HealthPart, Remark};
+use crate::watch::collection::{Change, Collection, NumberedChange, follow};
 use crate::watch::store::{Effect, Store};
 use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_language::{DocumentName, Problem, Target};
@@ -33,18 +33,18 @@ const DEBOUNCE: Duration = Duration::from_millis(150);
 /// Changes that wait between the connection and us.
 const BUFFER: usize = 16;
 
-/// The targets in force, whole: swapped as one value.
+/// The active targets, whole: swapped as one value.
 #[derive(Debug, Default)]
 pub struct Configuration {
     /// Every good target by name (last good ones included).
     pub targets: BTreeMap<String, Arc<Target>>,
-    /// What is wrong with documents that are not in force.
+    /// What is wrong with documents that are not active.
     pub problems: Vec<Problem>,
-    /// What stands in documents in force and is perhaps not meant.
+    /// What stands in active documents and is perhaps not meant.
     pub doubts: Vec<Problem>,
     /// Documents of which it is not yet certain that they are bad: nothing is told of them, neither way.
     pub unsettled: BTreeSet<DocumentName>,
-    /// ConfigMaps that exist and of which every document is in force as it stands: what these do not say is not wanted.
+    /// ConfigMaps that exist and of which every document is active as it stands: what these do not say is not wanted.
     pub whole: BTreeSet<String>,
     /// False until the first list of ConfigMaps was read.
     pub loaded: bool,
@@ -53,10 +53,10 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// What is in force and what is certain of it.
+    /// What is active and what is certain of it.
     #[must_use]
-    pub const fn in_force(&self) -> InForce<'_> {
-        InForce { targets: &self.targets, whole: &self.whole }
+    pub const fn active(&self) -> ActiveTargets<'_> {
+        ActiveTargets { targets: &self.targets, whole: &self.whole }
     }
 }
 
@@ -66,7 +66,7 @@ pub type Documents = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Judges the documents; remembers what was last good.
 pub trait Judge: Send {
-    /// What is in force now. `loaded` of what it gives is set by the watch.
+    /// What is active now. `loaded` of what it gives is set by the watch.
     fn judge(&mut self, documents: &Documents) -> impl Future<Output = Configuration> + Send;
 }
 
@@ -82,7 +82,7 @@ pub struct ConfigSettings<J> {
     /// `None` where another program tells.
     pub teller: Option<(EventWriter, Leadership)>,
     /// Says in `/readyz` whether the ConfigMaps can be read.
-    pub part: Part,
+    pub part: HealthPart,
     /// Where the documents are counted.
     pub documents: DocumentCounts,
 }
@@ -92,8 +92,8 @@ pub struct ConfigWatch<J> {
     settings: ConfigSettings<J>,
     store: Store<KeptMap>,
     published: watch::Sender<Arc<Configuration>>,
-    logged: Told,
-    told: Told,
+    logged: ReportedDocuments,
+    told: ReportedDocuments,
     remarks: Vec<Remark>,
     is_failing: bool,
 }
@@ -109,7 +109,7 @@ impl<J: Judge> ConfigWatch<J> {
     #[must_use]
     pub fn new(settings: ConfigSettings<J>) -> (Self, watch::Receiver<Arc<Configuration>>) {
         let (published, receiver) = watch::channel(Arc::default());
-        let (store, logged, told) = (Store::default(), Told::default(), Told::default());
+        let (store, logged, told) = (Store::default(), ReportedDocuments::default(), ReportedDocuments::default());
         (Self { settings, store, published, logged, told, remarks: Vec::new(), is_failing: false }, receiver)
     }
 
@@ -129,7 +129,7 @@ impl<J: Judge> ConfigWatch<J> {
         }
     }
 
-    async fn keep(&mut self, mut changes: mpsc::Receiver<Heard>) {
+    async fn keep(&mut self, mut changes: mpsc::Receiver<NumberedChange>) {
         let leadership = self.settings.teller.as_ref().map(|(_, leadership)| leadership.clone());
         loop {
             let term = acquired(leadership.as_ref());
@@ -150,8 +150,8 @@ impl<J: Judge> ConfigWatch<J> {
     }
 
     /// As the leader: what is bad now is told once, and then each change.
-    async fn tell_while(&mut self, term: &CancellationToken, changes: &mut mpsc::Receiver<Heard>) {
-        self.told = Told::default();
+    async fn tell_while(&mut self, term: &CancellationToken, changes: &mut mpsc::Receiver<NumberedChange>) {
+        self.told = ReportedDocuments::default();
         self.tell();
         loop {
             let change = tokio::select! {
@@ -170,7 +170,7 @@ impl<J: Judge> ConfigWatch<J> {
     }
 
     /// Takes in a change and those that follow at once, and has the outcome judged.
-    async fn take(&mut self, change: Change, changes: &mut mpsc::Receiver<Heard>) {
+    async fn take(&mut self, change: Change, changes: &mut mpsc::Receiver<NumberedChange>) {
         if !self.hear(change) {
             return;
         }
@@ -211,15 +211,15 @@ impl<J: Judge> ConfigWatch<J> {
         let bad = texts(&configuration.problems);
         self.settings.documents.judged(configuration.targets.len(), bad.len());
         // The lines that stood go only when their successors stand.
-        let remark = |text: &String| self.settings.part.remark("document", format!("not in force: {text}"));
+        let remark = |text: &String| self.settings.part.remark("document", format!("not active: {text}"));
         self.remarks = bad.values().map(remark).collect();
         let is_there = |document: &DocumentName| is_there(&self.store, document);
         let (problems, doubts) = (&configuration.problems, &configuration.doubts);
         for news in self.logged.catch_up(problems, doubts, &configuration.unsettled, is_there) {
             match news {
                 News::Doubtful(_, text) => tracing::warn!("perhaps not meant so: {text}"),
-                News::Invalid(_, text) => tracing::warn!("not in force: {text}"),
-                News::Mended(document) => tracing::info!("in force: {}/{}", document.config_map, document.key),
+                News::Invalid(_, text) => tracing::warn!("not active: {text}"),
+                News::Mended(document) => tracing::info!("active: {}/{}", document.config_map, document.key),
             }
         }
         log_targets(&self.published.borrow().targets, &configuration.targets);
@@ -253,9 +253,9 @@ fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Ar
     for (name, target) in now {
         let document = format!("{}/{}", target.document.config_map, target.document.key);
         match before.get(name) {
-            None => tracing::info!(target_name = name, document, "the target is in force"),
+            None => tracing::info!(target_name = name, document, "the target is active"),
             Some(known) if Arc::ptr_eq(known, target) => {}
-            Some(_) => tracing::info!(target_name = name, document, "the target's new text is in force"),
+            Some(_) => tracing::info!(target_name = name, document, "the target's new text is active"),
         }
     }
     for name in before.keys().filter(|name| !now.contains_key(*name)) {
@@ -416,7 +416,7 @@ mod tests {
             assert!(!published.borrow().loaded);
             until("the first list", || published.borrow().loaded && problems() == ["bad one"]).await;
             until("an Event", || events(&log).len() == 1).await;
-            assert_eq!(health.remarks()[0].trouble.as_deref(), Some("not in force: targets/a: bad one"));
+            assert_eq!(health.remarks()[0].trouble.as_deref(), Some("not active: targets/a: bad one"));
             assert!(metrics::text(&registry).unwrap().contains("state=\"bad\"} 1"));
             for text in ["bad two", "bad three"] {
                 say("MODIFIED", text);
@@ -432,7 +432,7 @@ mod tests {
             let expected = [
                 ("TargetInvalid", "targets/a: bad one"),
                 ("TargetInvalid", "targets/a: bad three"),
-                ("TargetLoaded", "a is in force"),
+                ("TargetLoaded", "a is active"),
                 ("TargetDoubtful", "targets/a: odd one"),
             ];
             assert_eq!(events(&log), expected.map(|(reason, note)| (reason.to_owned(), note.to_owned())));

@@ -15,7 +15,7 @@ use crate::lease::record::{Decision, LEASE_DURATION, LeaseRecord, LeaseView, dec
 use crate::lease::store::{LeaseStore, StoredLease};
 use crate::process::kill_point::{KillPoint, reach};
 use crate::process::{clock, instance};
-use crate::telemetry::health::Part;
+use crate::telemetry::health::HealthPart;
 use drift_api::timing::moment::Moment;
 
 /// How long a released Lease says it lasts, seconds: the least that the API server takes.
@@ -38,7 +38,7 @@ pub struct LeaseSettings {
     /// Annotations that taking the Lease sets, whatever stood there before.
     pub on_take: BTreeMap<String, String>,
     /// Says in `/readyz` whether the Lease can be read and written.
-    pub part: Part,
+    pub part: HealthPart,
 }
 
 /// One process that wants a Lease.
@@ -129,11 +129,11 @@ impl Candidate {
         let mut annotations = before.annotations;
         annotations.extend(wanted.clone());
         if is_news {
-            reach(KillPoint::PollerBeforeInForce);
+            reach(KillPoint::PollerBeforeActive);
         }
         self.write(Some(self.me.clone()), before.transitions, annotations).await?;
         if is_news {
-            reach(KillPoint::PollerAfterInForce);
+            reach(KillPoint::PollerAfterActive);
         }
         self.written.send_replace(wanted);
         self.term.send_modify(|term| {

@@ -148,7 +148,7 @@ impl LeaseHandle {
     }
 
     /// Writes the annotations of a list whenever it changes, and those of an empty list when this is dropped: the Lease is renewed
-    /// while the work of a term pauses, and must not vouch for what nobody does.
+    /// while the work of a term pauses, and must not attest what nobody does.
     pub async fn keep_list<T: Default>(
         &self,
         mut list: watch::Receiver<T>,
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn one(text: &str) -> BTreeMap<String, String> {
-        BTreeMap::from([("in-force".to_owned(), text.to_owned())])
+        BTreeMap::from([("active-targets".to_owned(), text.to_owned())])
     }
 
     #[tokio::test(start_paused = true)]

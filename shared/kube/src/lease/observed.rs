@@ -1,6 +1,6 @@
 //! Another program's Lease, as its reader sees it.
 //!
-//! The controller acts only while the poller vouches, and the poller says so on its Lease. The reader measures by its
+//! The controller acts only while the poller attests, and the poller says so on its Lease. The reader measures by its
 //! own clock since when the record has stood still. This file must not know what the annotations mean.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! kube has no leader election, and what is needed here is more: everybody who is about to act asks again whether the
 //! Lease is still held, by a clock that goes on while the process is stopped, and the holder says on its Lease what
-//! it vouches for. This file says when something is done about the Lease; `candidate` does it. It must not know what
+//! it attests. This file says when something is done about the Lease; `candidate` does it. It must not know what
 //! the leader does.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::lease::leadership::{Leadership, LeaseHandle, Term};
 use crate::lease::record::{LEASE_DURATION, RENEW_PERIOD, STEP_DOWN_AFTER};
 use crate::lease::turning::Turning;
 use crate::process::clock;
-use crate::telemetry::health::Part;
+use crate::telemetry::health::HealthPart;
 use drift_api::timing::moment::Moment;
 
 /// How often a contender looks: with the calls it takes a released Lease within a second.
@@ -80,7 +80,7 @@ struct Election {
     candidate: Candidate,
     wanted_changes: watch::Receiver<BTreeMap<String, String>>,
     turning: Turning,
-    part: Part,
+    part: HealthPart,
     trouble: Option<String>,
 }
 

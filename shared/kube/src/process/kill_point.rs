@@ -44,8 +44,8 @@ kill_points! {
         PollerAfterRead = "poller-after-read",
         PollerBeforeCondition = "poller-before-condition",
         PollerAfterCondition = "poller-after-condition",
-        PollerBeforeInForce = "poller-before-in-force",
-        PollerAfterInForce = "poller-after-in-force";
+        PollerBeforeActive = "poller-before-active",
+        PollerAfterActive = "poller-after-active";
     /// The controller's, in the order of its work.
     CONTROLLER:
         ControllerAfterLease = "controller-after-lease",

@@ -141,7 +141,7 @@ impl Site {
         ReadableSecrets::new(self.client.clone(), self.failed.clone(), self.stop.clone())
     }
 
-    /// The targets in force, kept up to date. Bad documents are told by Events while `teller` leads; both programs read
+    /// The active targets, kept up to date. Bad documents are told by Events while `teller` leads; both programs read
     /// the same documents, so only one of them is given one.
     pub fn watch_configuration(
         &self,

@@ -1,4 +1,4 @@
-//! One task for each target in force: started when the target appears, replaced when its text changes, restarted
+//! One task for each active target: started when the target appears, replaced when its text changes, restarted
 //! when it ends by itself.
 //!
 //! A target whose task fails must not take others with it. This file must not know what the tasks do.
@@ -17,7 +17,7 @@ use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
-/// Runs `start(target, stop)` for each target in force until `stop`, then waits for all of them to end.
+/// Runs `start(target, stop)` for each active target until `stop`, then waits for all of them to end.
 pub async fn supervise<S, F>(mut configuration: watch::Receiver<Arc<Configuration>>, stop: CancellationToken, start: S)
 where
     S: Fn(Arc<Target>, CancellationToken) -> F,

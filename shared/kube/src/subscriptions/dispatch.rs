@@ -94,8 +94,8 @@ type Place<'a> = (&'a WatchKey, &'a Option<String>);
 /// What happens to whom: see the file's own words.
 #[derive(Debug, Default)]
 pub struct Dispatch {
-    in_force: BTreeMap<Arc<str>, ObjectSelection>,
-    /// The selections by which objects have owners: of targets in force whose kind was found, also while one restarts.
+    active: BTreeMap<Arc<str>, ObjectSelection>,
+    /// The selections by which objects have owners: of active targets whose kind was found, also while one restarts.
     owners: BTreeMap<Arc<str>, ObjectSelection>,
     members: BTreeMap<Arc<str>, Member>,
     watches: BTreeMap<WatchKey, Watch>,
@@ -151,7 +151,7 @@ impl Dispatch {
         self.members.insert(target, member);
     }
 
-    /// A target's text is not worked on any more. What it selects stays its own for as long as it is in force.
+    /// A target's text is not worked on any more. What it selects stays its own for as long as it is active.
     pub fn unsubscribe(&mut self, target: &Arc<str>, id: u64) {
         if self.members.get(target).is_some_and(|member| member.subscriber.id == id) {
             self.hush(target);
@@ -165,11 +165,11 @@ impl Dispatch {
         self.hushed.extend(has_trouble.then(|| target.clone()));
     }
 
-    /// These targets are in force. An object of one that is not any more has its next owner.
-    pub fn set_in_force(&mut self, in_force: BTreeMap<Arc<str>, ObjectSelection>) {
-        self.in_force = in_force;
+    /// These targets are active. An object of one that is not any more has its next owner.
+    pub fn set_active(&mut self, active: BTreeMap<Arc<str>, ObjectSelection>) {
+        self.active = active;
         let stays = |target: &Arc<str>, selection: &ObjectSelection| {
-            self.in_force.get(target).is_some_and(|now| now.is_of(selection.group(), &selection.kind))
+            self.active.get(target).is_some_and(|now| now.is_of(selection.group(), &selection.kind))
         };
         let gone: Vec<_> = self.owners.extract_if(.., |target, selection| !stays(target, selection)).collect();
         for (_, selection) in gone {

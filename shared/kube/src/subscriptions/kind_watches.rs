@@ -16,7 +16,7 @@ use crate::process::clock;
 use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use crate::telemetry::health::{Health, Remark};
-use crate::watch::collection::{Collection, Heard, follow};
+use crate::watch::collection::{Collection, NumberedChange, follow};
 use drift_api::identity::Uid;
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
@@ -32,12 +32,12 @@ const BUFFER: usize = 16;
 /// The watches that all targets of a program share, for one term of leadership. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct KindWatches {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WatchState>>,
     changed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WatchState {
     dispatch: Dispatch,
     /// Unbounded, lest one target hold up the others of its kind; an actor that does not turn ends the program within
     /// a minute.
@@ -77,8 +77,8 @@ impl KindWatches {
         Subscription { watches: self.clone(), target: name, id, events }
     }
 
-    /// Whether one of `peers`, the targets in force of the object's kind, selects it, as far as was told. `None` where that is
-    /// not certain: one of them was not told of all its objects yet, or a target that is in force no more has the object still.
+    /// Whether one of `peers`, the active targets of the object's kind, selects it, as far as was told. `None` where that is
+    /// not certain: one of them was not told of all its objects yet, or a target that is active no more has the object still.
     #[must_use]
     pub fn is_selected<'a>(&self, uid: &Uid, mut peers: impl Iterator<Item = &'a str> + Clone) -> Option<bool> {
         let state = self.state();
@@ -109,7 +109,7 @@ impl KindWatches {
         let (heard, mut changes) = mpsc::channel(BUFFER);
         let (followers, handles) = (JoinSet::new(), HashMap::new());
         let mut runner = Runner { watches: self, client, health, heard, followers, handles, remarks: HashMap::new() };
-        self.set_in_force(&configuration.borrow_and_update().clone());
+        self.set_active(&configuration.borrow_and_update().clone());
         runner.arrange();
         loop {
             tokio::select! {
@@ -122,7 +122,7 @@ impl KindWatches {
                     if changed.is_err() {
                         return;
                     }
-                    self.set_in_force(&configuration.borrow_and_update().clone());
+                    self.set_active(&configuration.borrow_and_update().clone());
                     runner.arrange();
                 }
                 Some(ended) = runner.followers.join_next(), if !runner.followers.is_empty() => {
@@ -135,10 +135,10 @@ impl KindWatches {
         }
     }
 
-    fn set_in_force(&self, configuration: &Configuration) {
+    fn set_active(&self, configuration: &Configuration) {
         let selection = |(name, target): (&String, &Arc<Target>)| (Arc::from(name.as_str()), target.objects.clone());
-        let in_force: BTreeMap<Arc<str>, ObjectSelection> = configuration.targets.iter().map(selection).collect();
-        self.step(|dispatch| dispatch.set_in_force(in_force));
+        let active: BTreeMap<Arc<str>, ObjectSelection> = configuration.targets.iter().map(selection).collect();
+        self.step(|dispatch| dispatch.set_active(active));
     }
 
     /// One step of what is decided.
@@ -162,7 +162,7 @@ impl KindWatches {
     }
 
     /// A panic elsewhere leaves no half-made step: each is one call.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -199,7 +199,7 @@ struct Runner<'a> {
     watches: &'a KindWatches,
     client: kube::Client,
     health: Health,
-    heard: mpsc::Sender<Heard<SeenObject>>,
+    heard: mpsc::Sender<NumberedChange<SeenObject>>,
     followers: JoinSet<()>,
     handles: HashMap<usize, AbortHandle>,
     remarks: HashMap<Arc<str>, Remark>,

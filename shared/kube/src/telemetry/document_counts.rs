@@ -1,7 +1,7 @@
-//! How many target documents are in force, are bad, or wait for a kind that cannot be used.
+//! How many target documents are active, are bad, or wait for a kind that cannot be used.
 //!
 //! Two parts know of it, the watch of the ConfigMaps and the search for kinds, and one gauge shows it: a document whose
-//! kind cannot be used is well written and yet not in force. It must not know why either is so.
+//! kind cannot be used is well written and yet not active. It must not know why either is so.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 /// The counts, behind one gauge. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentCounts {
-    gauge: Family<State, Gauge>,
+    gauge: Family<StateLabel, Gauge>,
     counted: Arc<Mutex<Counted>>,
 }
 
@@ -25,7 +25,7 @@ struct Counted {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct State {
+struct StateLabel {
     state: &'static str,
 }
 
@@ -38,7 +38,7 @@ pub struct Waiting {
 impl DocumentCounts {
     /// Registers the gauge.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("config_documents", "Target documents by whether they are in force", self.gauge.clone());
+        registry.register("config_documents", "Target documents by whether they are active", self.gauge.clone());
     }
 
     /// So many documents are well written, and so many are not.
@@ -58,10 +58,10 @@ impl DocumentCounts {
         change(&mut counted);
         let show = |state, number: usize| {
             let number = i64::try_from(number).unwrap_or(i64::MAX);
-            self.gauge.get_or_create(&State { state }).set(number);
+            self.gauge.get_or_create(&StateLabel { state }).set(number);
         };
         // A document that is gone may wait a moment longer than it counts.
-        show("in_force", counted.good.saturating_sub(counted.waiting));
+        show("active", counted.good.saturating_sub(counted.waiting));
         show("bad", counted.bad);
         show("kind_unusable", counted.waiting);
     }
@@ -80,7 +80,7 @@ mod tests {
     use crate::telemetry::metrics;
 
     #[test]
-    fn a_document_without_its_kind_is_not_in_force() {
+    fn a_document_without_its_kind_is_not_active() {
         let mut registry = metrics::registry("poller");
         let counts = DocumentCounts::default();
         counts.register(&mut registry);
@@ -90,7 +90,7 @@ mod tests {
                 let line = text.lines().find(|line| line.contains(&format!("state=\"{state}\""))).unwrap();
                 line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()
             };
-            (value("in_force"), value("bad"), value("kind_unusable"))
+            (value("active"), value("bad"), value("kind_unusable"))
         };
         counts.judged(3, 1);
         assert_eq!(shown(), (3, 1, 0));

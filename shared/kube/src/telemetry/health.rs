@@ -12,11 +12,11 @@ use drift_api::timing::moment::Moment;
 /// The board that every part writes on. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    board: Arc<Mutex<Board>>,
+    board: Arc<Mutex<HealthBoard>>,
 }
 
 #[derive(Debug, Default)]
-struct Board {
+struct HealthBoard {
     next: u64,
     parts: BTreeMap<(String, u64), Option<String>>,
     remarks: BTreeMap<(String, u64), String>,
@@ -31,7 +31,7 @@ struct Pulse {
 
 /// One part's line on the board; taken away when it is dropped.
 #[derive(Debug)]
-pub struct Part {
+pub struct HealthPart {
     health: Health,
     key: (String, u64),
 }
@@ -73,12 +73,12 @@ pub struct Stalled {
 impl Health {
     /// Adds a part, not ready until it says so.
     #[must_use]
-    pub fn part(&self, name: impl Into<String>) -> Part {
+    pub fn part(&self, name: impl Into<String>) -> HealthPart {
         let mut board = self.board();
         let key = (name.into(), board.fresh());
         board.parts.insert(key.clone(), Some("starting".to_owned()));
         drop(board);
-        Part { health: self.clone(), key }
+        HealthPart { health: self.clone(), key }
     }
 
     /// Adds a line about something that does not work and is no reason to call the program unready.
@@ -137,19 +137,19 @@ impl Health {
     }
 
     /// A panic elsewhere leaves no half-written board: every change is one insertion.
-    fn board(&self) -> MutexGuard<'_, Board> {
+    fn board(&self) -> MutexGuard<'_, HealthBoard> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Board {
+impl HealthBoard {
     const fn fresh(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 }
 
-impl Part {
+impl HealthPart {
     /// The part works.
     pub fn ready(&self) {
         self.set(None);
@@ -171,7 +171,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for HealthPart {
     fn drop(&mut self) {
         self.health.board().parts.remove(&self.key);
     }

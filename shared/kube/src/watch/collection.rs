@@ -1,6 +1,6 @@
 //! One collection of the API server, followed for ever: listed in pages, then watched, listed again when it must be.
 //!
-//! kube's watcher hides bookmarks, and who vouches for a collection has to count them as signs of life; its stores
+//! kube's watcher hides bookmarks, and who attests a collection has to count them as signs of life; its stores
 //! keep whole objects, and here nothing is kept. This file must not know what the objects are for: it passes on what
 //! it hears in order, and consumers keep what they need.
 
@@ -80,7 +80,7 @@ pub enum Change<T = Value> {
 }
 
 /// A change and the number of the collection it was heard of.
-pub(crate) type Heard<T = Value> = (usize, Change<T>);
+pub(crate) type NumberedChange<T = Value> = (usize, Change<T>);
 
 /// Follows a collection until the receiver is gone or the future is dropped.
 pub(crate) async fn follow<K: Decode>(
@@ -88,7 +88,7 @@ pub(crate) async fn follow<K: Decode>(
     collection: Collection,
     decode: K,
     number: usize,
-    changes: mpsc::Sender<Heard<K::Object>>,
+    changes: mpsc::Sender<NumberedChange<K::Object>>,
 ) {
     let request = Request::new(collection.path.clone());
     let follower = Follower { client, request, collection, decode, number, changes };
@@ -101,7 +101,7 @@ struct Follower<K: Decode> {
     collection: Collection,
     decode: K,
     number: usize,
-    changes: mpsc::Sender<Heard<K::Object>>,
+    changes: mpsc::Sender<NumberedChange<K::Object>>,
 }
 
 /// Why a list or a watch ended before its time.
@@ -312,7 +312,7 @@ mod tests {
     }
 
     async fn heard(client: kube::Client, count: usize) -> Vec<Change> {
-        let (sender, mut receiver) = mpsc::channel::<Heard>(1);
+        let (sender, mut receiver) = mpsc::channel::<NumberedChange>(1);
         let collection =
             Collection { path: "/api/v1/things".to_owned(), label_selector: Some("a=b".to_owned()), heard: None };
         let mut changes = Vec::new();

@@ -19,11 +19,11 @@ type Key = (String, String);
 
 /// What was heard of collections, by listener. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct HeardVersions(Arc<Mutex<HashMap<Key, Heard>>>);
+pub struct HeardVersions(Arc<Mutex<HashMap<Key, CollectionVersion>>>);
 
 /// What was heard of one collection.
 #[derive(Debug)]
-struct Heard {
+struct CollectionVersion {
     /// All that came up to this version was acted on.
     acted_on: String,
     /// A version that was heard later.
@@ -49,7 +49,7 @@ impl HeardVersions {
         HeardVersion { all: self.clone(), key: (listener.to_owned(), path.to_owned()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Heard>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, CollectionVersion>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -64,7 +64,7 @@ impl HeardVersion {
     pub(crate) fn note(&self, version: &str, now: Moment) {
         let mut all = self.all.lock();
         let Some(heard) = all.get_mut(&self.key) else {
-            let heard = Heard { acted_on: version.to_owned(), newer: version.to_owned(), heard_at: now };
+            let heard = CollectionVersion { acted_on: version.to_owned(), newer: version.to_owned(), heard_at: now };
             all.insert(self.key.clone(), heard);
             return;
         };

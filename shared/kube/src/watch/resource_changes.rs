@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::client::ResolvedKind;
 use crate::client::{NamedVersion, ObjectNames};
-use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::watch::collection::{Change, Collection, NumberedChange, follow};
 use crate::watch::heard::HeardVersions;
 use drift_api::object::cluster_resource::ObjectName;
 
@@ -40,7 +40,7 @@ pub async fn hear_of_changes(
     heard: &HeardVersions,
     listener: mpsc::Sender<ResourceNews>,
 ) {
-    let (sender, mut changes) = mpsc::channel::<Heard<NamedVersion>>(BUFFER);
+    let (sender, mut changes) = mpsc::channel::<NumberedChange<NamedVersion>>(BUFFER);
     let paths = kind.paths(namespaces);
     let mut collections = Collections::of(paths.iter().map(|path| heard.of(name, path).get().is_some()));
     let following = paths.into_iter().enumerate().map(|(number, path)| {

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, WholeObjects};
 use crate::process::clock;
-use crate::telemetry::health::Part;
-use crate::watch::collection::{Change, Collection, Heard, follow};
+use crate::telemetry::health::HealthPart;
+use crate::watch::collection::{Change, Collection, NumberedChange, follow};
 use crate::watch::store::{Effect, Store};
 use drift_api::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
@@ -50,7 +50,7 @@ pub struct SecretWatch {
     client: kube::Client,
     collection: Collection,
     /// What is not ready without them, where anything is.
-    part: Option<Part>,
+    part: Option<HealthPart>,
     /// The only keys that are used, where tenants write the Secrets: what is kept of these has limits.
     keys: Option<BTreeSet<String>>,
     store: Store<Arc<LabelledSecret>>,
@@ -71,7 +71,7 @@ impl SecretWatch {
         namespace: &str,
         label: &str,
         value: &str,
-        part: Option<Part>,
+        part: Option<HealthPart>,
     ) -> (Self, Arc<ArcSwap<LabelledSecrets>>) {
         let path = Secret::url_path(&(), Some(namespace));
         let collection = Collection { path, label_selector: Some(format!("{label}={value}")), heard: None };
@@ -106,7 +106,7 @@ impl SecretWatch {
     }
 
     /// Hears changes until all are to be listed anew.
-    async fn keep(&mut self, mut changes: mpsc::Receiver<Heard>) {
+    async fn keep(&mut self, mut changes: mpsc::Receiver<NumberedChange>) {
         loop {
             let heard = match self.list_at {
                 Some(at) => tokio::time::timeout_at(at, changes.recv()).await.ok().flatten(),
@@ -176,7 +176,7 @@ impl SecretWatch {
 
     fn recover(&mut self) {
         self.is_failing = false;
-        self.part.iter().for_each(Part::ready);
+        self.part.iter().for_each(HealthPart::ready);
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::effects::{Effects, ListKind};
 use super::form::{Form, Meaning};
-use super::rules::{Place, Rules};
+use super::rules::{RulePlace, Rules};
 use crate::values::json::parse_json;
 
 /// Values of one text that holds JSON, as many as an answer may have.
@@ -34,7 +34,7 @@ impl Rules {
 ///
 /// # Errors
 /// The first reason.
-pub(super) fn check(place: &Place<'_>, desired: &Value) -> Result<(), String> {
+pub(super) fn check(place: &RulePlace<'_>, desired: &Value) -> Result<(), String> {
     match desired {
         Value::Null => Ok(()),
         Value::String(text) if place.form() == Some(Form::Json) => match json_of(text) {
@@ -48,12 +48,12 @@ pub(super) fn check(place: &Place<'_>, desired: &Value) -> Result<(), String> {
     }
 }
 
-fn refusal(place: &Place<'_>, found: &str) -> String {
+fn refusal(place: &RulePlace<'_>, found: &str) -> String {
     let word = place.form().map_or("", Form::word);
     format!("{}: as: {word}, and desired has {found} there", place.form_path())
 }
 
-fn check_items(place: &Place<'_>, items: &[Value]) -> Result<(), String> {
+fn check_items(place: &RulePlace<'_>, items: &[Value]) -> Result<(), String> {
     let list = place.list();
     if let ListKind::Map(keys) = list {
         check_keys(place, keys, items)?;
@@ -71,7 +71,7 @@ fn check_items(place: &Place<'_>, items: &[Value]) -> Result<(), String> {
 /// A list is compared and sent as a whole.
 pub(super) const IGNORED_ITEM: &str = "an item of a list cannot be ignored; ignore the list, or a field of its items";
 
-fn check_keys(place: &Place<'_>, keys: &[String], items: &[Value]) -> Result<(), String> {
+fn check_keys(place: &RulePlace<'_>, keys: &[String], items: &[Value]) -> Result<(), String> {
     let mut known = HashSet::new();
     for item in items {
         if !item.is_object() {
@@ -95,6 +95,10 @@ fn check_keys(place: &Place<'_>, keys: &[String], items: &[Value]) -> Result<(),
 ///
 /// # Errors
 /// The first key that the item does not have.
-pub fn item_key<'v, 'k>(place: &Place<'_>, keys: &'k [String], item: &'v Value) -> Result<Vec<Meaning<'v>>, &'k str> {
+pub fn item_key<'v, 'k>(
+    place: &RulePlace<'_>,
+    keys: &'k [String],
+    item: &'v Value,
+) -> Result<Vec<Meaning<'v>>, &'k str> {
     keys.iter().map(|key| item.get(key).and_then(|value| place.field(key).meaning(value)).ok_or(key.as_str())).collect()
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::effects::Effects;
-use self::provable::{Known, check_constants, ignored_item, is_same_constant, look_up, unobserved};
+use self::provable::{DesiredPlace, check_constants, ignored_item, is_same_constant, look_up, unobserved};
 use self::removal::Removal;
 use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
@@ -34,7 +34,7 @@ use drift_api::object::field_paths::FieldPaths;
 pub use self::effects::ListKind;
 pub use self::fitness::{item_key, json_of};
 pub use self::form::{Form, Meaning};
-pub use self::rules::{Place, Rules};
+pub use self::rules::{RulePlace, Rules};
 pub use self::write_only::WriteOnly;
 pub(crate) use self::written::RULE_KEYS;
 
@@ -70,7 +70,7 @@ impl Compare {
     /// What a correction may ask of the desired state. Where more keys outside are drift, any may differ.
     fn known_desired(&self) -> KnownDesired {
         let root = self.rules.root();
-        let desired = Known::of(self.desired.root()).shape(&root);
+        let desired = DesiredPlace::of(self.desired.root()).shape(&root);
         let differing = match &desired {
             Shape::Map(fields) if !root.refuses_more_fields() => {
                 let compared = fields.iter().filter(|(_, field)| !matches!(field, Shape::Ignored));
@@ -110,12 +110,12 @@ impl Compare {
             fields.iter().next().is_some() && fields.iter().all(|field| selecting.covers(field))
         };
         self.desired.root().field(key).is_some_and(is_found_by)
-            || is_same_constant(&Known::of(self.desired.root()), &Known::of(observed.root()), key)
+            || is_same_constant(&DesiredPlace::of(self.desired.root()), &DesiredPlace::of(observed.root()), key)
     }
 
     /// The keys of a map `desired` that the map `observed` lacks, and what that means; none where an object decides.
     pub(crate) fn unobserved(&self, observed: &ValueTemplate) -> Vec<(String, String)> {
-        unobserved(&Known::of(self.desired.root()), &Known::of(observed.root()), &self.rules.root())
+        unobserved(&DesiredPlace::of(self.desired.root()), &DesiredPlace::of(observed.root()), &self.rules.root())
     }
 
     /// What of a desired state anybody may guess; `None` where that is all of it.
@@ -130,7 +130,7 @@ impl Compare {
 
 /// What is known without an object of a tree that no rule is about.
 pub(crate) fn shape_of(tree: &ValueTemplate) -> Shape {
-    Known::of(tree.root()).shape(&Rules::default().root())
+    DesiredPlace::of(tree.root()).shape(&Rules::default().root())
 }
 
 pub(crate) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
@@ -209,11 +209,11 @@ fn said_twice(known: &[WrittenRule], rule: &WrittenRule) -> Option<String> {
 /// Why a rule can never hold.
 fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option<String> {
     let here = rule.path.iter().fold(rules.root(), |place, step| place.step(step));
-    let found = match look_up(Known::of(desired.root()), &rules.root(), &rule.path) {
+    let found = match look_up(DesiredPlace::of(desired.root()), &rules.root(), &rule.path) {
         Ok(found) => found,
         Err(cause) => return Some(cause),
     };
-    let kinds: Vec<_> = found.iter().map(Known::kind).collect();
+    let kinds: Vec<_> = found.iter().map(DesiredPlace::kind).collect();
     // Where an object decides, nothing can be proved.
     let is_never = |wanted: &[&str]| {
         let is_other = |kind: &Option<&str>| kind.is_some_and(|kind| !wanted.contains(&kind));
@@ -233,7 +233,7 @@ fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option
             Some(format!("extra speaks of lists and maps, and desired has {has} there"))
         }
         effects if effects.ignore => {
-            ignored_item(Known::of(desired.root()), &rules.root(), &rule.path).map(str::to_owned)
+            ignored_item(DesiredPlace::of(desired.root()), &rules.root(), &rule.path).map(str::to_owned)
         }
         _ => None,
     }

@@ -21,7 +21,7 @@ pub(super) struct TooManyPlaces;
 
 /// What is known of a place.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct PlaceRules {
     pub(super) list: ListKind,
     /// The path that says how a list is compared, as it is written.
     pub(super) list_path: String,
@@ -115,14 +115,14 @@ impl Finder<'_> {
         number
     }
 
-    fn know(&mut self, place: &Deciding) -> Known {
+    fn know(&mut self, place: &Deciding) -> PlaceRules {
         let tree = self.tree;
         let nodes = || place.active.iter().map(|number| tree.node(*number));
         let names: BTreeSet<&String> = nodes().flat_map(|node| node.named.keys()).collect();
         let named = names.into_iter().map(|name| (name.clone(), self.number(place.below(tree, Some(name)))));
         let named = named.collect();
         let (list, list_path) = place.nearest(tree, |effects| effects.list.clone()).unwrap_or_default();
-        Known {
+        PlaceRules {
             list,
             list_path,
             extra: place.nearest(tree, |effects| effects.extra).map(|(extra, _)| extra),
@@ -144,7 +144,7 @@ impl Finder<'_> {
 ///
 /// # Errors
 /// When there are too many.
-pub(super) fn find_places(tree: &RuleTree) -> Result<Vec<Known>, TooManyPlaces> {
+pub(super) fn find_places(tree: &RuleTree) -> Result<Vec<PlaceRules>, TooManyPlaces> {
     let mut finder = Finder { tree, numbers: HashMap::new(), found: Vec::new() };
     finder.number(Deciding::default().at(tree, vec![RuleTree::ROOT]));
     let mut places = Vec::new();

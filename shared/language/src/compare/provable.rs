@@ -11,21 +11,21 @@ use super::effects::ListKind;
 use super::fitness::{IGNORED_ITEM, check, json_of};
 use super::form::Form;
 use super::rule_tree::Step;
-use super::rules::Place;
+use super::rules::RulePlace;
 use super::written::kind;
 use crate::cel::syntax::suggest::did_you_mean;
 use crate::cel::{Node as Template, Shape};
 
 /// What stands in `desired` at a place.
 #[derive(Clone)]
-pub(super) enum Known<'d> {
+pub(super) enum DesiredPlace<'d> {
     /// Only an object can tell.
     Unknown,
     Template(&'d Template),
     Constant(Cow<'d, Value>),
 }
 
-impl<'d> Known<'d> {
+impl<'d> DesiredPlace<'d> {
     pub(super) fn of(template: &'d Template) -> Self {
         match template {
             Template::Constant(value) => Self::Constant(Cow::Borrowed(value)),
@@ -47,7 +47,7 @@ impl<'d> Known<'d> {
     }
 
     /// What a correction finds there.
-    pub(super) fn shape(&self, place: &Place<'_>) -> Shape {
+    pub(super) fn shape(&self, place: &RulePlace<'_>) -> Shape {
         if place.is_ignored() {
             return Shape::Ignored;
         }
@@ -63,7 +63,7 @@ impl<'d> Known<'d> {
         }
     }
 
-    fn children(&self) -> Option<Vec<(String, Known<'d>)>> {
+    fn children(&self) -> Option<Vec<(String, DesiredPlace<'d>)>> {
         match self {
             Self::Template(Template::Map(entries)) => {
                 Some(entries.iter().map(|(name, field)| (name.clone(), Self::of(field))).collect())
@@ -93,7 +93,11 @@ impl<'d> Known<'d> {
 ///
 /// # Errors
 /// Why it can lead to nothing.
-pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) -> Result<Vec<Known<'d>>, String> {
+pub(super) fn look_up<'d>(
+    desired: DesiredPlace<'d>,
+    place: &RulePlace<'_>,
+    path: &[Step],
+) -> Result<Vec<DesiredPlace<'d>>, String> {
     let Some((step, below)) = path.split_first() else { return Ok(vec![desired]) };
     if let (Step::Name(name), ListKind::Set | ListKind::Map(_)) = (step, place.list())
         && name.parse::<usize>().is_ok()
@@ -101,13 +105,14 @@ pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) 
         return Err(format!("items of a set or a map have no places; write * in place of `{name}`"));
     }
     let desired = match desired {
-        Known::Constant(value) if value.is_string() && place.form() == Some(Form::Json) => {
-            value.as_str().and_then(json_of).map_or(Known::Unknown, |inner| Known::Constant(Cow::Owned(inner)))
-        }
-        Known::Template(Template::Text(_)) if place.form() == Some(Form::Json) => Known::Unknown,
+        DesiredPlace::Constant(value) if value.is_string() && place.form() == Some(Form::Json) => value
+            .as_str()
+            .and_then(json_of)
+            .map_or(DesiredPlace::Unknown, |inner| DesiredPlace::Constant(Cow::Owned(inner))),
+        DesiredPlace::Template(Template::Text(_)) if place.form() == Some(Form::Json) => DesiredPlace::Unknown,
         other => other,
     };
-    let (Some(kind), children) = (desired.kind(), desired.children()) else { return Ok(vec![Known::Unknown]) };
+    let (Some(kind), children) = (desired.kind(), desired.children()) else { return Ok(vec![DesiredPlace::Unknown]) };
     let Some(children) = children else {
         return Err(format!("desired has {kind} there, and nothing below it"));
     };
@@ -120,7 +125,7 @@ pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) 
             }
             None if kind == "a list" => Err(format!("desired has {} items there, counted from 0", children.len())),
             // Unmanaged fields are compared there.
-            None if kind == "a map" && place.refuses_more_fields() => Ok(vec![Known::Unknown]),
+            None if kind == "a map" && place.refuses_more_fields() => Ok(vec![DesiredPlace::Unknown]),
             None => {
                 let known = children.iter().map(|(known, _)| known.as_str());
                 Err(format!("desired has no `{name}` there{}", did_you_mean(name, known)))
@@ -130,14 +135,18 @@ pub(super) fn look_up<'d>(desired: Known<'d>, place: &Place<'_>, path: &[Step]) 
 }
 
 /// The keys of a map of desired values that what is observed never has, and what that means. What is null equals what is not there.
-pub(super) fn unobserved(desired: &Known<'_>, observed: &Known<'_>, root: &Place<'_>) -> Vec<(String, String)> {
+pub(super) fn unobserved(
+    desired: &DesiredPlace<'_>,
+    observed: &DesiredPlace<'_>,
+    root: &RulePlace<'_>,
+) -> Vec<(String, String)> {
     let [desired, known] = [desired, observed].map(|known| known.children().filter(|_| known.kind() == Some("a map")));
     let (Some(desired), Some(known)) = (desired, known) else { return Vec::new() };
-    let is_null = |expected: &Known<'_>| matches!(expected, Known::Constant(value) if value.is_null());
-    let is_lacked = |(name, expected): &(String, Known<'_>)| {
+    let is_null = |expected: &DesiredPlace<'_>| matches!(expected, DesiredPlace::Constant(value) if value.is_null());
+    let is_lacked = |(name, expected): &(String, DesiredPlace<'_>)| {
         !known.iter().any(|(known, _)| known == name) && !is_null(expected) && !root.field(name).is_ignored()
     };
-    let told = |(name, _): (String, Known<'_>)| {
+    let told = |(name, _): (String, DesiredPlace<'_>)| {
         let hint = did_you_mean(&name, known.iter().map(|(known, _)| known.as_str()));
         let message = format!("`observed` of the read has no `{name}`, so that it differs in every poll{hint}");
         (name, message)
@@ -146,12 +155,12 @@ pub(super) fn unobserved(desired: &Known<'_>, observed: &Known<'_>, root: &Place
 }
 
 /// Whether both maps have the same at a key, whatever the object and the answer.
-pub(super) fn is_same_constant(desired: &Known<'_>, observed: &Known<'_>, key: &str) -> bool {
+pub(super) fn is_same_constant(desired: &DesiredPlace<'_>, observed: &DesiredPlace<'_>, key: &str) -> bool {
     let [desired, known] = [desired, observed].map(|known| {
         let field =
             known.children().filter(|_| known.kind() == Some("a map"))?.into_iter().find(|(name, _)| name == key);
         match field {
-            Some((_, Known::Constant(value))) => Some(value),
+            Some((_, DesiredPlace::Constant(value))) => Some(value),
             _ => None,
         }
     });
@@ -160,10 +169,10 @@ pub(super) fn is_same_constant(desired: &Known<'_>, observed: &Known<'_>, key: &
 
 /// A `*` may lead to something below some of the items alone.
 fn look_up_every<'d>(
-    children: Vec<(String, Known<'d>)>,
-    place: &Place<'_>,
+    children: Vec<(String, DesiredPlace<'d>)>,
+    place: &RulePlace<'_>,
     below: &[Step],
-) -> Result<Vec<Known<'d>>, String> {
+) -> Result<Vec<DesiredPlace<'d>>, String> {
     let mut found = Vec::new();
     let mut mistake = None;
     for (_, child) in children {
@@ -179,9 +188,9 @@ fn look_up_every<'d>(
 }
 
 /// Whether a rule ignores items of a list.
-pub(super) fn ignored_item(desired: Known<'_>, root: &Place<'_>, path: &[Step]) -> Option<&'static str> {
+pub(super) fn ignored_item(desired: DesiredPlace<'_>, root: &RulePlace<'_>, path: &[Step]) -> Option<&'static str> {
     let (_, above) = path.split_last()?;
-    let is_list = |known: &Known<'_>| known.kind() == Some("a list");
+    let is_list = |known: &DesiredPlace<'_>| known.kind() == Some("a list");
     let found = look_up(desired, root, above).unwrap_or_default();
     (!found.is_empty() && found.iter().all(is_list)).then_some(IGNORED_ITEM)
 }
@@ -190,7 +199,7 @@ pub(super) fn ignored_item(desired: Known<'_>, root: &Place<'_>, path: &[Step]) 
 ///
 /// # Errors
 /// The first reason in the constant parts of `desired`.
-pub(super) fn check_constants(desired: &Template, place: &Place<'_>) -> Result<(), String> {
+pub(super) fn check_constants(desired: &Template, place: &RulePlace<'_>) -> Result<(), String> {
     match desired {
         Template::Constant(value) => check(place, value),
         Template::Map(entries) => {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::fitness::json_of;
 use super::form::Form;
-use super::rules::Place;
+use super::rules::RulePlace;
 
 /// Which paths are taken out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Removal {
 }
 
 impl Removal {
-    const fn holds(self, place: &Place<'_>) -> bool {
+    const fn holds(self, place: &RulePlace<'_>) -> bool {
         match self {
             Self::Ignored => place.is_ignored(),
             Self::Redacted => place.is_redacted(),
@@ -27,7 +27,7 @@ impl Removal {
 
     /// Takes them out of a value. An item of a list is redacted to null, so that the others keep their places; it cannot be
     /// ignored, since a list is compared and sent as a whole.
-    pub(super) fn apply(self, place: &Place<'_>, value: &mut Value) {
+    pub(super) fn apply(self, place: &RulePlace<'_>, value: &mut Value) {
         if !place.has_rules_below() {
             return;
         }
@@ -54,7 +54,7 @@ impl Removal {
     }
 
     /// A text that holds JSON is written anew only where something is taken out of it.
-    fn apply_within(self, place: &Place<'_>, text: &mut String) {
+    fn apply_within(self, place: &RulePlace<'_>, text: &mut String) {
         let Some(before) = json_of(text) else { return };
         let mut after = before.clone();
         self.apply(&place.inside_text(), &mut after);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::effects::{Effects, Extra, ListKind};
 use super::form::{self, Form, Meaning};
-use super::places::{Known, TooManyPlaces, find_places};
+use super::places::{PlaceRules, TooManyPlaces, find_places};
 use super::rule_tree::{RuleTree, Step};
 
 /// The rules of one target.
@@ -16,7 +16,7 @@ use super::rule_tree::{RuleTree, Step};
 pub struct Rules {
     tree: RuleTree,
     /// The root first.
-    places: Vec<Known>,
+    places: Vec<PlaceRules>,
 }
 
 impl Rules {
@@ -31,8 +31,8 @@ impl Rules {
 
     /// What they say of the whole value.
     #[must_use]
-    pub fn root(&self) -> Place<'_> {
-        Place { places: &self.places, here: &self.places[0] }
+    pub fn root(&self) -> RulePlace<'_> {
+        RulePlace { places: &self.places, here: &self.places[0] }
     }
 
     /// Whether a difference at any path asks for a deletion and a creation.
@@ -49,12 +49,12 @@ impl Rules {
 
 /// A place of a value, and what the rules say there.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'r> {
-    places: &'r [Known],
-    here: &'r Known,
+pub struct RulePlace<'r> {
+    places: &'r [PlaceRules],
+    here: &'r PlaceRules,
 }
 
-impl<'r> Place<'r> {
+impl<'r> RulePlace<'r> {
     #[inline]
     fn at(self, number: usize) -> Self {
         Self { here: &self.places[number], ..self }
@@ -200,6 +200,6 @@ impl<'r> Place<'r> {
 impl Default for Rules {
     /// None, for which all places are one.
     fn default() -> Self {
-        Self { tree: RuleTree::default(), places: vec![Known::default()] }
+        Self { tree: RuleTree::default(), places: vec![PlaceRules::default()] }
     }
 }

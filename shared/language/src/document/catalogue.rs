@@ -1,4 +1,4 @@
-//! Which documents are in force: the last good text of each, as long as its ConfigMap does not say that it is gone.
+//! Which documents are active: the last good text of each, as long as its ConfigMap does not say that it is gone.
 //!
 //! A mistake must never take down what works: a missing ConfigMap or a document that does not parse removes nothing.
 //! This file must not know how ConfigMaps are watched.
@@ -31,7 +31,7 @@ pub struct UnknownField {
 /// Documents whose new text must not come into force, though it can be read.
 pub type Refused = BTreeMap<DocumentName, Vec<UnknownField>>;
 
-/// The documents in force and what is wrong with the others.
+/// The active documents and what is wrong with the others.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     documents: BTreeMap<DocumentName, Arc<Good>>,
@@ -50,18 +50,18 @@ struct Good {
     doubts: Vec<Fault>,
 }
 
-/// What a document offers: its new text, if that is good, and what was in force before.
+/// What a document offers: its new text, if that is good, and what was active before.
 struct Offer {
     name: DocumentName,
     new: Option<Arc<Good>>,
-    standing: Option<Arc<Good>>,
+    current: Option<Arc<Good>>,
 }
 
 impl Offer {
-    /// Whether its text differs from the one in force.
+    /// Whether its text differs from the active one.
     fn is_new(&self) -> bool {
-        match (&self.new, &self.standing) {
-            (Some(new), Some(standing)) => !Arc::ptr_eq(new, standing),
+        match (&self.new, &self.current) {
+            (Some(new), Some(current)) => !Arc::ptr_eq(new, current),
             (Some(_), None) => true,
             (None, _) => false,
         }
@@ -69,7 +69,7 @@ impl Offer {
 }
 
 impl Catalogue {
-    /// Every target in force by its name.
+    /// Every active target by its name.
     #[must_use]
     pub fn targets(&self) -> &BTreeMap<String, Arc<Target>> {
         &self.targets
@@ -81,7 +81,7 @@ impl Catalogue {
         &self.problems
     }
 
-    /// What stands in texts in force and is perhaps not meant, in the order of the documents.
+    /// What stands in active texts and is perhaps not meant, in the order of the documents.
     #[must_use]
     pub fn doubts(&self) -> Vec<Problem> {
         let of = |(name, good): (&DocumentName, &Arc<Good>)| {
@@ -96,7 +96,7 @@ impl Catalogue {
         self.update_without(texts, &Refused::new())
     }
 
-    /// The targets of the documents that have another text in `next`: first the one in force here, then the one there.
+    /// The targets of the documents that have another text in `next`: first the active one here, then the one there.
     pub fn edits<'c>(&'c self, next: &'c Self) -> impl Iterator<Item = (&'c Arc<Target>, &'c Arc<Target>)> {
         let both = self.documents.iter().filter_map(|(name, good)| Some((good, next.documents.get(name)?)));
         both.filter(|(before, after)| !Arc::ptr_eq(before, after))
@@ -114,9 +114,9 @@ impl Catalogue {
         for (name, good) in &self.documents {
             if !texts.contains_key(&name.config_map) {
                 let message = "the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; its last good text stays \
-                               in force until the programs restart (to end its targets, apply it with the label and without them)";
+                               active until the programs restart (to end its targets, apply it with the label and without them)";
                 problems.push(Problem::new(name, Position::default(), message));
-                offers.push(Offer { name: name.clone(), new: None, standing: Some(good.clone()) });
+                offers.push(Offer { name: name.clone(), new: None, current: Some(good.clone()) });
             }
         }
         Self::assemble(in_order(offers), problems)
@@ -134,8 +134,8 @@ impl Catalogue {
         let mut whole = true;
         for (key, text) in documents {
             let name = DocumentName { config_map: config_map.to_owned(), key: key.clone() };
-            let standing = self.documents.get(&name).cloned();
-            let new = match &standing {
+            let current = self.documents.get(&name).cloned();
+            let new = match &current {
                 Some(good) if good.text == *text => Some(good.clone()),
                 _ if refused.contains_key(&name) => {
                     problems.extend(refused[&name].iter().map(|field| field.problem(&name, text)));
@@ -144,7 +144,7 @@ impl Catalogue {
                 _ => Good::parse(&name, text).map_err(|found| problems.extend(found)).ok(),
             };
             whole &= new.is_some();
-            offers.push(Offer { name, new, standing });
+            offers.push(Offer { name, new, current });
         }
         if !whole {
             // A text that does not parse may be the new place of a target that is missing elsewhere in the ConfigMap.
@@ -155,7 +155,7 @@ impl Catalogue {
             offers.extend(missing.map(|(name, good)| Offer {
                 name: name.clone(),
                 new: None,
-                standing: Some(good.clone()),
+                current: Some(good.clone()),
             }));
         }
         offers
@@ -167,7 +167,7 @@ impl Catalogue {
         for offer in offers {
             let refusal =
                 |good: &Arc<Good>| documents.iter().find_map(|(name, taken)| good.conflict(&offer.name, name, taken));
-            let candidates = [offer.new, offer.standing];
+            let candidates = [offer.new, offer.current];
             let mut chosen = None;
             for (position, good) in candidates.into_iter().flatten().enumerate() {
                 match refusal(&good) {
@@ -206,11 +206,11 @@ impl UnknownField {
 /// What stands goes before what is new, so that a mistaken copy cannot take its original down; and of what is new, what
 /// wants the name or the objects of a document that stands goes last, so that an edit of that one is not kept out by it.
 fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
-    let standing: Vec<_> =
-        offers.iter().filter_map(|offer| Some((offer.name.clone(), offer.standing.clone()?))).collect();
+    let current: Vec<_> =
+        offers.iter().filter_map(|offer| Some((offer.name.clone(), offer.current.clone()?))).collect();
     let intrudes = |offer: &Offer| {
         let conflicts = |good: &Arc<Good>| {
-            let others = standing.iter().filter(|(name, _)| *name != offer.name);
+            let others = current.iter().filter(|(name, _)| *name != offer.name);
             others.into_iter().any(|(name, taken)| good.conflict(&offer.name, name, taken).is_some())
         };
         offer.is_new() && offer.new.as_ref().is_some_and(conflicts)
@@ -231,7 +231,7 @@ impl Good {
         Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at, doubts }))
     }
 
-    /// Why this document cannot be in force beside an earlier one.
+    /// Why this document cannot be active beside an earlier one.
     fn conflict(&self, name: &DocumentName, earlier: &DocumentName, taken: &Self) -> Option<Problem> {
         let place = format!("{}/{}", earlier.config_map, earlier.key);
         if self.target.name == taken.target.name {
@@ -275,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn last_good_documents_stay_in_force() {
+    fn last_good_documents_stay_active() {
         let (first, second, other) = (document("a", "A", "1"), document("a", "A", "2"), document("b", "B", "1"));
         let good = Catalogue::default().update(&texts(&[("m", "a", &first), ("n", "b", &other)]));
         assert_eq!(shown(&good), (vec!["a@m/a:/1".to_owned(), "b@n/b:/1".to_owned()], vec![]));
         let wrong = first.replace("identity", "identitie");
         let wrong_problem = "m/a line 6 column 3: unknown key `identitie` in spec: did you mean `identity`?";
         let gone_problem = "m/a: the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; its last good text \
-                            stays in force until the programs restart (to end its targets, apply it with the label and \
+                            stays active until the programs restart (to end its targets, apply it with the label and \
                             without them)";
         let renamed = document("c", "A", "3");
         let table: [(&str, Texts, Vec<&str>, Vec<&str>); 7] = [
@@ -325,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_force_may_be_doubtful() {
+    fn what_is_active_may_be_doubtful() {
         let odd = document("a", "A", "1").replace("{a: 1}", "{a: self.spec.a}");
         let first = Catalogue::default().update(&texts(&[("m", "a", &odd)]));
         let doubts: Vec<_> = first.doubts().iter().map(|doubt| (doubt.line, doubt.column)).collect();
         assert_eq!(doubts, [(8, 26)]);
         let wrong = odd.replace("identity", "identitie");
-        assert_eq!(first.update(&texts(&[("m", "a", &wrong)])).doubts().len(), 1, "of the text in force");
+        assert_eq!(first.update(&texts(&[("m", "a", &wrong)])).doubts().len(), 1, "of the active text");
         assert!(first.update(&texts(&[("m", "a", &document("a", "A", "1"))])).doubts().is_empty());
         let deep = odd.replace("{a: self.spec.a}", "{rules: [{path: /a, list: set}], a: self.spec.a}");
         let doubts = Catalogue::default().update(&texts(&[("m", "a", &deep)])).doubts();
@@ -376,11 +376,11 @@ mod tests {
 
     #[test]
     fn two_edits_at_once_do_not_take_an_owner_down() {
-        let standing = [("m", "1", document("a", "A", "1")), ("m", "2", document("b", "B", "1"))];
+        let current = [("m", "1", document("a", "A", "1")), ("m", "2", document("b", "B", "1"))];
         let texts_of = |all: &[(&str, &str, String)]| {
             texts(&all.iter().map(|(map, key, text)| (*map, *key, text.as_str())).collect::<Vec<_>>())
         };
-        let before = Catalogue::default().update(&texts_of(&standing));
+        let before = Catalogue::default().update(&texts_of(&current));
         let edited = document("b", "B", "2");
         for taken in [document("b", "A", "2"), document("a", "B", "2")] {
             let after = before.update(&texts_of(&[("m", "1", taken), ("m", "2", edited.clone())]));

@@ -24,7 +24,7 @@ pub(crate) fn document_hash(document: &Node) -> String {
 /// Of the sections of `spec` that a verdict depends on, and of `wanted`, what its tag says or what is confirmed besides because
 /// `correct` asks for it.
 ///
-/// A verdict that was written before it was asked for is thereby one of another text: nobody vouches for it any more.
+/// A verdict that was written before it was asked for is thereby one of another text: nobody attests it any more.
 pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
     let section = |name: &&str| Some(((*name).to_owned(), spec.get(name)?.to_json()));
     let mut sections = VERDICT_SECTIONS.iter().filter_map(section).collect::<Map<_, _>>();

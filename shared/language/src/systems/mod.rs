@@ -29,7 +29,7 @@ pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "jo
 
 /// From what the real state is read.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a target has one, for as long as it is in force")]
+#[expect(clippy::large_enum_variant, reason = "a target has one, for as long as it is active")]
 pub enum Source {
     /// An HTTP server.
     Http(HttpRead),

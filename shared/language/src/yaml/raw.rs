@@ -10,7 +10,7 @@ use crate::cel::is_template;
 use crate::cel::syntax::suggest::nearest;
 use crate::cel::{Names, Scope, Site, TemplateError};
 pub(crate) use crate::yaml::fields::{Fields, all};
-use crate::yaml::recording::{Asked, Recording};
+use crate::yaml::recording::{Expectation, Recording};
 use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
 use crate::yaml::{Content, Entry, Fault, Node, Position};
@@ -43,7 +43,7 @@ impl<'d> Reader<'d> {
         self.recording.take().unwrap_or_default()
     }
 
-    fn asks(&mut self, place: &str, asked: impl FnOnce() -> Asked) {
+    fn asks(&mut self, place: &str, asked: impl FnOnce() -> Expectation) {
         if let Some(recording) = &mut self.recording {
             recording.note(place, asked());
         }
@@ -87,7 +87,7 @@ impl<'d> Reader<'d> {
 
     /// A map that has no other than the known keys.
     pub(crate) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
-        self.asks(place, || Asked::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
+        self.asks(place, || Expectation::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
         let mut fields = self.any_fields(node, place)?;
         let mut empty: Option<&Entry> = None;
         for entry in fields.entries() {
@@ -120,7 +120,7 @@ impl<'d> Reader<'d> {
 
     /// A map whose keys are the user's own.
     pub(crate) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
-        self.asks(place, || Asked::Map);
+        self.asks(place, || Expectation::Map);
         match &node.content {
             Content::Map(entries) => Some(Fields::new(entries, place, node.at)),
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
@@ -135,7 +135,7 @@ impl<'d> Reader<'d> {
         place: &str,
         length: RangeInclusive<usize>,
     ) -> Option<&'n [Node]> {
-        self.asks(place, || Asked::List);
+        self.asks(place, || Expectation::List);
         let Content::List(items) = &node.content else {
             return self.refuse_kind(node, place, "a list");
         };
@@ -151,7 +151,7 @@ impl<'d> Reader<'d> {
 
     /// A text in which nothing is evaluated.
     pub(crate) fn literal<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
-        self.asks(place, || Asked::Text);
+        self.asks(place, || Expectation::Text);
         let Some(text) = node.as_text() else {
             return self.refuse_kind(node, place, "a text");
         };
@@ -163,7 +163,7 @@ impl<'d> Reader<'d> {
 
     /// A text that is a template.
     pub(crate) fn text<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
-        self.asks(place, || Asked::Text);
+        self.asks(place, || Expectation::Text);
         match node.as_text() {
             Some(text) => Some(text),
             None => self.refuse_kind(node, place, "a text"),
@@ -177,7 +177,7 @@ impl<'d> Reader<'d> {
 
     /// `true` or `false`.
     pub(crate) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
-        self.asks(place, || Asked::Truth);
+        self.asks(place, || Expectation::Truth);
         match node.content {
             Content::Bool(truth) => Some(truth),
             _ => self.refuse_kind(node, place, "true or false"),
@@ -189,7 +189,7 @@ impl<'d> Reader<'d> {
     where
         T: TryFrom<u64> + PartialOrd + Display,
     {
-        self.asks(place, || Asked::Whole(bounds.start().to_string(), bounds.end().to_string()));
+        self.asks(place, || Expectation::Whole(bounds.start().to_string(), bounds.end().to_string()));
         let Content::Number(number) = &node.content else {
             return self.refuse_kind(node, place, "a whole number");
         };
@@ -205,7 +205,7 @@ impl<'d> Reader<'d> {
 
     /// One of a few words.
     pub(crate) fn choice<T: Copy>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
-        self.asks(place, || Asked::Words(choices.iter().map(|(word, _)| (*word).to_owned()).collect()));
+        self.asks(place, || Expectation::Words(choices.iter().map(|(word, _)| (*word).to_owned()).collect()));
         let text = self.literal(node, place)?;
         if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
             return Some(*value);

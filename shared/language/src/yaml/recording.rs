@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// One thing that a reader asks for. The later ones say more than those before them, where a place is asked in several ways.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Asked {
+pub(crate) enum Expectation {
     /// A text.
     Text,
     /// A map whose keys are the user's own.
@@ -27,18 +27,18 @@ pub(crate) enum Asked {
 /// What was asked for, by place: `read.http.steps[].url`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
-    places: BTreeMap<String, Asked>,
+    places: BTreeMap<String, Expectation>,
 }
 
 impl Recording {
     /// Notes it, unless more was asked for at the place.
-    pub(crate) fn note(&mut self, place: &str, asked: Asked) {
+    pub(crate) fn note(&mut self, place: &str, asked: Expectation) {
         let known = self.places.entry(every_name(&every_item(place))).or_insert_with(|| asked.clone());
         *known = asked.max(known.clone());
     }
 
     /// What was asked for at a place.
-    pub(crate) fn at(&self, place: &str) -> Option<&Asked> {
+    pub(crate) fn at(&self, place: &str) -> Option<&Expectation> {
         self.places.get(place)
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
-use crate::guard::host_health::{Epoch, Heard, HostHealth, Pause};
+use crate::guard::host_health::{Epoch, HostHealth, HostReply, Pause};
 
 /// Requests under way to one host at once, over all targets, unless one of them asks for more: twice the default of one
 /// target (8), so that two targets on one host do not slow each other, and still no load that a small service could not
@@ -131,7 +131,7 @@ impl HostGate {
     }
 
     /// What the request that went out for that object heard.
-    pub fn note(&self, permit: &Permit, object: &Uid, heard: Heard, now: Moment) {
+    pub fn note(&self, permit: &Permit, object: &Uid, heard: HostReply, now: Moment) {
         self.with_host(&permit.host, |_, host| host.health.note(object, heard, permit.epoch, now));
     }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// A request for the object goes out and hears that.
-    async fn ask(gate: &HostGate, object: &str, heard: Heard, now: Moment) {
+    async fn ask(gate: &HostGate, object: &str, heard: HostReply, now: Moment) {
         let mut permit = gate.enter(HOST, DEFAULT).await;
         assert_eq!(gate.begin(&mut permit, now), Ok(()));
         gate.note(&permit, &object.into(), heard, now);
@@ -251,7 +251,7 @@ mod tests {
     async fn one_probe_at_a_time_asks_a_silent_host() {
         let gate = HostGate::default();
         for object in ["a", "b", "c"] {
-            ask(&gate, object, Heard::TimedOut, at(0)).await;
+            ask(&gate, object, HostReply::TimedOut, at(0)).await;
         }
         let pause = gate.paused(HOST, at(0)).map(|pause| pause.until);
         assert_eq!(pause, Some(at(1)));
@@ -263,7 +263,7 @@ mod tests {
         assert!(gate.paused(HOST, at(1)).is_some(), "others would come in vain");
         drop(first);
         assert_eq!(gate.begin(&mut second, at(1)), Ok(()), "a probe that was dropped is replaced");
-        gate.note(&second, &"a".into(), Heard::Answer, at(1));
+        gate.note(&second, &"a".into(), HostReply::Answer, at(1));
         drop(second);
         assert_eq!(gate.paused(HOST, at(1)), None);
     }
@@ -273,7 +273,7 @@ mod tests {
         let gate = HostGate::default();
         assert!(gate.take_probe(HOST, at(0)).unwrap().is_none(), "nothing is known of it");
         for object in ["a", "b", "c"] {
-            ask(&gate, object, Heard::TimedOut, at(0)).await;
+            ask(&gate, object, HostReply::TimedOut, at(0)).await;
         }
         assert!(gate.take_probe(HOST, at(0)).is_err(), "during its pause");
         let probe = gate.take_probe(HOST, at(1)).unwrap();
@@ -291,7 +291,7 @@ mod tests {
         let gate = HostGate::default();
         let _held = gate.enter("held:1", DEFAULT).await;
         for object in ["a", "b", "c"] {
-            ask(&gate, object, Heard::AskedToWait(Duration::from_secs(10)), at(0)).await;
+            ask(&gate, object, HostReply::AskedToWait(Duration::from_secs(10)), at(0)).await;
         }
         for number in 0..2 * REMEMBERED_HOSTS {
             let mut permit = gate.enter(&format!("host-{number}:1"), DEFAULT).await;
@@ -310,7 +310,7 @@ mod tests {
             let now = at(number as u64 / 1_000);
             let mut permit = gate.enter(&format!("host-{number}:1"), DEFAULT).await;
             assert_eq!(gate.begin(&mut permit, now), Ok(()));
-            ["a", "b", "c"].into_iter().for_each(|object| gate.note(&permit, &object.into(), Heard::TimedOut, now));
+            ["a", "b", "c"].into_iter().for_each(|object| gate.note(&permit, &object.into(), HostReply::TimedOut, now));
         }
         assert!(gate.lock().len() <= REMEMBERED_HOSTS + 1);
         assert!(gate.lock().contains_key("held:1"));

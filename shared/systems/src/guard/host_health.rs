@@ -28,7 +28,7 @@ pub const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a request heard of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum HostReply {
     /// An answer, whatever it says.
     Answer,
     /// An answer that asks to be left alone for so long.
@@ -39,7 +39,7 @@ pub enum Heard {
     Unreachable,
 }
 
-impl Heard {
+impl HostReply {
     /// The pause that the answer asks for.
     #[must_use]
     pub const fn asked_pause(self) -> Option<Duration> {
@@ -101,15 +101,15 @@ impl Default for HostHealth {
 
 impl HostHealth {
     /// Takes in what a request for that object heard, which went out in `epoch`.
-    pub fn note(&mut self, object: &Uid, heard: Heard, epoch: Epoch, now: Moment) {
+    pub fn note(&mut self, object: &Uid, heard: HostReply, epoch: Epoch, now: Moment) {
         match heard {
-            Heard::Answer => self.note_answer(),
-            Heard::AskedToWait(pause) => {
+            HostReply::Answer => self.note_answer(),
+            HostReply::AskedToWait(pause) => {
                 self.note_answer();
                 self.note_told(object, pause, now);
             }
-            Heard::TimedOut => self.note_silence(object, PauseCause::TimedOut, epoch, now),
-            Heard::Unreachable => self.note_silence(object, PauseCause::Unreachable, epoch, now),
+            HostReply::TimedOut => self.note_silence(object, PauseCause::TimedOut, epoch, now),
+            HostReply::Unreachable => self.note_silence(object, PauseCause::Unreachable, epoch, now),
         }
     }
 
@@ -189,13 +189,13 @@ mod tests {
 
     fn silent() -> HostHealth {
         let mut health = HostHealth::default();
-        (0..3).for_each(|object| health.note(&uid(object), Heard::TimedOut, health.epoch(), at(0)));
+        (0..3).for_each(|object| health.note(&uid(object), HostReply::TimedOut, health.epoch(), at(0)));
         health
     }
 
     #[test]
     fn three_objects_told_within_ten_seconds_pause_the_host() {
-        let told = Heard::AskedToWait(Duration::from_secs(7));
+        let told = HostReply::AskedToWait(Duration::from_secs(7));
         for (objects, seconds, expected) in [
             ([1, 1, 1], [0, 1, 2], None),
             ([1, 2, 1], [0, 1, 2], None),
@@ -215,7 +215,7 @@ mod tests {
     fn no_asked_pause_exceeds_five_minutes_or_shortens_another() {
         let mut health = HostHealth::default();
         for (object, hours) in [(1, 1), (2, 1), (3, 1), (4, 0)] {
-            health.note(&uid(object), Heard::AskedToWait(Duration::from_secs(3600 * hours)), health.epoch(), at(0));
+            health.note(&uid(object), HostReply::AskedToWait(Duration::from_secs(3600 * hours)), health.epoch(), at(0));
         }
         assert_eq!(pause(&health, at(0)), Some(300));
         assert_eq!(pause(&health, at(300)), None);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn three_unanswered_objects_in_a_row_pause_the_host() {
-        use Heard::{Answer, TimedOut, Unreachable};
+        use HostReply::{Answer, TimedOut, Unreachable};
         for (heard, expected) in [
             (vec![(1, TimedOut), (1, TimedOut), (1, TimedOut)], None),
             (vec![(1, TimedOut), (2, Unreachable)], None),
@@ -246,10 +246,10 @@ mod tests {
         while let Some(paused) = health.paused(now).filter(|_| pauses.len() < 7) {
             pauses.push((paused.until - now).as_secs());
             now = paused.until;
-            health.note(&uid(9), Heard::TimedOut, health.epoch(), now);
+            health.note(&uid(9), HostReply::TimedOut, health.epoch(), now);
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
-        health.note(&uid(9), Heard::Answer, health.epoch(), now);
+        health.note(&uid(9), HostReply::Answer, health.epoch(), now);
         assert_eq!(health.paused(now), None);
     }
 
@@ -257,9 +257,9 @@ mod tests {
     fn requests_from_before_a_pause_do_not_lengthen_it() {
         let mut health = HostHealth::default();
         let epoch = health.epoch();
-        (0..16).for_each(|object| health.note(&uid(object), Heard::TimedOut, epoch, at(0)));
+        (0..16).for_each(|object| health.note(&uid(object), HostReply::TimedOut, epoch, at(0)));
         assert_eq!(pause(&health, at(0)), Some(1));
-        health.note(&uid(17), Heard::Answer, epoch, at(0));
+        health.note(&uid(17), HostReply::Answer, epoch, at(0));
         assert_eq!(pause(&health, at(0)), None, "an answer is an answer");
     }
 }

@@ -8,7 +8,7 @@ use drift_api::requests::sql_state::SqlState;
 use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::guard::dialling::AddressRefused;
-use crate::guard::host_health::Heard;
+use crate::guard::host_health::HostReply;
 
 /// Why there is no result. Holds no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,10 +91,10 @@ impl SqlFailure {
 
     /// What it says of the host, if anything.
     #[must_use]
-    pub fn heard(&self) -> Option<Heard> {
+    pub fn heard(&self) -> Option<HostReply> {
         match self {
-            failure if failure.is_loss() => Some(Heard::Unreachable),
-            Self::Answered(_) | Self::Unreadable(_) => Some(Heard::Answer),
+            failure if failure.is_loss() => Some(HostReply::Unreachable),
+            Self::Answered(_) | Self::Unreadable(_) => Some(HostReply::Answer),
             // Nothing was sent there.
             Self::Unreachable(_) | Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
         }

@@ -62,14 +62,14 @@ fn the_next_job_says_why_the_one_before_failed() {
 #[test]
 fn a_lasting_doubt_is_written_once() {
     let first = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
-    let standing = first.ended(&doubtful(Doubt::NoAnswer));
-    assert_eq!(first.to_record(&status(7, owns("db")), &doubtful(Doubt::NoAnswer)), Some(standing.clone()));
-    let again = Correction { was_in_doubt: true, before: standing.clone(), ..first };
-    assert_eq!(again.to_record(&standing, &doubtful(Doubt::ServerError)), None);
-    assert!(again.to_record(&standing, &Outcome::Applied).is_some());
-    let older = CorrectionStatus::parse(&standing.message().replace(" [scope d0a9b8f2]", ""));
+    let current = first.ended(&doubtful(Doubt::NoAnswer));
+    assert_eq!(first.to_record(&status(7, owns("db")), &doubtful(Doubt::NoAnswer)), Some(current.clone()));
+    let again = Correction { was_in_doubt: true, before: current.clone(), ..first };
+    assert_eq!(again.to_record(&current, &doubtful(Doubt::ServerError)), None);
+    assert!(again.to_record(&current, &Outcome::Applied).is_some());
+    let older = CorrectionStatus::parse(&current.message().replace(" [scope d0a9b8f2]", ""));
     let older =
-        CorrectionStatus { text: String::new(), reason: standing.reason, generation: standing.generation, ..older };
+        CorrectionStatus { text: String::new(), reason: current.reason, generation: current.generation, ..older };
     assert_eq!(again.to_record(&older, &doubtful(Doubt::ServerError)), None, "a missing scope is no news");
 }
 

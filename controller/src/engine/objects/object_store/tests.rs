@@ -8,7 +8,7 @@ use drift_api::identity::{IdentityIndex, Selected};
 use drift_api::names::FINALIZER;
 
 const CALM: Around = Around {
-    vouched: true,
+    attested: true,
     rights: Rights { has: true, shared: false, claim_void: false },
     scope_complete: true,
     secrets: None,
@@ -107,12 +107,12 @@ fn a_verdict_brought_along_waits_for_the_poller() {
     let mut listed_with_it = ObjectStore::new(target(), Handover::default()).0;
     listed_with_it.see(drifted(0), named(0), None, at(1));
     listed_with_it.note_listed();
-    assert!(matches!(decide(&listed_with_it, 1), Some(Decision::Correct(_))), "vouching covers what is listed");
+    assert!(matches!(decide(&listed_with_it, 1), Some(Decision::Correct(_))), "attestation covers what is listed");
 
     let mut objects = objects();
     objects.see(drifted(0), named(0), None, at(100));
-    assert_eq!(decide(&objects, 100), Some(Decision::Wait { until: at(110), why: Held::NotVouched }));
-    assert!(matches!(decide(&objects, 110), Some(Decision::Correct(_))), "still vouched for: the poller has seen it");
+    assert_eq!(decide(&objects, 100), Some(Decision::Wait { until: at(110), why: Held::NotAttested }));
+    assert!(matches!(decide(&objects, 110), Some(Decision::Correct(_))), "still attested: the poller has seen it");
     let tag = Tag { desired_hash: Some(desired_hash()), correction: 7, unhealed: 1, ..Tag::default() };
     let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, owns("db0"));
     objects.see(numbered(scene.observed_with(ObservedReason::FieldsDiffer, tag), 0), named(0), None, at(101));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::Rendering;
 use crate::engine::corrections::claim::Action;
 use crate::engine::fixtures::{bare_object, correction};
-use crate::engine::rendering::secrets::{Known, ObjectSecrets};
+use crate::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
 
 /// Ways to hold a secret: by one of the kinds of credential, or as one that the target declares.
 const WAYS: usize = AUTHS.len() + 1;
@@ -65,7 +65,8 @@ fn rendering(target: &Arc<Target>, auth: usize, secret: &str) -> Rendering {
     let own: LabelledSecrets =
         [("s".to_owned(), LabelledSecret::new(None, [declared].into_iter().chain(data)))].into_iter().collect();
     let object = bare_object();
-    let secrets = ObjectSecrets::of(target, &object, Known { own: &own, beside: &LabelledSecrets::default() });
+    let secrets =
+        ObjectSecrets::of(target, &object, AvailableSecrets { own: &own, beside: &LabelledSecrets::default() });
     Rendering::new(target, &object, &correction(Action::Update), secrets).unwrap_or_else(|error| panic!("{error}"))
 }
 

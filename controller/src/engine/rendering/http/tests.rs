@@ -3,7 +3,7 @@ use super::*;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Doubt, Refusal, Uncertainty};
 use crate::engine::fixtures::{bare_object, correction};
-use crate::engine::rendering::secrets::Known;
+use crate::engine::rendering::secrets::AvailableSecrets;
 use drift_api::condition::DifferingFields;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
@@ -437,7 +437,7 @@ fn rendering_with(own: &LabelledSecrets) -> Result<Rendering, Unrenderable> {
     let text = TEXT.replace("  read:", "  secrets: {password: {secretRef: {name: pw, key: key}}}\n  read:");
     let target = parsed(&text, "{tag: \"${self.spec.tag}\"}", WITH_SECRET);
     let none = LabelledSecrets::from_iter([]);
-    let secrets = ObjectSecrets::of(&target, &object(), Known { own, beside: &none });
+    let secrets = ObjectSecrets::of(&target, &object(), AvailableSecrets { own, beside: &none });
     Rendering::new(&target, &object(), &correction(Action::Update), secrets)
 }
 
@@ -479,7 +479,8 @@ fn no_answer_repeats_the_credential_to_people() {
         let data = [("username", "u-name"), ("clientId", "u-name"), (key, "c-7Hq2+/pw é")];
         let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
         let own: LabelledSecrets = [("c".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
-        let secrets = ObjectSecrets::of(&target, &object(), Known { own: &own, beside: &LabelledSecrets::default() });
+        let secrets =
+            ObjectSecrets::of(&target, &object(), AvailableSecrets { own: &own, beside: &LabelledSecrets::default() });
         let found = Rendering::new(&target, &object(), &correction(Action::Update), secrets);
         let mut found = found.unwrap_or_else(|error| unreachable!("{error}"));
         assert!(!format!("{found:?}").contains("7Hq2"));

@@ -42,7 +42,7 @@ fn target() -> Target {
 #[test]
 fn a_secret_is_found_where_its_source_says() {
     let (own, beside) = (labelled("ours", None, ("token", b"t"), "1"), labelled("pw", None, ("password", b"p"), "2"));
-    let known = Known { own: &own, beside: &beside };
+    let known = AvailableSecrets { own: &own, beside: &beside };
     let (target, object) = (target(), object("pw"));
     let found = ObjectSecrets::of(&target, &object, known);
     let watched = watched_marks(&target, &object, known).unwrap();
@@ -50,7 +50,7 @@ fn a_secret_is_found_where_its_source_says() {
     assert_eq!(watched.len(), 1, "only what cannot be read back");
     assert_eq!(found.marks().keys().collect::<Vec<_>>(), ["own", "password"]);
     assert_eq!(found.missing(&all(&["own", "password"])), None);
-    let turned = Known { own: &beside, beside: &own };
+    let turned = AvailableSecrets { own: &beside, beside: &own };
     assert!(ObjectSecrets::of(&target, &object, turned).marks().is_empty(), "the same names in the other namespaces");
     assert!(!format!("{found:?}").contains("\"p\""), "{found:?}");
 }
@@ -59,16 +59,16 @@ fn a_secret_is_found_where_its_source_says() {
 fn of_what_cannot_be_listed_nothing_is_known() {
     let own = labelled("ours", None, ("token", b"t"), "1");
     let (target, object) = (target(), object("pw"));
-    let marks = |beside: &LabelledSecrets| watched_marks(&target, &object, Known { own: &own, beside });
+    let marks = |beside: &LabelledSecrets| watched_marks(&target, &object, AvailableSecrets { own: &own, beside });
     assert_eq!(marks(&LabelledSecrets::refused()), None, "what was said of it stands");
     assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
     let text = TARGET.replace("[{path: /password, secret: password}]", "[{path: /token, secret: own}]");
     let text = text.replace("${secrets.password}", "${secrets.own}${secrets.password}");
     let of_ours = drift_language::fixtures::target(&text);
     let refused = LabelledSecrets::refused();
-    let watched = watched_marks(&of_ours, &object, Known { own: &own, beside: &refused });
+    let watched = watched_marks(&of_ours, &object, AvailableSecrets { own: &own, beside: &refused });
     assert_eq!(watched.map(|marks| marks.len()), Some(1), "what is ours is known all the same");
-    let found = ObjectSecrets::of(&target, &object, Known { own: &own, beside: &refused });
+    let found = ObjectSecrets::of(&target, &object, AvailableSecrets { own: &own, beside: &refused });
     assert!(found.missing(&all(&["password"])).is_some(), "a correction does not wait for it");
 }
 
@@ -77,7 +77,7 @@ fn what_is_missing_is_named_and_never_shown() {
     let own = labelled("ours", None, ("token", b"\xff"), "1");
     let (target, none) = (target(), LabelledSecrets::from_iter([]));
     let secrets = |secret: &str, beside: &LabelledSecrets| {
-        ObjectSecrets::of(&target, &object(secret), Known { own: &own, beside })
+        ObjectSecrets::of(&target, &object(secret), AvailableSecrets { own: &own, beside })
     };
     let cause = |secrets: &ObjectSecrets, name: &str| secrets.missing(&all(&[name])).unwrap().to_string();
     let without = secrets("pw", &none);
@@ -97,7 +97,7 @@ fn a_secret_goes_only_to_the_hosts_its_owner_named() {
     let (own, beside) =
         (labelled("ours", None, ("token", b"t"), "1"), labelled("pw", Some("h"), ("password", b"p"), "1"));
     let (target, object) = (target(), object("pw"));
-    let secrets = ObjectSecrets::of(&target, &object, Known { own: &own, beside: &beside });
+    let secrets = ObjectSecrets::of(&target, &object, AvailableSecrets { own: &own, beside: &beside });
     let check =
         |names: &[&str], host, chosen| secrets.check_host(&all(names), host, chosen).map_err(|error| error.to_string());
     assert_eq!(check(&["password"], "h:443", false), Ok(()));
@@ -113,7 +113,7 @@ fn each_version_makes_another_request() {
     let own = labelled("ours", None, ("token", b"t"), "1");
     let fingerprint = |version: &str, names: &[&str]| {
         let beside = labelled("pw", None, ("password", b"p"), version);
-        ObjectSecrets::of(&target, &object, Known { own: &own, beside: &beside }).fingerprint(&all(names))
+        ObjectSecrets::of(&target, &object, AvailableSecrets { own: &own, beside: &beside }).fingerprint(&all(names))
     };
     assert_ne!(fingerprint("1", &["password"]), fingerprint("2", &["password"]));
     assert_eq!(fingerprint("1", &["own"]), fingerprint("2", &["own"]), "what is not sent makes no difference");

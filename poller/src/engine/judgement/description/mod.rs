@@ -7,7 +7,7 @@ mod secrecy;
 mod values;
 
 use drift_api::printable::printable;
-use drift_language::Place;
+use drift_language::RulePlace;
 use serde_json::Value;
 
 pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
@@ -145,7 +145,7 @@ fn describe_difference(difference: &Difference<'_, '_>) -> String {
     format!("{} {text}", show_path(path))
 }
 
-fn describe_change(place: &Place<'_>, is_secret: bool, desired: &Value, observed: Option<&Value>) -> String {
+fn describe_change(place: &RulePlace<'_>, is_secret: bool, desired: &Value, observed: Option<&Value>) -> String {
     let is_text_hidden = |value: &Value| value.as_str().is_some_and(|text| is_hidden_text(place, text, is_secret));
     // A text in place of a map or a list may hold what is secret inside of that.
     let is_container = |value: &Value| value.is_object() || value.is_array();
@@ -160,7 +160,7 @@ fn describe_change(place: &Place<'_>, is_secret: bool, desired: &Value, observed
 }
 
 /// `missing "bob"`; an item that its keys name already is not repeated.
-fn describe_element(word: &str, place: &Place<'_>, is_secret: bool, path: &[Segment<'_>], item: &Value) -> String {
+fn describe_element(word: &str, place: &RulePlace<'_>, is_secret: bool, path: &[Segment<'_>], item: &Value) -> String {
     match path.last() {
         Some(Segment::Keyed { .. }) => word.to_owned(),
         _ => format!("{word} {}", show_item(item, place, is_secret || is_named_like_a_secret(item))),

@@ -3,7 +3,7 @@
 //! It must not know how anything is shown.
 
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::Place;
+use drift_language::RulePlace;
 use serde_json::Value;
 
 use crate::engine::judgement::difference::{Key, Segment};
@@ -12,7 +12,7 @@ use crate::engine::judgement::difference::{Key, Segment};
 const NAMING_FIELDS: [&str; 5] = ["name", "key", "id", "field", "header"];
 
 /// Whether a text here is hidden. Numbers and booleans are not: nobody keeps a secret in one.
-pub(super) fn is_hidden_text(place: &Place<'_>, text: &str, is_secret: bool) -> bool {
+pub(super) fn is_hidden_text(place: &RulePlace<'_>, text: &str, is_secret: bool) -> bool {
     place.is_redacted() || holds_secret(text) || (is_secret && !place.is_shown())
 }
 

@@ -4,7 +4,7 @@
 
 use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{ListKind, Place};
+use drift_language::{ListKind, RulePlace};
 use serde_json::Value;
 
 use super::REDACTED;
@@ -32,13 +32,13 @@ pub(super) fn show_text(text: &str) -> String {
 }
 
 /// An item of a list, whole: a scalar as it is, anything else as JSON.
-pub(super) fn show_item(item: &Value, place: &Place<'_>, is_secret: bool) -> String {
+pub(super) fn show_item(item: &Value, place: &RulePlace<'_>, is_secret: bool) -> String {
     let mut shown = String::new();
     write_item(item, place, is_secret, &mut shown);
     if item.is_string() { shown } else { cut(&shown, MAX_VALUE_CHARACTERS) }
 }
 
-fn write_item(item: &Value, place: &Place<'_>, is_secret: bool, shown: &mut String) {
+fn write_item(item: &Value, place: &RulePlace<'_>, is_secret: bool, shown: &mut String) {
     if shown.len() > MAX_ITEM_BYTES {
         return;
     }

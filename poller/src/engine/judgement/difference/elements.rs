@@ -8,7 +8,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
 use drift_api::condition::canonical;
-use drift_language::Place;
+use drift_language::RulePlace;
 use serde_json::Value;
 
 use super::keyed::match_keyed;
@@ -20,7 +20,7 @@ use super::{Change, Segment, Walk, is_scalar};
 const MAX_NAMED: usize = 64;
 
 impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
-    pub(super) fn walk_set(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
+    pub(super) fn walk_set(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value]) {
         let matched = self.comparison.match_sets(place, desired, real);
         let below = place.any_item();
         for (item, more) in in_order(items_at(desired, matched.missing)) {
@@ -35,7 +35,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
 
     pub(super) fn walk_keyed(
         &mut self,
-        place: &Place<'r>,
+        place: &RulePlace<'r>,
         keys: &'r [String],
         desired: &'v [Value],
         real: &'v [Value],
@@ -68,7 +68,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     /// Items of the desired state, each with the one outside that has its keys.
     pub(super) fn walk_pairs(
         &mut self,
-        place: &Place<'r>,
+        place: &RulePlace<'r>,
         keys: &'r [String],
         pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
     ) {
@@ -79,7 +79,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    pub(super) fn walk_ordered(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
+    pub(super) fn walk_ordered(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value]) {
         let middle = self.comparison.differing_middle(place, desired, real);
         if middle.desired.len().max(1).saturating_mul(middle.real.len().max(1)) > MAX_PAIRS {
             return match place.refuses_more_items() {
@@ -96,7 +96,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     }
 
     /// Items of a stretch: pairs where both sides have as many, else what is missing and what is unexpected.
-    fn walk_gap(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value], gap: &Gap) {
+    fn walk_gap(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value], gap: &Gap) {
         if gap.desired.len() == gap.real.len() && place.refuses_more_items() {
             for (expected, item) in gap.desired.clone().zip(gap.real.clone()) {
                 self.walk_pair(place, desired.get(expected), real.get(item), expected);
@@ -118,7 +118,13 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    fn walk_pair(&mut self, place: &Place<'r>, expected: Option<&'v Value>, item: Option<&'v Value>, position: usize) {
+    fn walk_pair(
+        &mut self,
+        place: &RulePlace<'r>,
+        expected: Option<&'v Value>,
+        item: Option<&'v Value>,
+        position: usize,
+    ) {
         if let Some(value) = expected {
             let below = place.item(position);
             self.within(Segment::item(position, [expected, item]), |inner| inner.walk(&below, value, item));
@@ -126,7 +132,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     }
 
     /// Long lists: how long they are, and the first place at which they differ.
-    fn walk_first(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value], position: usize) {
+    fn walk_first(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value], position: usize) {
         if desired.len() != real.len() {
             self.push(place, Change::Length { desired: desired.len(), observed: real.len() });
         }
@@ -134,7 +140,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     }
 
     /// Long lists among whose items others may stand: the first item that nothing stands for, behind those before it.
-    fn walk_first_missing(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
+    fn walk_first_missing(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value]) {
         let mut items = real.iter();
         for (position, expected) in desired.iter().enumerate() {
             let below = place.item(position);

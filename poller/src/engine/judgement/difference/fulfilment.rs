@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use drift_language::{Form, ListKind, Place};
+use drift_language::{Form, ListKind, RulePlace};
 use serde_json::{Map, Value};
 
 use super::unpacked;
@@ -68,7 +68,7 @@ impl Comparison {
     }
 
     /// Whether an observed value is what the desired state asks for. Says no once the work has run out.
-    pub(super) fn fulfils(&self, place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+    pub(super) fn fulfils(&self, place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
         if !self.visit() {
             return false;
         }
@@ -100,7 +100,7 @@ impl Comparison {
         }
     }
 
-    fn fulfils_fields(&self, place: &Place<'_>, desired: &Map<String, Value>, real: &Map<String, Value>) -> bool {
+    fn fulfils_fields(&self, place: &RulePlace<'_>, desired: &Map<String, Value>, real: &Map<String, Value>) -> bool {
         if place.refuses_more_fields() {
             let is_managed = |key: &str| desired.contains_key(key) || place.field(key).is_ignored();
             if real.iter().any(|(key, value)| !value.is_null() && !is_managed(key)) {
@@ -128,7 +128,7 @@ impl Comparison {
         })
     }
 
-    fn fulfils_list(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> bool {
+    fn fulfils_list(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> bool {
         match place.list() {
             ListKind::Ordered => self.fulfils_ordered(place, desired, real),
             ListKind::Set => self.match_sets(place, desired, real).is_fulfilled(place),
@@ -138,7 +138,7 @@ impl Comparison {
         }
     }
 
-    pub(super) fn fulfils_ordered(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> bool {
+    pub(super) fn fulfils_ordered(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> bool {
         if place.refuses_more_items() {
             return desired.len() == real.len()
                 && desired

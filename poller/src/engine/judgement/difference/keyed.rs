@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use drift_language::item_key;
-use drift_language::{Meaning, Place};
+use drift_language::{Meaning, RulePlace};
 use serde_json::Value;
 
 use super::fulfilment::Comparison;
@@ -32,7 +32,7 @@ impl Comparison {
     /// The commonest case of all: nothing has moved.
     pub(super) fn fulfils_in_place(
         &self,
-        place: &Place<'_>,
+        place: &RulePlace<'_>,
         keys: &[String],
         desired: &[Value],
         real: &[Value],
@@ -42,7 +42,13 @@ impl Comparison {
             && desired.iter().zip(real).all(|(expected, observed)| self.fulfils(&item, expected, Some(observed)))
     }
 
-    pub(super) fn fulfils_keyed(&self, place: &Place<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
+    pub(super) fn fulfils_keyed(
+        &self,
+        place: &RulePlace<'_>,
+        keys: &[String],
+        desired: &[Value],
+        real: &[Value],
+    ) -> bool {
         let item = place.any_item();
         let KeyedMatch { pairs, unexpected } = match_keyed(place, keys, desired, real);
         (unexpected.is_empty() || !place.refuses_more_items())
@@ -55,7 +61,7 @@ impl Comparison {
 
 /// Whether each item outside is where the desired state has the one with its keys, as it is while nobody touches the list. Of a long
 /// list this is not asked.
-pub(super) fn are_in_place(place: &Place<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
+pub(super) fn are_in_place(place: &RulePlace<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
     let item = place.any_item();
     desired.len() == real.len()
         && desired.len() <= MAX_IN_PLACE
@@ -65,7 +71,7 @@ pub(super) fn are_in_place(place: &Place<'_>, keys: &[String], desired: &[Value]
 /// Which items belong together. Of items of the desired state that cannot be told apart, as of those without a key, at most one has a
 /// counterpart, so that nothing fulfils them; such a desired state was refused before.
 pub(super) fn match_keyed<'v>(
-    place: &Place<'_>,
+    place: &RulePlace<'_>,
     keys: &[String],
     desired: &'v [Value],
     real: &'v [Value],
@@ -91,7 +97,7 @@ pub(super) fn match_keyed<'v>(
 
 /// For each key what the items of the desired state have there, if those outside have the same. `item` is the items' place.
 fn same_columns<'v>(
-    item: &Place<'_>,
+    item: &RulePlace<'_>,
     keys: &[String],
     desired: &'v [Value],
     real: &'v [Value],

@@ -15,7 +15,7 @@ mod sets;
 use std::borrow::Cow;
 
 use drift_language::json_of;
-use drift_language::{Form, ListKind, Place, Rules};
+use drift_language::{Form, ListKind, RulePlace, Rules};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;
@@ -31,7 +31,7 @@ pub struct Difference<'r, 'v> {
     /// From the root of the desired state.
     pub path: &'v [Segment<'v>],
     /// What the rules say there.
-    pub place: Place<'r>,
+    pub place: RulePlace<'r>,
     /// What is different.
     pub change: Change<'v>,
     /// Further items of the same list that are missing or unexpected too, and are only counted.
@@ -104,11 +104,11 @@ struct Walk<'c, 'r, 'v> {
 }
 
 impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
-    fn push(&mut self, place: &Place<'r>, change: Change<'v>) {
+    fn push(&mut self, place: &RulePlace<'r>, change: Change<'v>) {
         self.push_several(place, change, 0);
     }
 
-    fn push_several(&mut self, place: &Place<'r>, change: Change<'v>, more: usize) {
+    fn push_several(&mut self, place: &RulePlace<'r>, change: Change<'v>, more: usize) {
         (self.found)(&Difference { path: &self.path, place: *place, change, more });
     }
 
@@ -118,7 +118,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         self.path.pop();
     }
 
-    fn walk(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
+    fn walk(&mut self, place: &RulePlace<'r>, desired: &'v Value, observed: Option<&'v Value>) {
         let observed = observed.filter(|value| !value.is_null());
         match (desired, observed) {
             _ if is_packed(place, desired, observed) => self.walk_json(place, desired, observed),
@@ -129,11 +129,11 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    fn push_value(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
+    fn push_value(&mut self, place: &RulePlace<'r>, desired: &'v Value, observed: Option<&'v Value>) {
         self.push(place, Change::Value { desired, observed });
     }
 
-    fn walk_fields(&mut self, place: &Place<'r>, desired: &'v Map<String, Value>, real: &'v Map<String, Value>) {
+    fn walk_fields(&mut self, place: &RulePlace<'r>, desired: &'v Map<String, Value>, real: &'v Map<String, Value>) {
         for (key, value) in desired {
             let (below, observed) = (place.field(key), real.get(key));
             // Of what is no scalar the walk itself finds out, once.
@@ -153,7 +153,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    fn walk_list(&mut self, place: &Place<'r>, desired: &'v [Value], real: &'v [Value]) {
+    fn walk_list(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value]) {
         match place.list() {
             ListKind::Ordered if self.comparison.fulfils_ordered(place, desired, real) => {}
             ListKind::Map(keys) if are_in_place(place, keys, desired, real) => {
@@ -168,7 +168,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     }
 
     /// The differences inside of texts; the texts themselves where one holds no JSON.
-    fn walk_json(&mut self, place: &Place<'r>, desired: &'v Value, observed: Option<&'v Value>) {
+    fn walk_json(&mut self, place: &RulePlace<'r>, desired: &'v Value, observed: Option<&'v Value>) {
         let (Some(expected), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
             return self.push_value(place, desired, observed);
         };
@@ -186,7 +186,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 /// Whether one side is a text that is to be taken apart.
-fn is_packed(place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+fn is_packed(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     place.form() == Some(Form::Json) && (desired.is_string() || observed.is_some_and(Value::is_string))
 }
 

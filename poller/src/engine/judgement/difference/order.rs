@@ -2,7 +2,7 @@
 //!
 //! It must not know of other kinds of lists.
 
-use drift_language::Place;
+use drift_language::RulePlace;
 use serde_json::Value;
 
 use super::fulfilment::Comparison;
@@ -20,7 +20,7 @@ pub(super) struct Gap {
 
 impl Comparison {
     /// The stretch between what both lists begin and end with.
-    pub(super) fn differing_middle(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> Gap {
+    pub(super) fn differing_middle(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> Gap {
         let matches = |expected: usize, item: usize| self.matches(place, desired, real, [expected, item]);
         let shorter = desired.len().min(real.len());
         let head = (0..shorter).take_while(|position| matches(*position, *position)).count();
@@ -29,7 +29,7 @@ impl Comparison {
     }
 
     /// The stretches that are left when as many items as possible are taken for the same, in order.
-    pub(super) fn gaps(&self, place: &Place<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> Vec<Gap> {
+    pub(super) fn gaps(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> Vec<Gap> {
         let (rows, columns) = (middle.desired.len(), middle.real.len());
         let at = |row: usize, column: usize| row * (columns + 1) + column;
         let mut is_same = vec![false; rows * columns];
@@ -72,7 +72,7 @@ impl Comparison {
     }
 
     /// Whether every item of the stretch is there at another place, and nothing else.
-    pub(super) fn is_reordered(&self, place: &Place<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> bool {
+    pub(super) fn is_reordered(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> bool {
         if middle.desired.len() != middle.real.len() {
             return false;
         }
@@ -83,7 +83,7 @@ impl Comparison {
         })
     }
 
-    fn matches(&self, place: &Place<'_>, desired: &[Value], real: &[Value], [expected, item]: [usize; 2]) -> bool {
+    fn matches(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value], [expected, item]: [usize; 2]) -> bool {
         match (desired.get(expected), real.get(item)) {
             (Some(value), observed) => self.fulfils(&place.item(expected), value, observed),
             _ => false,

@@ -2,7 +2,7 @@
 //!
 //! It must not know what differs there.
 
-use drift_language::Place;
+use drift_language::RulePlace;
 use serde_json::Value;
 
 /// One step from the root of the desired state.
@@ -49,7 +49,7 @@ impl<'v> Segment<'v> {
     }
 
     /// An item of a keyed list, at the item's place.
-    pub(super) fn keyed(place: &Place<'_>, keys: &'v [String], item: &'v Value) -> Self {
+    pub(super) fn keyed(place: &RulePlace<'_>, keys: &'v [String], item: &'v Value) -> Self {
         let key = |name: &'v String| {
             let below = place.field(name);
             Key {

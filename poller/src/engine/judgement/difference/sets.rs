@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use drift_language::{Form, Meaning, Place};
+use drift_language::{Form, Meaning, RulePlace};
 use serde_json::Value;
 
 use super::fulfilment::Comparison;
@@ -22,13 +22,13 @@ pub(super) struct SetMatch {
 }
 
 impl SetMatch {
-    pub(super) fn is_fulfilled(&self, place: &Place<'_>) -> bool {
+    pub(super) fn is_fulfilled(&self, place: &RulePlace<'_>) -> bool {
         self.missing.is_empty() && (self.unexpected.is_empty() || !place.refuses_more_items())
     }
 }
 
 impl Comparison {
-    pub(super) fn match_sets(&self, place: &Place<'_>, desired: &[Value], real: &[Value]) -> SetMatch {
+    pub(super) fn match_sets(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> SetMatch {
         let item = place.any_item();
         let is_unlike = |position: &usize| match (desired.get(*position), real.get(*position)) {
             (Some(expected), Some(observed)) => !self.fulfils(&item, expected, Some(observed)),
@@ -43,7 +43,7 @@ impl Comparison {
         }
     }
 
-    fn match_against_all(&self, item: &Place<'_>, desired: &[Value], real: &[Value], unlike: &[usize]) -> SetMatch {
+    fn match_against_all(&self, item: &RulePlace<'_>, desired: &[Value], real: &[Value], unlike: &[usize]) -> SetMatch {
         let fulfils = |expected: &Value, observed: &Value| self.fulfils(item, expected, Some(observed));
         let is_missing = |expected: &Value| !real.iter().any(|observed| fulfils(expected, observed));
         let is_unexpected = |observed: &Value| !desired.iter().any(|expected| fulfils(expected, observed));
@@ -53,7 +53,7 @@ impl Comparison {
         SetMatch { missing: of(desired, &is_missing), unexpected: of(real, &is_unexpected) }
     }
 
-    fn match_in_groups(&self, item: &Place<'_>, desired: &[Value], real: &[Value]) -> SetMatch {
+    fn match_in_groups(&self, item: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> SetMatch {
         let features = self.common_features(item, desired);
         let mut groups: HashMap<Vec<Meaning<'_>>, Group> = HashMap::new();
         for (position, expected) in desired.iter().enumerate() {
@@ -86,7 +86,7 @@ impl Comparison {
     }
 
     /// The fields at which all items of the desired state have a scalar that is compared exactly; the empty path is the item itself.
-    fn common_features<'v>(&self, item: &Place<'_>, desired: &'v [Value]) -> Vec<Vec<&'v str>> {
+    fn common_features<'v>(&self, item: &RulePlace<'_>, desired: &'v [Value]) -> Vec<Vec<&'v str>> {
         let Some((first, others)) = desired.split_first() else { return Vec::new() };
         let mut features = Vec::new();
         self.collect_features(item, first, &mut Vec::new(), &mut features);
@@ -98,7 +98,7 @@ impl Comparison {
 
     fn collect_features<'v>(
         &self,
-        place: &Place<'_>,
+        place: &RulePlace<'_>,
         value: &'v Value,
         path: &mut Vec<&'v str>,
         features: &mut Vec<Vec<&'v str>>,
@@ -119,7 +119,7 @@ impl Comparison {
         }
     }
 
-    fn feature<'v>(&self, item: &Place<'_>, value: &'v Value, path: &[&str]) -> Option<Meaning<'v>> {
+    fn feature<'v>(&self, item: &RulePlace<'_>, value: &'v Value, path: &[&str]) -> Option<Meaning<'v>> {
         self.visit();
         let mut place = *item;
         let mut value = value;
@@ -130,13 +130,18 @@ impl Comparison {
         place.meaning(value)
     }
 
-    fn features_of<'v>(&self, item: &Place<'_>, value: &'v Value, features: &[Vec<&str>]) -> Option<Vec<Meaning<'v>>> {
+    fn features_of<'v>(
+        &self,
+        item: &RulePlace<'_>,
+        value: &'v Value,
+        features: &[Vec<&str>],
+    ) -> Option<Vec<Meaning<'v>>> {
         features.iter().map(|path| self.feature(item, value, path)).collect()
     }
 }
 
 /// Whether two scalars here are the same just where they mean the same.
-fn is_exact(place: &Place<'_>) -> bool {
+fn is_exact(place: &RulePlace<'_>) -> bool {
     !place.is_tolerant()
 }
 

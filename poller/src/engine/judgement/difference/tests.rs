@@ -1,7 +1,7 @@
 //! What is found to differ, and what is not.
 
 use drift_language::item_key;
-use drift_language::{ListKind, Place};
+use drift_language::{ListKind, RulePlace};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
 }
 
 /// What fulfilment means, as slowly as it can be said.
-fn is_fulfilled(place: &Place<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+fn is_fulfilled(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     match (desired, observed.filter(|value| !value.is_null())) {
         (expected, None) => expected.is_null(),
         (Value::Null, Some(_)) => false,
@@ -39,7 +39,7 @@ fn is_fulfilled(place: &Place<'_>, desired: &Value, observed: Option<&Value>) ->
     }
 }
 
-fn is_list_fulfilled(place: &Place<'_>, desired: &[Value], real: &[Value]) -> bool {
+fn is_list_fulfilled(place: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> bool {
     let item = place.any_item();
     let holds = |expected: &Value, observed: &Value| is_fulfilled(&item, expected, Some(observed));
     let exact = place.refuses_more_items();

@@ -20,7 +20,7 @@ use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::schedule::{Now, PROMPT_SPACING};
 use crate::engine::writes::urgency::is_change;
-use drift_api::condition::{ObservedReason, Standing, StatusFields};
+use drift_api::condition::{CurrentVerdict, ObservedReason, StatusFields};
 
 /// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
 /// old by then: the result counts only for the very poll that is under way.
@@ -36,7 +36,7 @@ impl ObjectState {
     /// When the next poll may begin; `None` while one is under way or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
-        let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.barred.is_none();
+        let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.rejected.is_none();
         wanted.then(|| self.schedule.due())
     }
 
@@ -77,7 +77,7 @@ impl ObjectState {
     /// When [`ObjectState::notice_silence`] has to be asked.
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
-        let polled = !self.object.deleting && self.rendered.barred.is_none();
+        let polled = !self.object.deleting && self.rendered.rejected.is_none();
         polled.then(|| self.last_heard + self.limits.interval.saturating_mul(SILENT_INTERVALS))
     }
 
@@ -151,7 +151,7 @@ impl ObjectState {
         }
         let basis = begun.basis;
         let is_late = basis != self.basis() && !is_planted(Mutant::LatePoll);
-        if is_late || self.rendered.barred.is_some() {
+        if is_late || self.rendered.rejected.is_some() {
             self.schedule.want_promptly(now);
             return false;
         }
@@ -160,10 +160,10 @@ impl ObjectState {
             Finding::Failed(failure) => Some(Box::new(failure.clone())),
             _ => None,
         };
-        let (standing, flaps) = (self.standing(), self.flapping.lasts(now));
+        let (current, flaps) = (self.current(), self.flapping.lasts(now));
         let was_there =
-            self.seen_in_sync || basis.correction > 0 || standing.as_ref().is_some_and(Standing::proves_seen);
-        let look = Look { finding: &finding, basis: &basis, standing: standing.as_ref(), was_there, flaps, at: now };
+            self.seen_in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
+        let look = Look { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
         match self.confirmation.count(&look, &self.limits.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
@@ -222,9 +222,9 @@ impl ObjectState {
 
     /// A verdict that has not come to stand must not be written over a newer look that says something else.
     fn drop_unwritten(&mut self) {
-        let standing = self.object.conditions.observed();
+        let current = self.object.conditions.observed();
         if let Some(writing) = &mut self.writing {
-            writing.believed.take_if(|believed| is_change(standing, &believed.verdict));
+            writing.believed.take_if(|believed| is_change(current, &believed.verdict));
         }
     }
 
@@ -236,7 +236,7 @@ impl ObjectState {
 
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
         let basis = self.basis();
-        let verdict = reach_verdict(finding, &basis, self.standing().as_ref(), self.seen_in_sync);
+        let verdict = reach_verdict(finding, &basis, self.current().as_ref(), self.seen_in_sync);
         self.seen_in_sync |= *finding == Finding::InSync;
         let before = self.disbelieve();
         let known = || before.as_ref().map(|before| before.published.clone());
@@ -246,7 +246,7 @@ impl ObjectState {
     }
 
     pub(super) fn believe_bar(&mut self) {
-        if let Some(failure) = self.rendered.barred.as_deref().cloned() {
+        if let Some(failure) = self.rendered.rejected.as_deref().cloned() {
             self.believe(&Finding::Failed(failure), Some(StatusFields::NONE));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! It must not know how a write is done.
 
-use drift_api::condition::{Condition, Standing, StatusFields, Verdict};
+use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict};
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -55,7 +55,7 @@ impl Writing {
         believed: None,
         attempts: WriteAttempts::NONE,
         quiet: None,
-        last_definite: LastDefinite::Standing,
+        last_definite: LastDefinite::CurrentVerdict,
         owing: None,
     };
 
@@ -66,7 +66,7 @@ impl Writing {
     const fn is_nothing(&self) -> bool {
         let Self { believed, attempts, quiet, last_definite, owing } = self;
         let is_written = believed.is_none() && attempts.are_none() && owing.is_none();
-        is_written && quiet.is_none() && matches!(last_definite, LastDefinite::Standing)
+        is_written && quiet.is_none() && matches!(last_definite, LastDefinite::CurrentVerdict)
     }
 }
 
@@ -94,7 +94,7 @@ impl ObjectState {
             return NextWrite::Nothing;
         }
         let is_change = is_change(self.object.conditions.observed(), verdict);
-        if !is_change && self.note_standing(now) {
+        if !is_change && self.note_current(now) {
             self.writing.take_if(|writing| writing.is_nothing());
             return NextWrite::Nothing;
         }
@@ -102,7 +102,7 @@ impl ObjectState {
     }
 
     /// The verdict that should stand does; whether the fields that are published with it do too, so that nothing is to be written.
-    fn note_standing(&mut self, now: Moment) -> bool {
+    fn note_current(&mut self, now: Moment) -> bool {
         self.disturbed = false;
         let is_published = self.unpublished().is_empty();
         let writing = self.writing_mut();
@@ -121,7 +121,7 @@ impl ObjectState {
             return NextWrite::Nothing;
         };
         let urgency = match is_change {
-            true => weigh(self.standing().as_ref(), self.last_definite().as_ref(), verdict, self.disturbed),
+            true => weigh(self.current().as_ref(), self.last_definite().as_ref(), verdict, self.disturbed),
             // The controller waits for no field that is published.
             false => Urgency::Quiet,
         };
@@ -181,12 +181,12 @@ impl ObjectState {
     }
 
     fn last_definite(&self) -> Option<Definite> {
-        self.writing().last_definite.find(self.standing().as_ref())
+        self.writing().last_definite.find(self.current().as_ref())
     }
 
     /// Another verdict comes to stand.
     fn keep_definite(&mut self) {
-        if let LastDefinite::Standing = self.writing().last_definite {
+        if let LastDefinite::CurrentVerdict = self.writing().last_definite {
             self.writing_mut().last_definite = LastDefinite::Former(Box::new(self.last_definite()));
         }
     }
@@ -205,9 +205,10 @@ impl ObjectState {
     pub(super) fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
         let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
         if before == after || self.writing().attempts.explains(after) {
-            let is_definite = after.and_then(Standing::read).is_some_and(|standing| Definite::of(&standing).is_some());
+            let is_definite =
+                after.and_then(CurrentVerdict::read).is_some_and(|current| Definite::of(&current).is_some());
             if is_definite {
-                self.writing.iter_mut().for_each(|writing| writing.last_definite = LastDefinite::Standing);
+                self.writing.iter_mut().for_each(|writing| writing.last_definite = LastDefinite::CurrentVerdict);
             } else {
                 self.keep_definite();
             }
@@ -217,7 +218,7 @@ impl ObjectState {
         self.disturbed = true;
         self.disbelieve();
         if stands_true(object) {
-            // Nobody here said so: it is not vouched for until this process has looked.
+            // Nobody here said so: it is not attested until this process has looked.
             self.writing_mut().owing.get_or_insert(Owing::ForItself);
         }
         let when = if stands_true(object) { now } else { self.quiet_at(now) };

@@ -3,9 +3,9 @@ use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::finding::Finding;
 use crate::engine::writes::write_attempts::WriteOutcome;
+use drift_api::attestation::MOST_EXCEPTIONS;
 use drift_api::condition::ObservedReason;
 use drift_api::identity::{IdentityIndex, Selected};
-use drift_api::voucher::MOST_EXCEPTIONS;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -79,8 +79,8 @@ fn object(objects: &ObjectStore, uid: &str, spec: &Value, status: &Value) -> Lea
 }
 
 /// Without exceptions.
-fn is_vouched_for(objects: &ObjectStore, now: Moment) -> bool {
-    objects.vouched_except(now).is_some_and(|except| except.is_empty())
+fn is_attested(objects: &ObjectStore, now: Moment) -> bool {
+    objects.attested_except(now).is_some_and(|except| except.is_empty())
 }
 
 fn reason(objects: &mut ObjectStore, uid: &str, now: Moment) -> Option<ObservedReason> {
@@ -91,7 +91,7 @@ fn reason(objects: &mut ObjectStore, uid: &str, now: Moment) -> Option<ObservedR
 }
 
 #[test]
-fn objects_that_are_barred_get_their_unknown_without_a_poll() {
+fn objects_that_are_rejected_get_their_unknown_without_a_poll() {
     let mut objects = objects();
     for (uid, spec, expected) in [
         ("a", json!({"id": "forbidden", "a": 1}), ObservedReason::NotAllowed),
@@ -111,8 +111,8 @@ fn a_template_that_fails_names_its_place_and_the_mistake() {
     let mut objects = objects();
     let object = object(&objects, "a", &json!({"a": 1}), &json!({}));
     objects.see(object, at(0));
-    let barred = objects.state(&Uid::from("a")).and_then(|state| state.rendered().barred.clone());
-    let text = barred.map(|failure| failure.text).unwrap_or_default();
+    let rejected = objects.state(&Uid::from("a")).and_then(|state| state.rendered().rejected.clone());
+    let text = rejected.map(|failure| failure.text).unwrap_or_default();
     assert!(text.ends_with(": require[0].that: no field `id`"), "{text}");
 }
 
@@ -283,27 +283,27 @@ fn of_four_turns_prompt_polls_take_three() {
 }
 
 #[test]
-fn a_target_is_vouched_for_once_all_are_judged() {
+fn a_target_is_attested_for_once_all_are_judged() {
     let mut objects = objects();
     let entry = |status: &str, reason: &str, id: &str| json!({"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": tag(id), "observedGeneration": 1}]});
     for (uid, id, status, reason) in [("a", "x", "True", "NotCreated"), ("bb", "y", "False", "InSync")] {
         let object = object(&objects, uid, &json!({"id": id, "a": 1}), &entry(status, reason, id));
         objects.see(object, at(0));
     }
-    assert!(!is_vouched_for(&objects, at(0).moment), "before the list is known");
+    assert!(!is_attested(&objects, at(0).moment), "before the list is known");
     objects.note_listed(at(0).moment);
-    assert!(!is_vouched_for(&objects, at(0).moment), "while an object stands True on another's word");
+    assert!(!is_attested(&objects, at(0).moment), "while an object stands True on another's word");
     let uid = Uid::from("a");
     assert_eq!(objects.state(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::Absent, at(0).moment));
-    // The sentence differs from the one that stood, so the verdict is not standing before it is written.
-    assert!(!is_vouched_for(&objects, at(0).moment));
+    // The sentence differs from the one that stood, so the verdict is not current before it is written.
+    assert!(!is_attested(&objects, at(0).moment));
     objects.forget(&uid, at(1).moment);
-    assert!(is_vouched_for(&objects, at(1).moment));
-    assert!(!is_vouched_for(&objects, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
+    assert!(is_attested(&objects, at(1).moment));
+    assert!(!is_attested(&objects, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
     objects.note_alive(at(200).moment);
-    assert!(is_vouched_for(&objects, at(200).moment));
+    assert!(is_attested(&objects, at(200).moment));
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn settling_puts_off_a_poll_in_line() {
     let mut objects = Alone::new(target(&text));
     let uid = Uid::from("a");
     let spec = json!({"id": "x", "a": 1});
-    let standing = object(&objects, "a", &spec, &json!({}));
-    objects.see(standing, at(0));
+    let current = object(&objects, "a", &spec, &json!({}));
+    objects.see(current, at(0));
     objects.queue_poll(&uid);
     let note = json!({"conditions": [{"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
         "message": "correction 1, owns \"x\": applied", "observedGeneration": 1}]});
@@ -354,15 +354,15 @@ fn a_changed_target_waits_for_all_new_verdicts() {
         objects.see(object, at(0));
     }
     objects.note_listed(at(0).moment);
-    assert!(!is_vouched_for(&objects, at(0).moment), "bb was in sync with what the target said before");
+    assert!(!is_attested(&objects, at(0).moment), "bb was in sync with what the target said before");
     let uid = Uid::from("bb");
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let differs = Finding::Differs("x".into());
     objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, differs, at(0).moment));
-    assert!(!is_vouched_for(&objects, at(0).moment), "before the verdict is written");
+    assert!(!is_attested(&objects, at(0).moment), "before the verdict is written");
     assert_eq!(reason(&mut objects, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
     objects.forget(&uid, at(1).moment);
-    assert!(is_vouched_for(&objects, at(1).moment), "ccc was edited, which is no incident");
+    assert!(is_attested(&objects, at(1).moment), "ccc was edited, which is no incident");
 }
 
 /// An object store whose objects stood True before this process began; all were found in sync since, which is not written.
@@ -370,8 +370,8 @@ fn owing(count: usize) -> Alone {
     let mut objects = objects();
     for number in 0..count {
         let uid = format!("u{number}");
-        let standing = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": tag(&uid), "observedGeneration": 1}]});
-        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &standing);
+        let current = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": tag(&uid), "observedGeneration": 1}]});
+        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &current);
         objects.see(object, at(0));
         let uid = Uid::from(uid);
         let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
@@ -395,14 +395,14 @@ fn refuse_write(objects: &mut ObjectStore, uid: &Uid, now: Moment) {
 fn a_refused_verdict_keeps_back_only_its_object() {
     let mut objects = owing(2);
     let [first, second] = ["u0", "u1"].map(Uid::from);
-    assert_eq!(objects.vouched_except(at(0).moment), None, "both are on their way");
+    assert_eq!(objects.attested_except(at(0).moment), None, "both are on their way");
     refuse_write(&mut objects, &first, at(0).moment);
-    assert_eq!(objects.vouched_except(at(0).moment), None, "the second is on its way");
+    assert_eq!(objects.attested_except(at(0).moment), None, "the second is on its way");
     objects.forget(&second, at(1).moment);
-    assert_eq!(objects.vouched_except(at(1).moment), Some(Exceptions::from_iter([first.clone()])));
-    assert_eq!(objects.vouched_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
+    assert_eq!(objects.attested_except(at(1).moment), Some(Exceptions::from_iter([first.clone()])));
+    assert_eq!(objects.attested_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
     objects.forget(&first, at(2).moment);
-    assert_eq!(objects.vouched_except(at(2).moment), Some(Exceptions::default()));
+    assert_eq!(objects.attested_except(at(2).moment), Some(Exceptions::default()));
 }
 
 /// An object that somebody else says is drifted, in its `version`.
@@ -425,7 +425,7 @@ fn a_forged_verdict_keeps_back_only_its_object() {
         let now = at(u64::from(round));
         objects.see(called_drifted(&objects, "a", round), now);
         assert_eq!(
-            objects.vouched_except(now.moment),
+            objects.attested_except(now.moment),
             Some(Exceptions::from_iter([uid.clone()])),
             "said {round} times"
         );
@@ -433,7 +433,7 @@ fn a_forged_verdict_keeps_back_only_its_object() {
     let begun = objects.update(&uid, at(100).moment, |state| state.begin_poll(at(100))).unwrap();
     objects.update(&uid, at(100).moment, |state| state.finish_poll(begun, Finding::InSync, at(100).moment));
     assert_eq!(
-        objects.vouched_except(at(100).moment),
+        objects.attested_except(at(100).moment),
         Some(Exceptions::from_iter([uid])),
         "until its new verdict stands, it is not acted on"
     );
@@ -443,10 +443,10 @@ fn a_forged_verdict_keeps_back_only_its_object() {
 fn a_latecomer_keeps_back_only_itself() {
     let mut objects = owing(0);
     for number in 0..=MOST_EXCEPTIONS {
-        assert_eq!(objects.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
+        assert_eq!(objects.attested_except(at(0).moment).map(|except| except.objects.len()), Some(number));
         objects.see(called_drifted(&objects, &format!("u{number}"), 1), at(0));
     }
-    assert_eq!(objects.vouched_except(at(0).moment), None, "so many are no exceptions");
+    assert_eq!(objects.attested_except(at(0).moment), None, "so many are no exceptions");
 }
 
 #[test]
@@ -454,45 +454,45 @@ fn latecomers_with_another_desired_state_keep_back_their_namespace_alone() {
     let mut objects = owing(0);
     let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": "x [desired 3f2a9c71d04b58e6]", "observedGeneration": 1});
     for number in 0..=MOST_EXCEPTIONS {
-        assert_eq!(objects.vouched_except(at(0).moment).map(|except| except.objects.len()), Some(number));
+        assert_eq!(objects.attested_except(at(0).moment).map(|except| except.objects.len()), Some(number));
         let name = format!("u{number}");
         let mut moved = object(&objects, &name, &json!({"id": name, "a": 1}), &json!({"conditions": [entry]}));
         moved.id.namespace = Some("team-a".into());
         objects.see(moved, at(0));
     }
     let namespaces = ["team-a".to_owned()].into();
-    assert_eq!(objects.vouched_except(at(0).moment), Some(Exceptions { namespaces, ..Exceptions::default() }));
+    assert_eq!(objects.attested_except(at(0).moment), Some(Exceptions { namespaces, ..Exceptions::default() }));
 }
 
 #[test]
 fn what_stood_true_is_waited_for_whoever_writes() {
     let mut objects = owing(1);
     objects.see(called_drifted(&objects, "u0", 2), at(30));
-    assert_eq!(objects.vouched_except(at(59).moment), None);
-    assert!(objects.vouched_except(at(60).moment).is_some());
+    assert_eq!(objects.attested_except(at(59).moment), None);
+    assert!(objects.attested_except(at(60).moment).is_some());
 }
 
 #[test]
 fn nobody_waits_over_a_minute_for_a_verdict() {
     let objects = owing(1);
-    assert_eq!(objects.vouched_except(at(59).moment), None);
-    assert_eq!(objects.vouched_except(at(60).moment), Some(Exceptions::from_iter([Uid::from("u0")])));
+    assert_eq!(objects.attested_except(at(59).moment), None);
+    assert_eq!(objects.attested_except(at(60).moment), Some(Exceptions::from_iter([Uid::from("u0")])));
 }
 
 #[test]
 fn many_that_are_refused_are_no_exceptions() {
-    for (count, vouched) in [(MOST_EXCEPTIONS, true), (MOST_EXCEPTIONS + 1, false)] {
+    for (count, attested) in [(MOST_EXCEPTIONS, true), (MOST_EXCEPTIONS + 1, false)] {
         let mut objects = owing(count);
         (0..count).for_each(|number| refuse_write(&mut objects, &Uid::from(format!("u{number}")), at(0).moment));
-        assert_eq!(objects.vouched_except(at(0).moment).is_some(), vouched, "{count}");
+        assert_eq!(objects.attested_except(at(0).moment).is_some(), attested, "{count}");
     }
 }
 
 #[test]
 fn news_leaves_the_slow_lane_of_an_outage() {
     let mut objects = objects();
-    let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
-    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &standing);
+    let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
+    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &current);
     objects.see(object, at(0));
     let uid = Uid::from("a");
     let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
@@ -514,8 +514,8 @@ fn who_recovers_gives_its_slow_slot_back() {
     let mut objects = objects();
     let text = drift_api::condition::closed_text(ObservedReason::InSync);
     let tag = format!("{text} [desired {}]", drift_api::condition::DesiredHash::of(&json!(["x", {"a": 1}])));
-    let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
-    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &standing);
+    let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
+    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &current);
     let uid = object.id.uid.clone();
     objects.see(object, at(0));
     let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
@@ -534,8 +534,8 @@ fn wakes_come_in_order_and_only_once() {
     let mut objects = objects();
     for number in 0..50 {
         let uid = format!("{number}");
-        let standing = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(&uid), "observedGeneration": 1}]});
-        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &standing);
+        let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag(&uid), "observedGeneration": 1}]});
+        let object = object(&objects, &uid, &json!({"id": uid, "a": 1}), &current);
         objects.see(object, at(0));
     }
     let mut seen = HashSet::new();

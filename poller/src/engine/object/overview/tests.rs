@@ -37,7 +37,7 @@ fn the_worst_stand_first_and_all_are_counted() {
     };
     let all = ask("", Shown::All);
     assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
-    assert_eq!((all.counts, all.matching), (StandingCounts { in_sync: 1, drifted: 2, unknown: 2, deleting: 0 }, 5));
+    assert_eq!((all.counts, all.matching), (VerdictCounts { in_sync: 1, drifted: 2, unknown: 2, deleting: 0 }, 5));
     assert_eq!(all.lateness, Duration::from_secs(10));
     let found = ask("e", Shown::Drifted);
     assert_eq!((names(&found), found.matching, found.counts), (vec!["e"], 1, all.counts));
@@ -59,7 +59,7 @@ fn what_is_being_deleted_is_counted_for_itself() {
     seen(&mut objects, "d", "True");
     let ask = |shown| overview("t", objects.states(), &Question { shown, ..with_rows() }, at(10).moment);
     let all = ask(Shown::All);
-    assert_eq!(all.counts, StandingCounts { drifted: 1, deleting: 3, ..StandingCounts::default() });
+    assert_eq!(all.counts, VerdictCounts { drifted: 1, deleting: 3, ..VerdictCounts::default() });
     assert_eq!(names(&all), ["d", "a", "b", "c"]);
     assert!(all.rows[1..].iter().all(|row| row.deleting && row.verdict.is_none()));
     assert_eq!((names(&ask(Shown::Drifted)), names(&ask(Shown::Unknown))), (vec!["d"], vec![]));

@@ -4,8 +4,8 @@ use drift_kube::telemetry::metrics::registry;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-fn reception() -> Reception {
-    Reception {
+fn reception() -> HintContext {
+    HintContext {
         webhooks: Webhooks::default(),
         secrets: Arc::default(),
         leadership: Leadership::never_held(),

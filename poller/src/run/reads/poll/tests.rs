@@ -276,7 +276,7 @@ async fn a_page_of_a_pausing_host_is_late() {
     // The first page is under way when three others hear that they are to wait.
     let permit = outside.gate.enter(&host, 8).await;
     let told = async {
-        let pause = drift_systems::Heard::AskedToWait(Duration::from_secs(60));
+        let pause = drift_systems::HostReply::AskedToWait(Duration::from_secs(60));
         ["a", "b", "c"].into_iter().for_each(|uid| outside.gate.note(&permit, &uid.into(), pause, clock::now()));
     };
     let (outcome, ()) = tokio::join!(traverse(&outside, &target, &rate), told);

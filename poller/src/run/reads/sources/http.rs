@@ -17,7 +17,7 @@ use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{HttpRead, Target};
 use drift_systems::before_deadline;
 use drift_systems::heard;
-use drift_systems::{ExchangeProgress, Heard, HttpFailure, HttpOptions, HttpReply, Permit, Room};
+use drift_systems::{ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room};
 
 use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
 use crate::engine::collection::traversal::Traversal;
@@ -129,7 +129,7 @@ impl<'r> HttpRequests<'r> {
             if let Some(heard) = heard {
                 self.uids.iter().for_each(|uid| self.outside.gate.note(&permit, uid, heard, clock::now()));
             }
-            let pause = heard.and_then(Heard::asked_pause);
+            let pause = heard.and_then(HostReply::asked_pause);
             match answer.map(|reply| take(&reply)) {
                 Err(failure) => return Ok((Err(failure), pause)),
                 Ok((Progress::Done(done), _)) => return Ok((done, pause)),
@@ -191,7 +191,10 @@ impl<'r> HttpRequests<'r> {
     }
 
     /// The answer to one request, or why there is none, and what that says of the host.
-    async fn ask(&mut self, request: &HttpRequest) -> Result<(Result<HttpReply, Failure>, Option<Heard>), Postponed> {
+    async fn ask(
+        &mut self,
+        request: &HttpRequest,
+    ) -> Result<(Result<HttpReply, Failure>, Option<HostReply>), Postponed> {
         let (target, troubles) = (self.target, &self.outside.troubles);
         let options = options_of(target, self.read);
         let began = clock::now();

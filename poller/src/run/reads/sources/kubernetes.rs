@@ -10,7 +10,7 @@ use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{KubernetesRead, Target};
-use drift_systems::Heard;
+use drift_systems::HostReply;
 use serde_json::Value;
 
 use super::Look;
@@ -52,20 +52,20 @@ pub(super) async fn look_at_one(
         Ok(resource) => observe_resource(read, view, resource.as_ref()),
         Err(error) => Err(failure_of(&error, resource)),
     };
-    Look::new(Ok((observed, heard.and_then(Heard::asked_pause))), told, took)
+    Look::new(Ok((observed, heard.and_then(HostReply::asked_pause))), told, took)
 }
 
 /// What the answer says of the API server, if anything.
-fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<Heard> {
+fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<HostReply> {
     Some(match answer {
         Err(ResourceError::NoNamespace(_)) => return None,
-        Err(ResourceError::TimedOut) => Heard::TimedOut,
-        Err(ResourceError::Unreachable(_)) => Heard::Unreachable,
+        Err(ResourceError::TimedOut) => HostReply::TimedOut,
+        Err(ResourceError::Unreachable(_)) => HostReply::Unreachable,
         Err(ResourceError::Refused { status: 429, retry_after, .. }) => {
-            Heard::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
+            HostReply::AskedToWait(retry_after.unwrap_or(DEFAULT_PAUSE))
         }
-        Err(ResourceError::Refused { status: 503, retry_after: Some(pause), .. }) => Heard::AskedToWait(*pause),
-        _ => Heard::Answer,
+        Err(ResourceError::Refused { status: 503, retry_after: Some(pause), .. }) => HostReply::AskedToWait(*pause),
+        _ => HostReply::Answer,
     })
 }
 

@@ -10,7 +10,7 @@ use drift_api::requests::sql_query::SqlQuery;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{PostgresRead, Target};
-use drift_systems::{Heard, QueryOptions, SentCredentials, SqlFailure, Way};
+use drift_systems::{HostReply, QueryOptions, SentCredentials, SqlFailure, Way};
 use serde_json::Value;
 
 use super::{Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
@@ -52,8 +52,8 @@ pub(crate) async fn ask(
     reach(KillPoint::PollerAfterRead);
     let took = clock::now() - began;
     let heard = match &answer {
-        Err(_) => Some(Heard::TimedOut),
-        Ok(Ok(())) => Some(Heard::Answer),
+        Err(_) => Some(HostReply::TimedOut),
+        Ok(Ok(())) => Some(HostReply::Answer),
         Ok(Err(failure)) => failure.heard(),
     };
     if let Some(heard) = heard {

@@ -115,9 +115,9 @@ fn a_claim_holds_in_its_own_scope() {
 #[test]
 fn a_scope_that_is_missing_is_no_reason_to_write() {
     let older = status(1, owns("x"), "x").keeping(CorrectedReason::CorrectionFailed, "x", Some(1));
-    let standing = older.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
+    let current = older.to_condition(None, "2026-01-01T00:00:00Z").unwrap();
     let now = older.clone().in_scope(ScopeId::of("here"));
-    assert!(now != older && now.stands(Some(&standing)));
+    assert!(now != older && now.stands(Some(&current)));
     let moved = older.in_scope(ScopeId::of("elsewhere")).to_condition(None, "").unwrap();
     assert!(!now.stands(Some(&moved)) && now.clone().in_scope(ScopeId::of("elsewhere")) == now);
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::known::{KnownObjects, Told};
+use super::known::{KnownObjects, Recipients};
 use super::{Command, Dispatch, Effects, Followed, Member, Subscriber, Watch, WatchKey};
 use crate::client::KindName;
 use drift_api::object::field_paths::FieldPaths;
@@ -28,7 +28,7 @@ impl Dispatch {
     fn take_newcomers(&mut self) {
         let is_new = |member: &&Member| {
             let Subscriber { target, selection, .. } = &member.subscriber;
-            let now = self.in_force.get(target);
+            let now = self.active.get(target);
             !member.is_arranged && now.is_some_and(|now| now.is_of(selection.group(), &selection.kind))
         };
         let newcomers: Vec<Subscriber> =
@@ -51,7 +51,7 @@ impl Dispatch {
     }
 
     /// All watches of a kind, in whatever version, that told such of an object are to list it again.
-    pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Told) -> bool) {
+    pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Recipients) -> bool) {
         for ((api_version, kind), watch) in &mut self.watches {
             if KindName::new(api_version, kind).is_of(selection) && watch.known.any(&concerns) {
                 watch.needs_list = true;

@@ -12,7 +12,7 @@ use drift_api::object::{LeanObject, ObjectId};
 use indexmap::IndexMap;
 
 /// Who was told of an object, as what.
-pub(super) type Told = Arc<[(Arc<str>, Role)]>;
+pub(super) type Recipients = Arc<[(Arc<str>, Role)]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -24,9 +24,9 @@ pub(super) enum Role {
 /// Objects that somebody was told of.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
-    objects: IndexMap<Uid, Known>,
+    objects: IndexMap<Uid, KnownObject>,
     /// Those who were told, each different: an object has the number of its own. What no object has goes when a target goes.
-    told: Vec<Told>,
+    told: Vec<Recipients>,
     /// The number of those who were told of the last object, which are told of the next one too, as a rule.
     last_told: u32,
     /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
@@ -35,7 +35,7 @@ pub(super) struct KnownObjects {
 
 /// An object that somebody was told of.
 #[derive(Debug)]
-struct Known {
+struct KnownObject {
     namespace: Option<SharedText>,
     version: Option<NonZeroU64>,
     /// The last list that had it, or after which it was heard of.
@@ -59,7 +59,7 @@ impl KnownObjects {
     }
 
     /// Who was told of an object; nobody where it is not known.
-    pub(super) fn told(&self, uid: &Uid) -> Option<&Told> {
+    pub(super) fn told(&self, uid: &Uid) -> Option<&Recipients> {
         self.told.get(self.objects.get(uid)?.told as usize)
     }
 
@@ -70,18 +70,18 @@ impl KnownObjects {
     }
 
     /// These were told of the object as it is in or after that list.
-    pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Told) {
+    pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Recipients) {
         let ObjectId { uid, namespace, .. } = object.id.clone();
         let told = self.number_of(told);
-        self.objects.insert(uid, Known { namespace, version: stored_version(object), list, told });
+        self.objects.insert(uid, KnownObject { namespace, version: stored_version(object), list, told });
     }
 
     /// The object is not known any more; who was told of it has to hear so.
-    pub(super) fn forget(&mut self, uid: &Uid) -> Option<Told> {
+    pub(super) fn forget(&mut self, uid: &Uid) -> Option<Recipients> {
         self.told.get(self.objects.swap_remove(uid)?.told as usize).cloned()
     }
 
-    fn number_of(&mut self, told: Told) -> u32 {
+    fn number_of(&mut self, told: Recipients) -> u32 {
         if self.told.get(self.last_told as usize) != Some(&told) {
             self.last_told = number_in(&mut self.told, told);
         }
@@ -91,9 +91,9 @@ impl KnownObjects {
     /// The target knows of no object any more.
     pub(super) fn forget_target(&mut self, target: &str) {
         let before = std::mem::take(&mut self.told);
-        let without = |told: &Told| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
-        let numbers = before.iter().map(without).map(|told: Told| (told, None));
-        let mut after: Vec<(Told, Option<u32>)> = numbers.collect();
+        let without = |told: &Recipients| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
+        let numbers = before.iter().map(without).map(|told: Recipients| (told, None));
+        let mut after: Vec<(Recipients, Option<u32>)> = numbers.collect();
         self.objects.retain(|_, known| {
             let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
                 return false;
@@ -105,13 +105,13 @@ impl KnownObjects {
 
     /// The objects of a namespace, or of all, that this list lacks and that were not heard of after it.
     pub(super) fn missing(&self, namespace: Option<&str>, list: u32) -> Vec<Uid> {
-        let is_here = |known: &Known| namespace.is_none() || known.namespace.as_deref() == namespace;
+        let is_here = |known: &KnownObject| namespace.is_none() || known.namespace.as_deref() == namespace;
         let missing = self.objects.iter().filter(|(_, known)| is_here(known) && known.list != list);
         missing.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Whether there is an object of which such were told.
-    pub(super) fn any(&self, such: impl Fn(&Told) -> bool) -> bool {
+    pub(super) fn any(&self, such: impl Fn(&Recipients) -> bool) -> bool {
         self.objects.values().filter_map(|known| self.told.get(known.told as usize)).any(such)
     }
 }
@@ -122,7 +122,7 @@ fn stored_version(object: &LeanObject) -> Option<NonZeroU64> {
     NonZeroU64::new(object.resource_version.short_number()?)
 }
 
-fn number_in(all: &mut Vec<Told>, told: Told) -> u32 {
+fn number_in(all: &mut Vec<Recipients>, told: Recipients) -> u32 {
     let known = all.iter().position(|one| *one == told);
     known.unwrap_or_else(|| {
         all.push(told);
@@ -143,7 +143,7 @@ mod tests {
         LeanObject::prune(&object, &FieldPaths::default())
     }
 
-    fn told(of: &[&str]) -> Told {
+    fn told(of: &[&str]) -> Recipients {
         of.iter().map(|target| ((*target).into(), Role::Owner)).collect()
     }
 
@@ -169,7 +169,8 @@ mod tests {
         }
         known.forget_target("b");
         known.forget(&"t".into());
-        let all: Vec<Option<Told>> = ["p", "q", "r", "s", "t"].map(|name| known.told(&name.into()).cloned()).into();
+        let all: Vec<Option<Recipients>> =
+            ["p", "q", "r", "s", "t"].map(|name| known.told(&name.into()).cloned()).into();
         assert_eq!(all, [None, Some(told(&["c"])), Some(told(&["c"])), Some(told(&["c", "d"])), None]);
         known.forget_target("x");
         assert_eq!(known.told, [told(&["c"]), told(&["c", "d"])], "what nobody has goes");

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::known::{Role, Told};
+use super::known::{Recipients, Role};
 use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
 use crate::client::KindName;
 use crate::subscriptions::ObjectEvent;
@@ -63,7 +63,7 @@ impl Dispatch {
     }
 
     /// The owner of an object, and who of the watch is to be told what.
-    fn roles(&self, key: &WatchKey, seen: &SeenObject) -> (Option<Arc<str>>, Told) {
+    fn roles(&self, key: &WatchKey, seen: &SeenObject) -> (Option<Arc<str>>, Recipients) {
         let (namespace, labels) = (seen.object.id.namespace.as_deref(), seen.labels.as_ref());
         let owner = owner_of(&self.owners, &KindName::new(&key.0, &key.1), namespace, labels).cloned();
         let selects = |member: &&Member| -> bool {

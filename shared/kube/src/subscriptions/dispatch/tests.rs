@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// A dispatch, and what it said of each target.
 struct Bench {
     dispatch: Dispatch,
-    in_force: BTreeMap<Arc<str>, ObjectSelection>,
+    active: BTreeMap<Arc<str>, ObjectSelection>,
     /// What is followed: number, namespace, fields.
     followed: BTreeMap<usize, (Option<String>, FieldPaths)>,
     now: Moment,
@@ -46,14 +46,14 @@ fn seen_in(namespace: &str, name: &str, version: u64, labels: &Value) -> SeenObj
 
 impl Bench {
     fn new() -> Self {
-        let (in_force, followed) = (BTreeMap::new(), BTreeMap::new());
-        Self { dispatch: Dispatch::default(), in_force, followed, now: Moment::START, last_id: 0 }
+        let (active, followed) = (BTreeMap::new(), BTreeMap::new());
+        Self { dispatch: Dispatch::default(), active, followed, now: Moment::START, last_id: 0 }
     }
 
-    /// Puts a target in force and subscribes it.
+    /// Puts an active target and subscribes it.
     fn begin(&mut self, target: &str, selection: ObjectSelection, fields: FieldPaths) {
-        self.in_force.insert(target.into(), selection.clone());
-        self.dispatch.set_in_force(self.in_force.clone());
+        self.active.insert(target.into(), selection.clone());
+        self.dispatch.set_active(self.active.clone());
         let resource = kube::core::ApiResource {
             group: "demo.example".to_owned(),
             version: "v1".to_owned(),
@@ -68,8 +68,8 @@ impl Bench {
 
     fn end(&mut self, target: &str, is_removed: bool) {
         if is_removed {
-            self.in_force.remove(target);
-            self.dispatch.set_in_force(self.in_force.clone());
+            self.active.remove(target);
+            self.dispatch.set_active(self.active.clone());
         }
         let id = self.dispatch.members.get(target).map_or(0, |member| member.subscriber.id);
         self.dispatch.unsubscribe(&target.into(), id);

@@ -42,14 +42,14 @@ pub(in crate::cel) enum Authority {
 pub(in crate::cel) struct Templated {
     /// `https://`
     scheme: String,
-    parts: Vec<Part>,
+    parts: Vec<AuthorityPart>,
     allowed: Arc<HostPatterns>,
     /// For people.
     host: String,
 }
 
 #[derive(Debug)]
-enum Part {
+enum AuthorityPart {
     Literal(String),
     /// A host, or a piece of one.
     Name(Expression),
@@ -118,13 +118,15 @@ impl Authority {
 
     pub(in crate::cel) fn reads(&self, variable: &str) -> bool {
         let Self::Templated(Templated { parts, .. }) = self else { return false };
-        parts.iter().any(|part| matches!(part, Part::Name(value) | Part::Port(value) if value.reads(variable)))
+        parts.iter().any(
+            |part| matches!(part, AuthorityPart::Name(value) | AuthorityPart::Port(value) if value.reads(variable)),
+        )
     }
 
     pub(in crate::cel) fn collect_fields(&self, fields: &mut FieldPaths) {
         let Self::Templated(Templated { parts, .. }) = self else { return };
         for part in parts {
-            if let Part::Name(value) | Part::Port(value) = part {
+            if let AuthorityPart::Name(value) | AuthorityPart::Port(value) = part {
                 fields.extend(value.fields());
             }
         }
@@ -136,9 +138,9 @@ impl Authority {
             Self::Literal { base, .. } => base.clone(),
             Self::Templated(Templated { scheme, parts, .. }) => {
                 let shown = parts.iter().map(|part| match part {
-                    Part::Literal(literal) => literal,
-                    Part::Name(_) => name,
-                    Part::Port(_) => port,
+                    AuthorityPart::Literal(literal) => literal,
+                    AuthorityPart::Name(_) => name,
+                    AuthorityPart::Port(_) => port,
                 });
                 std::iter::once(scheme.as_str()).chain(shown).collect()
             }
@@ -169,19 +171,22 @@ impl Templated {
     ) -> Result<Parsed<'p, 's>, Vec<TemplateError>> {
         let refused = || vec![TemplateError::new(scheme.len(), NAME_FORM)];
         let mut in_port = first.contains(':');
-        let mut parts =
-            if first.is_empty() { Vec::new() } else { vec![Part::Literal(literal(first).ok_or_else(refused)?)] };
+        let mut parts = if first.is_empty() {
+            Vec::new()
+        } else {
+            vec![AuthorityPart::Literal(literal(first).ok_or_else(refused)?)]
+        };
         let mut rest: (&str, &[Piece<'s>]) = ("", &[]);
         for (index, piece) in others.iter().enumerate() {
             match piece {
                 Piece::Expression { source, offset } => {
                     let expression = Expression::compile(source, *offset, site)?;
-                    parts.push(if in_port { Part::Port(expression) } else { Part::Name(expression) });
+                    parts.push(if in_port { AuthorityPart::Port(expression) } else { AuthorityPart::Name(expression) });
                 }
                 Piece::Literal(text) => {
                     let end = text.find(['/', '?', '#']);
                     let within = &text[..end.unwrap_or(text.len())];
-                    parts.push(Part::Literal(literal(within).ok_or_else(refused)?));
+                    parts.push(AuthorityPart::Literal(literal(within).ok_or_else(refused)?));
                     in_port |= within.contains(':');
                     if let Some(end) = end {
                         rest = (&text[end..], &others[index + 1..]);
@@ -190,8 +195,10 @@ impl Templated {
                 }
             }
         }
-        let host =
-            parts.iter().map(|part| if let Part::Literal(literal) = part { literal } else { PLACEHOLDER }).collect();
+        let host = parts
+            .iter()
+            .map(|part| if let AuthorityPart::Literal(literal) = part { literal } else { PLACEHOLDER })
+            .collect();
         let templated = Self { scheme: scheme.to_owned(), parts, allowed: allowed.clone(), host };
         Ok((Authority::Templated(templated), rest.0, rest.1))
     }
@@ -200,11 +207,13 @@ impl Templated {
         let mut base = self.scheme.clone();
         for part in &self.parts {
             let (value, is_fit): (_, fn(char) -> bool) = match part {
-                Part::Literal(literal) => (literal.clone(), |_| true),
-                Part::Name(name) => (render_text(name, variables, site, cost)?, is_of_name),
-                Part::Port(port) => (render_text(port, variables, site, cost)?, |character| character.is_ascii_digit()),
+                AuthorityPart::Literal(literal) => (literal.clone(), |_| true),
+                AuthorityPart::Name(name) => (render_text(name, variables, site, cost)?, is_of_name),
+                AuthorityPart::Port(port) => {
+                    (render_text(port, variables, site, cost)?, |character| character.is_ascii_digit())
+                }
             };
-            if value.is_empty() && !matches!(part, Part::Literal(_)) || !value.chars().all(is_fit) {
+            if value.is_empty() && !matches!(part, AuthorityPart::Literal(_)) || !value.chars().all(is_fit) {
                 return Err(site.error("a value in the URL's host is empty or holds a character that no host has"));
             }
             base.push_str(&value.to_ascii_lowercase());

@@ -16,11 +16,11 @@ use drift_api::object::field_paths::FieldPaths;
 #[derive(Debug)]
 pub struct TextTemplate {
     site: Site,
-    parts: Vec<Part>,
+    parts: Vec<TextPart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum TextPart {
     Literal(String),
     Expression(Expression),
 }
@@ -35,9 +35,9 @@ impl TextTemplate {
         let mut errors = Vec::new();
         for piece in pieces(text).map_err(|error| vec![error])? {
             match piece {
-                Piece::Literal(literal) => parts.push(Part::Literal(literal)),
+                Piece::Literal(literal) => parts.push(TextPart::Literal(literal)),
                 Piece::Expression { source, offset } => match Expression::compile(source, offset, site) {
-                    Ok(expression) => parts.push(Part::Expression(expression)),
+                    Ok(expression) => parts.push(TextPart::Expression(expression)),
                     Err(found) => errors.extend(found),
                 },
             }
@@ -50,7 +50,7 @@ impl TextTemplate {
     pub fn fields(&self) -> FieldPaths {
         let mut fields = FieldPaths::default();
         for part in &self.parts {
-            if let Part::Expression(expression) = part {
+            if let TextPart::Expression(expression) = part {
                 fields.extend(expression.fields());
             }
         }
@@ -59,12 +59,12 @@ impl TextTemplate {
 
     /// Whether it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Expression(expression) if expression.reads(variable)))
+        self.parts.iter().any(|part| matches!(part, TextPart::Expression(expression) if expression.reads(variable)))
     }
 
     /// Whether nothing is to be evaluated in it.
     pub(crate) fn is_literal(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Literal(_)))
+        self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))
     }
 
     /// Where it stands.
@@ -75,8 +75,8 @@ impl TextTemplate {
     /// What the object alone makes fail, whatever an answer says.
     pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
         self.parts.iter().find_map(|part| match part {
-            Part::Literal(_) => None,
-            Part::Expression(expression) => expression.own_mistake(object),
+            TextPart::Literal(_) => None,
+            TextPart::Expression(expression) => expression.own_mistake(object),
         })
     }
 
@@ -98,8 +98,8 @@ impl TextTemplate {
         let mut allowance = Allowance::default();
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => rendered.push_str(literal),
-                Part::Expression(expression) => {
+                TextPart::Literal(literal) => rendered.push_str(literal),
+                TextPart::Expression(expression) => {
                     let value = render_text(expression, variables, &self.site, cost)?;
                     allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
                     rendered.push_str(&value);

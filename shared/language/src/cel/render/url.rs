@@ -37,11 +37,11 @@ pub struct UrlTemplate {
     site: Site,
     authority: Authority,
     /// Path and query.
-    parts: Vec<Part>,
+    parts: Vec<UrlPart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum UrlPart {
     Literal(String),
     /// One segment of the path, or a piece of one.
     Segment(Expression),
@@ -107,9 +107,9 @@ impl UrlTemplate {
 
     /// Whether it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
-        let reads = |part: &Part| match part {
-            Part::Literal(_) => false,
-            Part::Segment(value) | Part::Segments(value) | Part::Query(value) => value.reads(variable),
+        let reads = |part: &UrlPart| match part {
+            UrlPart::Literal(_) => false,
+            UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) => value.reads(variable),
         };
         self.authority.reads(variable) || self.parts.iter().any(reads)
     }
@@ -120,7 +120,7 @@ impl UrlTemplate {
         let mut fields = FieldPaths::default();
         self.authority.collect_fields(&mut fields);
         for part in &self.parts {
-            if let Part::Segment(value) | Part::Segments(value) | Part::Query(value) = part {
+            if let UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) = part {
                 fields.extend(value.fields());
             }
         }
@@ -146,14 +146,14 @@ impl UrlTemplate {
         let mut text = self.authority.render(variables, &self.site, &cost)?;
         for part in &self.parts {
             match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Segment(expression) => text.push_str(&self.segment(&value(expression)?)?),
-                Part::Segments(expression) => {
+                UrlPart::Literal(literal) => text.push_str(literal),
+                UrlPart::Segment(expression) => text.push_str(&self.segment(&value(expression)?)?),
+                UrlPart::Segments(expression) => {
                     let segments: Result<Vec<_>, _> =
                         value(expression)?.split('/').map(|segment| self.segment(segment)).collect();
                     text.push_str(&segments?.join("/"));
                 }
-                Part::Query(expression) => text.push_str(&escape(&value(expression)?)),
+                UrlPart::Query(expression) => text.push_str(&escape(&value(expression)?)),
             }
         }
         self.finish(&text)
@@ -187,7 +187,7 @@ impl UrlTemplate {
     fn with_values(&self, value: &str, port: &str) -> String {
         let mut text = self.authority.with_values(value, port);
         for part in &self.parts {
-            text.push_str(if let Part::Literal(literal) = part { literal } else { value });
+            text.push_str(if let UrlPart::Literal(literal) = part { literal } else { value });
         }
         text
     }
@@ -228,9 +228,9 @@ fn escape(value: &str) -> String {
 }
 
 /// Path and query: the rest of the piece in which the host ends, and those after it.
-fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<Part>, Vec<TemplateError>> {
+fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<UrlPart>, Vec<TemplateError>> {
     // A URL without a path has the path `/`.
-    let mut parts = vec![Part::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
+    let mut parts = vec![UrlPart::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
     let mut in_query = first.contains('?');
     let mut errors = Vec::new();
     errors.extend(mistake_in(first));
@@ -239,7 +239,7 @@ fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<P
             Piece::Literal(literal) => {
                 errors.extend(mistake_in(literal));
                 in_query |= literal.contains('?');
-                parts.push(Part::Literal(literal.clone()));
+                parts.push(UrlPart::Literal(literal.clone()));
             }
             Piece::Expression { source, offset } => match compile_part(source, *offset, in_query, site) {
                 Ok(part) => parts.push(part),
@@ -260,16 +260,16 @@ fn mistake_in(literal: &str) -> Option<TemplateError> {
     Some(TemplateError::new(0, message))
 }
 
-fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<Part, Vec<TemplateError>> {
+fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<UrlPart, Vec<TemplateError>> {
     if let Some((inner, inner_offset)) = path_argument(source) {
         if in_query {
             let message = "path(…) keeps `/` in a URL's path; values in the query need nothing around them";
             return Err(vec![TemplateError::new(offset, message)]);
         }
-        return Ok(Part::Segments(Expression::compile(inner, offset + inner_offset, site)?));
+        return Ok(UrlPart::Segments(Expression::compile(inner, offset + inner_offset, site)?));
     }
     let expression = Expression::compile(source, offset, site)?;
-    Ok(if in_query { Part::Query(expression) } else { Part::Segment(expression) })
+    Ok(if in_query { UrlPart::Query(expression) } else { UrlPart::Segment(expression) })
 }
 
 /// The argument of a source that is one `path(…)`, and the characters in front of it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::pod::{Part, read_labels, read_pod};
+use self::pod::{PodPart, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, SentBy};
@@ -48,7 +48,7 @@ pub struct JobTemplate {
     backoff_limit: u64,
     ttl: u64,
     labels: Value,
-    pod: Part,
+    pod: PodPart,
 }
 
 impl JobTemplate {

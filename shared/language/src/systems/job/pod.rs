@@ -57,16 +57,16 @@ const CONTAINER_KEYS: &[&str] = &[
 
 /// A part of a Pod.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum PodPart {
     /// As it is written.
     Constant(Value),
-    List(Vec<Part>),
-    Map(Vec<(String, Part)>),
+    List(Vec<PodPart>),
+    Map(Vec<(String, PodPart)>),
     /// A text of the object.
     Given(TextTemplate),
 }
 
-impl Part {
+impl PodPart {
     pub(super) fn render(&self, variables: &Variables<'_>) -> Result<Value, EvaluationError> {
         Ok(match self {
             Self::Constant(value) => value.clone(),
@@ -122,24 +122,24 @@ pub(super) fn read_labels(reader: &mut Reader<'_>, template: &Fields<'_>) -> Opt
 }
 
 /// The `spec` of a Pod. Whether its namespace admits it is for the API server to say.
-pub(super) fn read_pod(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
+pub(super) fn read_pod(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<PodPart> {
     let fields = entries(reader, node, place, POD_KEYS)?;
     let isolated = check_isolation(reader, node, place);
     let pod = read_map(reader, fields, place, |reader, key, node, place| match key {
         "containers" | "initContainers" => {
             read_list(reader, node, place, |reader, item, place| read_container(reader, item, place, scope))
         }
-        _ => read_constant(reader, node, place).map(Part::Constant),
+        _ => read_constant(reader, node, place).map(PodPart::Constant),
     });
     isolated.and(pod)
 }
 
-fn read_container(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
+fn read_container(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<PodPart> {
     let fields = entries(reader, node, place, CONTAINER_KEYS)?;
     read_map(reader, fields, place, |reader, key, node, place| match key {
         "args" => read_list(reader, node, place, |reader, item, place| read_given(reader, item, place, scope)),
         "env" => read_list(reader, node, place, |reader, item, place| read_variable(reader, item, place, scope)),
-        _ => read_constant(reader, node, place).map(Part::Constant),
+        _ => read_constant(reader, node, place).map(PodPart::Constant),
     })
 }
 
@@ -147,43 +147,43 @@ fn read_map(
     reader: &mut Reader<'_>,
     fields: &[Entry],
     place: &str,
-    mut read: impl FnMut(&mut Reader<'_>, &str, &Node, &str) -> Option<Part>,
-) -> Option<Part> {
+    mut read: impl FnMut(&mut Reader<'_>, &str, &Node, &str) -> Option<PodPart>,
+) -> Option<PodPart> {
     let parts = fields.iter().map(|Entry { key, value, .. }| {
         let part = read(reader, key, value, &format!("{place}.{key}"))?;
         Some((key.clone(), part))
     });
-    all(parts).map(Part::Map)
+    all(parts).map(PodPart::Map)
 }
 
 fn read_list(
     reader: &mut Reader<'_>,
     node: &Node,
     place: &str,
-    read: impl FnMut(&mut Reader<'_>, &Node, &str) -> Option<Part>,
-) -> Option<Part> {
+    read: impl FnMut(&mut Reader<'_>, &Node, &str) -> Option<PodPart>,
+) -> Option<PodPart> {
     let items = items(reader, node, place)?;
-    reader.each(items, place, read).map(Part::List)
+    reader.each(items, place, read).map(PodPart::List)
 }
 
-fn read_variable(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
+fn read_variable(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<PodPart> {
     let fields = entries(reader, node, place, &["name", "value", "valueFrom"])?;
     read_map(reader, fields, place, |reader, key, node, place| match key {
         "value" => read_given(reader, node, place, scope),
-        _ => read_constant(reader, node, place).map(Part::Constant),
+        _ => read_constant(reader, node, place).map(PodPart::Constant),
     })
 }
 
 /// One `${…}` and nothing around it, or a text as it is written.
-fn read_given(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Part> {
+fn read_given(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<PodPart> {
     let text = reader.text(node, place)?;
     let is_whole = matches!(pieces(text).as_deref(), Ok([Piece::Expression { .. }]));
     let site = reader.site(place, scope);
     if !is_whole {
         reader.doubt_unmarked(node, &site);
-        return read_constant(reader, node, place).map(Part::Constant);
+        return read_constant(reader, node, place).map(PodPart::Constant);
     }
-    reader.compiled(node, &site, TextTemplate::parse(text, &site)).map(Part::Given)
+    reader.compiled(node, &site, TextTemplate::parse(text, &site)).map(PodPart::Given)
 }
 
 /// What no object has a say in.

@@ -5,7 +5,7 @@
 
 /// What one part of a statement is, as far as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum ScanState {
     /// Words, numbers, operators.
     Plain,
     /// `'…'` or `"…"`; `escapes` where a backslash means something.
@@ -26,7 +26,7 @@ const MAY_FOLLOW: &[char] = &[')', ',', ']', ';', ':', '=', '.'];
 /// Reads the text of one statement from its beginning to its end.
 #[derive(Debug)]
 pub(super) struct Places {
-    state: State,
+    state: ScanState,
     /// The last character in front, `None` at the beginning; an expression counts as a letter.
     last: Option<char>,
     /// The word that ends right here.
@@ -40,7 +40,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn new() -> Self {
-        Self { state: State::Plain, last: None, word: String::new(), continues: None, ended: false }
+        Self { state: ScanState::Plain, last: None, word: String::new(), continues: None, ended: false }
     }
 
     /// Reads text, and gives it without the `;` that ends the statement.
@@ -54,25 +54,25 @@ impl Places {
         while let Some(&letter) = letters.get(position) {
             let rest = &letters[position..];
             let taken = match &self.state {
-                State::Plain => self.plain(rest).map_err(|mistake| (position, mistake))?,
-                State::Quoted { quote, escapes } => self.quoted(*quote, *escapes, rest),
-                State::Dollar(tag) => {
+                ScanState::Plain => self.plain(rest).map_err(|mistake| (position, mistake))?,
+                ScanState::Quoted { quote, escapes } => self.quoted(*quote, *escapes, rest),
+                ScanState::Dollar(tag) => {
                     let is_end = begins_with(rest, tag);
                     let length = if is_end { tag.chars().count() } else { 1 };
                     if is_end {
-                        self.state = State::Plain;
+                        self.state = ScanState::Plain;
                     }
                     length
                 }
-                State::LineComment => {
+                ScanState::LineComment => {
                     if matches!(letter, '\n' | '\r') {
-                        self.state = State::Plain;
+                        self.state = ScanState::Plain;
                     }
                     1
                 }
-                State::BlockComment(depth) => self.block_comment(*depth, rest),
+                ScanState::BlockComment(depth) => self.block_comment(*depth, rest),
             };
-            let is_end = self.state == State::Plain && letter == ';' && taken == 1;
+            let is_end = self.state == ScanState::Plain && letter == ';' && taken == 1;
             if !is_end {
                 kept.extend(rest.iter().take(taken));
             }
@@ -88,11 +88,11 @@ impl Places {
     /// Why it may not.
     pub(super) fn take_expression(&mut self, next: Option<char>, is_followed: bool) -> Result<(), &'static str> {
         match self.state {
-            State::Plain => {}
-            State::Quoted { .. } | State::Dollar(_) => {
+            ScanState::Plain => {}
+            ScanState::Quoted { .. } | ScanState::Dollar(_) => {
                 return Err("no ${…} inside quotes: without them its value is quoted by itself");
             }
-            State::LineComment | State::BlockComment(_) => return Err("no ${…} in a comment"),
+            ScanState::LineComment | ScanState::BlockComment(_) => return Err("no ${…} in a comment"),
         }
         if self.ended {
             return Err(ONE_STATEMENT);
@@ -114,20 +114,20 @@ impl Places {
     /// What has no end.
     pub(super) fn finish(&self) -> Result<(), &'static str> {
         match self.state {
-            State::Plain | State::LineComment => Ok(()),
-            State::Quoted { .. } | State::Dollar(_) => Err("a quote has no end"),
-            State::BlockComment(_) => Err("a comment has no end"),
+            ScanState::Plain | ScanState::LineComment => Ok(()),
+            ScanState::Quoted { .. } | ScanState::Dollar(_) => Err("a quote has no end"),
+            ScanState::BlockComment(_) => Err("a comment has no end"),
         }
     }
 
     fn plain(&mut self, rest: &[char]) -> Result<usize, &'static str> {
         let letter = rest.first().copied().unwrap_or_default();
         if begins_with(rest, "--") {
-            self.state = State::LineComment;
+            self.state = ScanState::LineComment;
             return Ok(2);
         }
         if begins_with(rest, "/*") {
-            self.state = State::BlockComment(1);
+            self.state = ScanState::BlockComment(1);
             return Ok(2);
         }
         if letter.is_whitespace() {
@@ -143,9 +143,9 @@ impl Places {
             ';' => self.ended = true,
             '\'' => {
                 let escapes = self.word.eq_ignore_ascii_case("e") || continued == Some(true);
-                self.state = State::Quoted { quote: '\'', escapes };
+                self.state = ScanState::Quoted { quote: '\'', escapes };
             }
-            '"' => self.state = State::Quoted { quote: '"', escapes: false },
+            '"' => self.state = ScanState::Quoted { quote: '"', escapes: false },
             '$' if self.word.is_empty() => return self.dollar(rest),
             _ if is_of_word(letter) => {
                 self.word.push(letter);
@@ -164,7 +164,7 @@ impl Places {
             return Err("a parameter is written as ${…}");
         }
         if rest.get(tag.len() + 1) == Some(&'$') {
-            self.state = State::Dollar(rest.iter().take(tag.len() + 2).collect());
+            self.state = ScanState::Dollar(rest.iter().take(tag.len() + 2).collect());
             return Ok(tag.len() + 2);
         }
         Ok(1)
@@ -176,7 +176,7 @@ impl Places {
             return rest.len().min(2);
         }
         if letter == quote {
-            self.state = State::Plain;
+            self.state = ScanState::Plain;
             self.continues = (quote == '\'').then_some(escapes);
         }
         1
@@ -188,7 +188,7 @@ impl Places {
             () if begins_with(rest, "*/") => depth - 1,
             () => return 1,
         };
-        self.state = if depth == 0 { State::Plain } else { State::BlockComment(depth) };
+        self.state = if depth == 0 { ScanState::Plain } else { ScanState::BlockComment(depth) };
         2
     }
 }

@@ -19,11 +19,11 @@ use drift_api::requests::sql_query::SqlQuery;
 #[derive(Debug)]
 pub struct SqlTemplate {
     site: Site,
-    parts: Vec<Part>,
+    parts: Vec<StatementPart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum StatementPart {
     Text(String),
     Expression(Role, Expression),
 }
@@ -40,7 +40,7 @@ impl SqlTemplate {
         for (position, piece) in pieces.iter().enumerate() {
             match piece {
                 Piece::Literal(literal) => match places.read(literal) {
-                    Ok(kept) => parts.push(Part::Text(kept)),
+                    Ok(kept) => parts.push(StatementPart::Text(kept)),
                     Err((offset, mistake)) => return Err(with(errors, end + offset, mistake)),
                 },
                 Piece::Expression { source, offset } => {
@@ -53,7 +53,7 @@ impl SqlTemplate {
                         return Err(with(errors, offset - 2, mistake));
                     }
                     match Expression::compile_marked(source, *offset, site, take_word) {
-                        Ok((role, expression)) => parts.push(Part::Expression(role, expression)),
+                        Ok((role, expression)) => parts.push(StatementPart::Expression(role, expression)),
                         Err(found) => errors.extend(found),
                     }
                 }
@@ -62,7 +62,7 @@ impl SqlTemplate {
         if let Err(mistake) = places.finish() {
             errors.push(TemplateError::new(0, mistake));
         }
-        let is_empty = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        let is_empty = |part: &StatementPart| matches!(part, StatementPart::Text(text) if text.trim().is_empty());
         if errors.is_empty() && parts.iter().all(is_empty) {
             errors.push(TemplateError::new(0, "the statement is empty"));
         }
@@ -71,7 +71,7 @@ impl SqlTemplate {
 
     /// Whether it begins with one of these words, written in any case, behind comments.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
-        let Some(Part::Text(text)) = self.parts.first() else { return false };
+        let Some(StatementPart::Text(text)) = self.parts.first() else { return false };
         let word: String = behind_comments(text).chars().take_while(char::is_ascii_alphabetic).collect();
         words.iter().any(|known| known.eq_ignore_ascii_case(&word))
     }
@@ -81,9 +81,9 @@ impl SqlTemplate {
         if !self.begins_with(&["GRANT"]) {
             return Vec::new();
         }
-        let is_end = |part: &Part| matches!(part, Part::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
+        let is_end = |part: &StatementPart| matches!(part, StatementPart::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
         let given = self.parts.iter().take_while(|part| !is_end(part)).filter_map(|part| match part {
-            Part::Expression(Role::Ident | Role::Idents, expression) => Some(expression),
+            StatementPart::Expression(Role::Ident | Role::Idents, expression) => Some(expression),
             _ => None,
         });
         given.collect()
@@ -110,12 +110,12 @@ impl SqlTemplate {
         let (chooses_rows, mut has_where) = (self.begins_with(&["update"]), false);
         let (mut is_open, mut has_begun) = (is_whole || named, false);
         self.parts.iter().filter_map(move |part| match part {
-            Part::Text(text) => {
+            StatementPart::Text(text) => {
                 is_open &= is_whole || !has_begun || text == ".";
                 has_where |= chooses_rows && has_word(text, "where");
                 None
             }
-            Part::Expression(role, expression) => {
+            StatementPart::Expression(role, expression) => {
                 has_begun |= *role == Role::Ident || *role == Role::Idents;
                 (has_where || is_open && (is_whole || has_begun)).then_some(expression)
             }
@@ -124,8 +124,8 @@ impl SqlTemplate {
 
     fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Expression(_, expression) => Some(expression),
-            Part::Text(_) => None,
+            StatementPart::Expression(_, expression) => Some(expression),
+            StatementPart::Text(_) => None,
         })
     }
 
@@ -159,11 +159,11 @@ impl SqlTemplate {
         let mut rendered = String::new();
         for part in &self.parts {
             let (role, expression) = match part {
-                Part::Text(text) => {
+                StatementPart::Text(text) => {
                     rendered.push_str(text);
                     continue;
                 }
-                Part::Expression(role, expression) => (role, expression),
+                StatementPart::Expression(role, expression) => (role, expression),
             };
             let value = expression.evaluate_within(variables, &cost)?;
             let value = value.ok_or_else(|| {

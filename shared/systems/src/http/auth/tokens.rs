@@ -39,13 +39,13 @@ pub(in crate::http) struct TokenStore {
 /// One source of tokens.
 #[derive(Default)]
 struct Source {
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
     /// Held by whoever asks for a token.
     turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     token: Option<Token>,
     /// Why there was none the last time, and until when it is not asked for.
     failure: Option<(HttpFailure, Instant)>,
@@ -136,7 +136,7 @@ impl TokenStore {
 }
 
 impl Source {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TokenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,7 +161,7 @@ impl Source {
     }
 }
 
-impl State {
+impl TokenState {
     fn good(&self, now: Instant) -> Option<Token> {
         self.token.clone().filter(|token| now < token.ends_at)
     }

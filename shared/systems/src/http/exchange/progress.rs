@@ -15,17 +15,17 @@ use tokio::time::Instant;
 use crate::guard::clock::now;
 use crate::http::exchange::retry_after::asked_pause;
 use crate::http::exchange::sent::SentCredentials;
-use crate::{Heard, HttpFailure, HttpReply};
+use crate::{HostReply, HttpFailure, HttpReply};
 
 /// What the end of an exchange says of its host, if anything; `now` is the time of day.
 #[must_use]
-pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<Heard> {
+pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<HostReply> {
     match answer {
         Ok(reply) => {
             let pause = asked_pause(reply.status, &reply.headers, now);
-            Some(pause.map_or(Heard::Answer, Heard::AskedToWait))
+            Some(pause.map_or(HostReply::Answer, HostReply::AskedToWait))
         }
-        Err(HttpFailure::Unreachable(_)) => Some(Heard::Unreachable),
+        Err(HttpFailure::Unreachable(_)) => Some(HostReply::Unreachable),
         // Nothing was sent there.
         Err(_) => None,
     }
@@ -57,9 +57,9 @@ impl ExchangeProgress {
     /// What it says of the host that the deadline is over: nothing where we kept it waiting. A host whose answer has begun
     /// is not silent, however slowly it goes on.
     #[must_use]
-    pub fn heard(&self) -> Option<Heard> {
+    pub fn heard(&self) -> Option<HostReply> {
         let is_answered = self.answered.load(Ordering::Relaxed);
-        (!self.has_waited()).then_some(if is_answered { Heard::Answer } else { Heard::TimedOut })
+        (!self.has_waited()).then_some(if is_answered { HostReply::Answer } else { HostReply::TimedOut })
     }
 
     /// How long token servers were waited for so far, which is not the host's doing.

@@ -6,7 +6,7 @@ use futures::future::{BoxFuture, FutureExt, select_all};
 
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpOptions, get, plain, send, sender};
-use crate::{ExchangeProgress, Heard, HttpFailure, HttpReply, HttpSender, ReplyBody};
+use crate::{ExchangeProgress, HostReply, HttpFailure, HttpReply, HttpSender, ReplyBody};
 use drift_api::requests::http_request::HttpRequest;
 
 /// The largest that a target may ask for.
@@ -93,8 +93,8 @@ async fn a_deadline_tells_silence_from_slowness() {
         assert!(is_pending(&mut sender.send(request, &options, &progress).boxed()).await, "it came to an end");
         progress.heard()
     };
-    assert_eq!(heard(&silent).await, Some(Heard::TimedOut));
-    assert_eq!(heard(&slow).await, Some(Heard::Answer));
+    assert_eq!(heard(&silent).await, Some(HostReply::TimedOut));
+    assert_eq!(heard(&slow).await, Some(HostReply::Answer));
     let requests = [slow.clone()];
     let _begun = begun(&sender, &requests).await;
     assert_eq!(heard(&slow).await, None, "it waited for memory");

@@ -146,7 +146,7 @@ async fn only_a_changed_bundle_costs_its_connections() {
 
     store.store(secrets(&[("ca", &[("ca.crt", &second.pem)])]).load_full());
     send(&sender, &get(&https(&moved)), &options).await.unwrap();
-    // The old CA's connection is not used for what the new CA does not vouch for.
+    // The old CA's connection is not used for what the new CA did not sign.
     assert!(send(&sender, &get(&https(&server)), &options).await.is_err());
 }
 

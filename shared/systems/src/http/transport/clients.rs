@@ -30,11 +30,11 @@ const PRIVATE_KEY: &str = "tls.key";
 pub(in crate::http) struct ClientStore {
     names: Arc<dyn Resolve>,
     program: &'static str,
-    known: Mutex<Known>,
+    known: Mutex<ClientCache>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ClientCache {
     clients: HashMap<ClientKey, KnownClients>,
     /// Counts uses.
     uses: u64,
@@ -193,7 +193,7 @@ impl ClientStore {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ClientCache> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -214,7 +214,7 @@ impl ClientKey {
     }
 }
 
-impl Known {
+impl ClientCache {
     fn forget_least_used(&mut self) {
         if self.clients.len() > KEPT_CLIENTS {
             let least = self.clients.iter().min_by_key(|(_, known)| known.last_use).map(|(key, _)| key.clone());

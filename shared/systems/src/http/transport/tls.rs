@@ -31,7 +31,7 @@ pub(in crate::http) enum Roots<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Material<'a> {
     pub(in crate::http) roots: Roots<'a>,
-    /// Our certificate with those that vouch for it, and its key, both in PEM.
+    /// Our certificate with those that signed it, and its key, both in PEM.
     pub(in crate::http) identity: Option<(&'a SecretString, &'a SecretString)>,
 }
 

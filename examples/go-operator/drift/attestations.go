@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// InForceAnnotation lists, on the poller's Lease, the targets whose verdicts are the poller's own at present.
-const InForceAnnotation = "driftpoller.dev/in-force"
+// ActiveTargetsAnnotation lists, on the poller's Lease, the targets whose verdicts are the poller's own at present.
+const ActiveTargetsAnnotation = "driftpoller.dev/active-targets"
 
 // FreshFor is for how long an unchanged Lease counts: the poller renews it every 3 s, and a new one takes over within 15 s.
 const FreshFor = 40 * time.Second
 
-// Vouching remembers when the poller's Lease changed last, by this machine's own clock: clocks of two machines differ, so the
+// Attestations remembers when the poller's Lease changed last, by this machine's own clock: clocks of two machines differ, so the
 // times that are written in a Lease are never compared with ours.
-type Vouching struct {
+type Attestations struct {
 	mutex   sync.Mutex
 	version string
 	changed time.Time
@@ -27,31 +27,31 @@ type Vouching struct {
 }
 
 // Observe takes in the Lease as a watch or a read shows it.
-func (vouching *Vouching) Observe(lease *coordinationv1.Lease, now time.Time) {
-	vouching.mutex.Lock()
-	defer vouching.mutex.Unlock()
-	if lease.ResourceVersion == vouching.version {
+func (attestations *Attestations) Observe(lease *coordinationv1.Lease, now time.Time) {
+	attestations.mutex.Lock()
+	defer attestations.mutex.Unlock()
+	if lease.ResourceVersion == attestations.version {
 		return
 	}
 	// The first look says nothing of how old the record is.
-	if vouching.version != "" {
-		vouching.changed = now
+	if attestations.version != "" {
+		attestations.changed = now
 	}
-	vouching.version = lease.ResourceVersion
-	vouching.targets = nil
+	attestations.version = lease.ResourceVersion
+	attestations.targets = nil
 	isReleased := lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == ""
-	if isReleased || json.Unmarshal([]byte(lease.Annotations[InForceAnnotation]), &vouching.targets) != nil {
-		vouching.targets = nil
+	if isReleased || json.Unmarshal([]byte(lease.Annotations[ActiveTargetsAnnotation]), &attestations.targets) != nil {
+		attestations.targets = nil
 	}
 }
 
 // For tells whether the verdict of this target on the object of this namespace (none for a cluster-scoped kind) and uid is kept
 // up to date now.
-func (vouching *Vouching) For(target, namespace string, uid types.UID, now time.Time) bool {
-	vouching.mutex.Lock()
-	defer vouching.mutex.Unlock()
-	word, isListed := vouching.targets[target]
-	isFresh := !vouching.changed.IsZero() && now.Sub(vouching.changed) <= FreshFor
+func (attestations *Attestations) For(target, namespace string, uid types.UID, now time.Time) bool {
+	attestations.mutex.Lock()
+	defer attestations.mutex.Unlock()
+	word, isListed := attestations.targets[target]
+	isFresh := !attestations.changed.IsZero() && now.Sub(attestations.changed) <= FreshFor
 	return isListed && isFresh && holds(word, namespace, uid)
 }
 

@@ -1,4 +1,4 @@
-//! The targets in force, as those see them who ask about one kind.
+//! The active targets, as those see them who ask about one kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::client::KindName;
 use drift_language::Target;
 
-/// The targets in force, and the ConfigMaps that exist and parse whole.
+/// The active targets, and the ConfigMaps that exist and parse whole.
 #[derive(Clone, Copy, Debug)]
-pub struct InForce<'a> {
+pub struct ActiveTargets<'a> {
     /// Every target by its name.
     pub targets: &'a BTreeMap<String, Arc<Target>>,
     /// The ConfigMaps whose word is complete.
     pub whole: &'a BTreeSet<String>,
 }
 
-impl<'a> InForce<'a> {
+impl<'a> ActiveTargets<'a> {
     /// The targets of a kind.
     pub fn of_kind(self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
         self.targets.values().filter(move |target| kind.is_of(&target.objects))

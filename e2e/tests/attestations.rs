@@ -1,4 +1,4 @@
-//! Nothing is corrected on a stale word: without a living poller that vouches, corrections are held.
+//! Nothing is corrected on a stale word: without a living poller that attests, corrections are held.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::staleness::{Bed, HELD_WITHIN};
 
 #[tokio::test]
 async fn corrections_are_held_while_no_poller_lives() -> Result<()> {
-    World::run("vouching", async |world| {
+    World::run("attestations", async |world| {
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "web").await?;
         bed.poller.kill().await?;
-        let held = bed.wait_until_vouched(false, HELD_WITHIN).await?;
+        let held = bed.wait_until_attested(false, HELD_WITHIN).await?;
         bed.ensure_held(world, "web").await?;
 
         // A new poller polls first; only its own word lets the correction go.
@@ -55,7 +55,7 @@ async fn a_controller_that_starts_alone_corrects_nothing() -> Result<()> {
         world.shows(Shown::new(
             Group::Staleness,
             "a controller begins where a poller has been",
-            "a standing verdict of drift, no poller, a new controller",
+            "a current verdict of drift, no poller, a new controller",
             "nothing is written, outside or inside",
             "10 s, 0 writes",
         ));

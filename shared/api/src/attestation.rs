@@ -3,7 +3,7 @@
 //! It says for which text of the target every verdict is the poller's own, and for which objects that does not hold, so
 //! that an object whose verdict cannot be renewed keeps nobody but itself from being corrected. One text, read and
 //! written here alone: `3f2a9c71d0e4b5a6`, or `3f2a9c71d0e4b5a6 except-namespaces NAMESPACE,NAMESPACE except UID UID`, where
-//! either exception may be missing. A text of another shape vouches for nothing: whatever it excepts, nobody may act on it.
+//! either exception may be missing. A text of another shape attests nothing: whatever it excepts, nobody may act on it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -27,10 +27,10 @@ const EXCEPT: &str = "except";
 
 /// The poller's word for one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Voucher {
+pub struct Attestation {
     /// The hash of the target's text, of all that a verdict depends on.
     pub hash: String,
-    /// Objects whose standing verdict is not the poller's own word.
+    /// Objects whose current verdict is not the poller's own word.
     pub except: Exceptions,
 }
 
@@ -64,8 +64,8 @@ impl FromIterator<Uid> for Exceptions {
     }
 }
 
-impl Voucher {
-    /// Reads it; `None` if it is not known wholly. The hash may be any word: one that fits no target vouches for none.
+impl Attestation {
+    /// Reads it; `None` if it is not known wholly. The hash may be any word: one that fits no target attests none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split(' ').collect();
@@ -93,7 +93,7 @@ fn is_uid(word: &str) -> bool {
     !word.is_empty() && !word.starts_with(EXCEPT)
 }
 
-impl fmt::Display for Voucher {
+impl fmt::Display for Attestation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Exceptions { objects, namespaces } = &self.except;
         formatter.write_str(&self.hash)?;
@@ -132,9 +132,9 @@ mod tests {
             (&["u1", "u2"], &["except"], "3f2a except-namespaces except except u1 u2"),
             (&["u1"], &["except-namespaces", "except"], "3f2a except-namespaces except,except-namespaces except u1"),
         ] {
-            let voucher = Voucher { hash: "3f2a".to_owned(), except: except(objects, namespaces) };
-            assert_eq!(voucher.to_string(), text);
-            assert_eq!(Voucher::parse(text), Some(voucher));
+            let attestation = Attestation { hash: "3f2a".to_owned(), except: except(objects, namespaces) };
+            assert_eq!(attestation.to_string(), text);
+            assert_eq!(Attestation::parse(text), Some(attestation));
         }
     }
 
@@ -160,14 +160,14 @@ mod tests {
             "3f2a except-namespaces team-a except-namespaces team-b",
             "3f2a  except u1",
         ] {
-            assert_eq!(Voucher::parse(text), None, "{text:?}");
+            assert_eq!(Attestation::parse(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn a_reader_without_namespaces_finds_another_hash() {
         for namespace in ["team-a", "except"] {
-            let text = Voucher { hash: "3f2a".to_owned(), except: except(&["u1"], &[namespace]) }.to_string();
+            let text = Attestation { hash: "3f2a".to_owned(), except: except(&["u1"], &[namespace]) }.to_string();
             let (hash, _) = text.split_once(" except ").unwrap_or((&text, ""));
             assert!(hash.starts_with("3f2a except-namespaces"), "{hash}");
         }
@@ -191,13 +191,13 @@ mod tests {
             namespaces in proptest::collection::btree_set("except|except-namespaces|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", 0..5),
         ) {
             let objects = objects.iter().map(|uid| Uid::from(uid.as_str())).collect();
-            let voucher = Voucher { hash, except: Exceptions { objects, namespaces } };
-            prop_assert_eq!(Voucher::parse(&voucher.to_string()), Some(voucher));
+            let attestation = Attestation { hash, except: Exceptions { objects, namespaces } };
+            prop_assert_eq!(Attestation::parse(&attestation.to_string()), Some(attestation));
         }
 
         #[test]
         fn no_text_is_a_panic(text in ".*") {
-            let _ = Voucher::parse(&text);
+            let _ = Attestation::parse(&text);
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Random histories of a target's objects: whenever the target is vouched for, no True stands that is not this process's
+//! Random histories of a target's objects: whenever the target is attested, no True stands that is not this process's
 //! own word, but on the objects that are excepted; only what stood so from the start keeps back others; and once every
-//! object could be polled, it is vouched for whole.
+//! object could be polled, it is attested whole.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use drift_api::attestation::Exceptions;
 use drift_api::condition::{ConditionStatus, DesiredHash, ObservedReason, PatchBase, StatusFields, condition_patch};
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_api::voucher::Exceptions;
 use drift_language::Target;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::object::object_state::NextWrite;
@@ -35,7 +35,7 @@ spec:
 "#;
 
 #[derive(Clone, Copy, Debug)]
-enum Standing {
+enum CurrentVerdict {
     Nothing,
     True,
     False,
@@ -46,7 +46,7 @@ enum Standing {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// An object comes into sight as an earlier process left it, or as a person relabelled it.
-    Arrives(u8, Standing),
+    Arrives(u8, CurrentVerdict),
     Leaves(u8),
     /// Another writer says that it is drifted.
     Forged(u8),
@@ -68,15 +68,15 @@ enum Found {
 const OBJECTS: u8 = 4;
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let standing = prop_oneof![
-        Just(Standing::Nothing),
-        Just(Standing::True),
-        Just(Standing::False),
-        Just(Standing::OfAnotherDesired)
+    let current = prop_oneof![
+        Just(CurrentVerdict::Nothing),
+        Just(CurrentVerdict::True),
+        Just(CurrentVerdict::False),
+        Just(CurrentVerdict::OfAnotherDesired)
     ];
     let found = prop_oneof![Just(Found::InSync), Just(Found::Differs), Just(Found::Failed)];
     let event = prop_oneof![
-        4 => (0..OBJECTS, standing).prop_map(|(object, standing)| Event::Arrives(object, standing)),
+        4 => (0..OBJECTS, current).prop_map(|(object, current)| Event::Arrives(object, current)),
         1 => (0..OBJECTS).prop_map(Event::Leaves),
         3 => (0..OBJECTS).prop_map(Event::Forged),
         2 => Just(Event::Listed),
@@ -138,12 +138,12 @@ impl World {
 
     fn apply(&mut self, event: Event) {
         match event {
-            Event::Arrives(number, standing) if !self.objects.contains_key(&number) => {
-                self.objects.insert(number, (left_behind(number, standing), false));
+            Event::Arrives(number, current) if !self.objects.contains_key(&number) => {
+                self.objects.insert(number, (left_behind(number, current), false));
                 // What comes after the first list is its own affair, whatever its verdict speaks of.
-                let is_awaited = match standing {
-                    Standing::Nothing => false,
-                    Standing::True | Standing::False | Standing::OfAnotherDesired => !self.listed,
+                let is_awaited = match current {
+                    CurrentVerdict::Nothing => false,
+                    CurrentVerdict::True | CurrentVerdict::False | CurrentVerdict::OfAnotherDesired => !self.listed,
                 };
                 if is_awaited {
                     self.awaited.insert(number);
@@ -247,8 +247,8 @@ impl World {
         stale.map(|(number, _)| uid(*number)).collect()
     }
 
-    fn vouched_except(&self) -> Option<Exceptions> {
-        self.store.vouched_except(self.now.moment)
+    fn attested_except(&self) -> Option<Exceptions> {
+        self.store.attested_except(self.now.moment)
     }
 }
 
@@ -266,12 +266,12 @@ fn entry(status: &str, reason: &str, desired_hash: &DesiredHash) -> Value {
         "message": format!("an earlier word [desired {desired_hash}]"), "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
 }
 
-fn left_behind(number: u8, standing: Standing) -> Value {
-    let status = match standing {
-        Standing::Nothing => json!({}),
-        Standing::True => entry("True", "FieldsDiffer", &desired_hash(number)),
-        Standing::False => entry("False", "InSync", &desired_hash(number)),
-        Standing::OfAnotherDesired => entry("False", "InSync", &DesiredHash::of(&json!("another"))),
+fn left_behind(number: u8, current: CurrentVerdict) -> Value {
+    let status = match current {
+        CurrentVerdict::Nothing => json!({}),
+        CurrentVerdict::True => entry("True", "FieldsDiffer", &desired_hash(number)),
+        CurrentVerdict::False => entry("False", "InSync", &desired_hash(number)),
+        CurrentVerdict::OfAnotherDesired => entry("False", "InSync", &DesiredHash::of(&json!("another"))),
     };
     let name = format!("u{number}");
     let metadata = json!({"uid": name, "name": name, "resourceVersion": "1", "generation": 1});
@@ -282,29 +282,29 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_vouched_for_is_this_process_own_word(history in events()) {
+    fn what_is_attested_for_is_this_process_own_word(history in events()) {
         let mut world = World::new();
         for event in history {
             world.apply(event);
             let silent_for = world.heard.map(|heard| world.now.moment - heard);
             let known = world.listed && silent_for.is_some_and(|span| span <= WATCH_ALIVE_FOR);
-            let vouched = world.vouched_except();
+            let attested = world.attested_except();
             if known && world.awaited.is_empty() {
-                prop_assert!(vouched.is_some(), "an object keeps back others: {:?}", world.stale());
+                prop_assert!(attested.is_some(), "an object keeps back others: {:?}", world.stale());
             }
-            if let Some(except) = vouched {
+            if let Some(except) = attested {
                 prop_assert!(known, "listed: {}, silent for {silent_for:?}", world.listed);
                 let stale = world.stale();
                 prop_assert!(stale.is_subset(&except.objects), "{stale:?} stand True on another's word, not in {except:?}");
             }
         }
-        // Once everybody could be polled and the watches live, it is vouched for.
+        // Once everybody could be polled and the watches live, it is attested.
         world.apply(Event::Listed);
         for _ in 0..3 {
             world.apply(Event::Passes(60));
             (0..OBJECTS).for_each(|number| world.apply(Event::Polled(number, Found::Differs)));
         }
         world.apply(Event::Alive);
-        prop_assert_eq!(world.vouched_except(), Some(Exceptions::default()), "never vouched for: {:?}", world.stale());
+        prop_assert_eq!(world.attested_except(), Some(Exceptions::default()), "never attested: {:?}", world.stale());
     }
 }
