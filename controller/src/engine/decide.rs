@@ -7,13 +7,13 @@
 
 pub mod attempts;
 pub mod attestation;
-pub mod breaker;
 pub mod decision;
 pub mod deletion;
 mod drifted;
 pub mod facts;
-mod noting;
+pub mod mass_drift;
 pub mod situation;
+mod status_writes;
 
 use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, ObservedReason};
 use drift_api::identity::ResourceName;
@@ -23,7 +23,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::{Existing, Mode};
 
 use self::drifted::{Drift, decide_drifted};
-use self::noting::write_among_all;
+use self::status_writes::write_among_all;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;

@@ -7,9 +7,9 @@ use drift_api::identity::Uid;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 
-use super::carrying::Work;
+use super::operation::Work;
 use crate::engine::corrections::held::Held;
-use crate::engine::decide::breaker::Transition;
+use crate::engine::decide::mass_drift::Transition;
 
 /// One thing to do.
 #[derive(Debug)]

@@ -5,13 +5,13 @@
 //! It waits for nothing and sends nothing itself: the shell does, and random histories do instead of it.
 //! It must not know what a request looks like, or when a correction is due.
 
+mod deletion_found_nothing;
 mod end;
-mod following;
-mod missing;
-mod noting;
+mod job_progress;
 mod readiness;
 mod recording;
 mod sending;
+mod sent_secrets;
 mod step;
 
 use drift_api::condition::CorrectionStatus;

@@ -15,13 +15,13 @@ use drift_api::timing::moment::Moment;
 use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode};
 use serde_json::json;
 
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
-use crate::engine::memory::limits::Room;
 use crate::engine::rendering::job::CorrectionJob;
 use crate::engine::rendering::unrenderable::Unrenderable;
 

@@ -6,7 +6,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
-use super::carrying::Done;
+use super::operation::Done;
 
 /// Both clocks at the time of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

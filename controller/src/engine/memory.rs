@@ -4,7 +4,6 @@
 //! must survive one stands on the object. This file must not know what is decided from it.
 
 mod delay;
-pub mod limits;
 mod verdicts;
 mod writes;
 

@@ -3,7 +3,6 @@
 //! The shell performs the effects and carries messages; the simulation does the same with a random scheduler. An engine
 //! knows no client, task, channel or clock: the same inputs give the same effects.
 
-mod carrying;
 pub mod corrections;
 pub mod decide;
 mod effect;
@@ -12,16 +11,18 @@ mod held_counts;
 mod input;
 pub mod memory;
 pub mod objects;
-mod program;
+mod operation;
+mod peers;
 pub mod rendering;
 mod target;
 
-pub use carrying::{Answer, Carrying, Done, Next, Operation, StepAnswer, Work};
 pub use effect::{Effect, Report};
 pub use input::{Input, Now};
-pub use program::Program;
+pub use operation::{Answer, Carrying, Done, Next, Operation, StepAnswer, Work};
+pub use peers::Program;
 pub use target::Target;
 
+pub mod correction_limits;
 #[cfg(test)]
 pub(crate) mod fixtures;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The engine of one target: its objects, whose turn it is, and what is decided for each.
 
-mod following;
 mod housekeeping;
 mod live;
+mod operation_results;
 mod scope_wait;
 mod supervision;
 mod unreadable;
@@ -20,12 +20,12 @@ use drift_api::timing::work_queue::WorkQueue;
 use super::effect::{Effect, Report};
 use super::held_counts::HeldCounts;
 use super::input::{Input, Now};
-use super::program::Program;
+use super::peers::Program;
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::memory::ObjectMemory;
-use crate::engine::memory::limits::Room;
 use crate::engine::objects::deletions::Deletions;
 use crate::engine::objects::holdings::{HeldQuestion, Holdings, holdings};
 use crate::engine::objects::lines::Lines;

@@ -10,7 +10,7 @@ use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
 use drift_language::{ObjectSelection, Target};
 
-use crate::engine::memory::limits::RETRY_EVERY;
+use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::objects::object_store::Handover;
 
 /// A handover is kept for this long. Nothing in it delays a correction for longer, so a target that is removed or renamed leaves

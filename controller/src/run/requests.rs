@@ -2,13 +2,13 @@
 //!
 //! What they are and what their answers mean is the engine's to say. This file must not know of conditions, claims or objects beyond what the templates see.
 
+mod by_system;
 pub mod held_hosts;
 mod http;
 mod job;
 mod kubernetes;
 mod nudge;
 mod postgres;
-mod prepared;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
 
-pub use prepared::{Requests, Ways, render};
+pub use by_system::{Requests, Ways, render};
 
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;

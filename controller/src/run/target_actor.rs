@@ -2,8 +2,8 @@
 //!
 //! Each target has a task of its own, so that none can slow or stop another. The task decides nothing.
 
+mod peers;
 mod reporting;
-mod shared;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::engine::{Effect, Input, Now, Operation, Target, Work};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
 use crate::run::held_objects::Asked;
-use shared::Shared;
+use peers::Shared;
 
 /// An actor that has not turned for this long hangs, and the kubelet starts the program anew: far above what the largest
 /// batch of events takes.

@@ -86,7 +86,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Jobs without a Pod",
         injected: "a tenant's Jobs are begun and never end",
         held: "they hold up their own namespace alone; a deletion has a place of its own",
-        test: "controller/src/engine/memory/limits.rs begun_jobs_hold_up_their_own_namespace_alone",
+        test: "controller/src/engine/correction_limits.rs begun_jobs_hold_up_their_own_namespace_alone",
     },
     Narrow {
         sequence: "A Secret that many corrections lack",

@@ -75,6 +75,7 @@ pub use values::names::{is_dns_label, is_dns_subdomain};
 pub use yaml::problem::{DocumentName, Problem};
 pub use yaml::to_yaml;
 
+pub(crate) mod suggest;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests;

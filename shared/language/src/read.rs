@@ -7,7 +7,7 @@ use crate::systems::http::read::HttpRead;
 use crate::systems::keys::Keys;
 use crate::systems::{SOURCES, Source, read_source};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Most reads of one target under way at once.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::read::Read;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::identity::ScopeId;
 
 /// Characters of a scope's name: as an identity's.

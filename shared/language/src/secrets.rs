@@ -12,7 +12,7 @@ use crate::cel::is_word;
 use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables};
 use crate::secrets::secret_key::{SecretKey, read_data_key, read_secret_key};
 use crate::values::names::is_dns_subdomain;
-use crate::yaml::raw::{Fields, Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::templates::text_template;
 use crate::yaml::{Entry, Node};
 use drift_api::object::field_paths::FieldPaths;

@@ -7,8 +7,8 @@
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::timing::moment::Moment;
 
+use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::memory::ObjectMemory;
-use crate::engine::memory::limits::RETRY_EVERY;
 
 /// Whether one more try is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

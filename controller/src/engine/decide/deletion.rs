@@ -8,11 +8,11 @@ use drift_api::condition::CorrectionStatus;
 use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::{Action, Permission, permit};
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
-use crate::engine::memory::limits::Room;
 
 /// Decides for an object with a deletionTimestamp.
 pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {

@@ -7,14 +7,14 @@ use drift_api::condition::{CorrectedReason, CorrectionStatus, CurrentVerdict, Di
 use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 
-use super::noting::write_once;
+use super::status_writes::write_once;
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::{Action, Permission, permit};
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::attempts::{Attempts, judge};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
-use crate::engine::memory::limits::Room;
 
 /// A verdict that may be acted on.
 pub(super) struct Drift<'a> {

@@ -8,12 +8,12 @@ use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;
-use crate::engine::memory::limits::Room;
 
 /// Everything that a decision depends on.
 #[derive(Clone, Copy, Debug)]

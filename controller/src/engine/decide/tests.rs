@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
 use crate::engine::fixtures::{
@@ -6,7 +7,6 @@ use crate::engine::fixtures::{
     target,
 };
 use crate::engine::memory::ObjectMemory;
-use crate::engine::memory::limits::Room;
 use drift_api::condition::{ClaimedName, DesiredHash, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag};
 use drift_api::requests::job::JobStage;
 use drift_api::secrets::labelled_secrets::SecretVersion;

@@ -14,8 +14,8 @@ use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::requests::job::JobStage;
 
+use super::deletion_found_nothing::AnswersSeen;
 use super::end::ExecutionEnd;
-use super::missing::AnswersSeen;
 use super::step::{Event, Failure, Purpose, Rendered, Step, Write};
 use super::{Execution, Stage};
 use crate::engine::corrections::claim::Action;

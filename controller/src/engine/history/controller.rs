@@ -6,6 +6,7 @@ use drift_language::Existing;
 
 use super::event::{Answer, Meanwhile, Mishap};
 use super::world::World;
+use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Doubt, Outcome};
@@ -13,7 +14,6 @@ use crate::engine::decide::decide;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::fixtures::{doubtful, refused, set_corrected};
-use crate::engine::memory::limits::Room;
 
 impl World {
     pub(super) fn control(&mut self, answer: Answer, mishap: Mishap, meanwhile: Meanwhile) {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use drift_api::collections::fifo::Fifo;
 use drift_api::identity::Uid;
 
-use crate::engine::memory::limits::Line;
+use crate::engine::correction_limits::Line;
 
 /// The lines in which objects wait.
 #[derive(Debug, Default)]

@@ -14,13 +14,13 @@ use drift_api::timing::moment::Moment;
 use drift_language::Target;
 use indexmap::IndexMap;
 
-use crate::engine::decide::breaker::{Breaker, Stand, Transition};
+use crate::engine::correction_limits::{Line, Pace, Place, Room};
 use crate::engine::decide::decide;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
+use crate::engine::decide::mass_drift::{Breaker, Stand, Transition};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
-use crate::engine::memory::limits::{Line, Pace, Place, Room};
 use crate::engine::objects::claimant::claimant_of;
 
 /// One object as it was last seen.

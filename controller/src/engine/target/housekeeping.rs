@@ -9,7 +9,7 @@ use super::Target;
 use crate::engine::corrections::held::Held;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
-use crate::engine::program::Program;
+use crate::engine::peers::Program;
 
 /// How often the engine looks at itself where nothing happens: an attestation that grew old.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);

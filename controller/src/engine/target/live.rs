@@ -4,12 +4,12 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 
 use super::Target;
-use crate::engine::carrying::Answer;
+use crate::engine::correction_limits::Place;
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
-use crate::engine::memory::limits::Place;
-use crate::engine::program::Program;
+use crate::engine::operation::Answer;
+use crate::engine::peers::Program;
 
 impl<P: Program> Target<P> {
     /// Decides on the very state that will be acted on: the watch may know a newer one than was read. Returns `None` if

@@ -9,7 +9,7 @@ use drift_api::timing::moment::Moment;
 use super::Target;
 use crate::engine::corrections::held::Held;
 use crate::engine::effect::{Effect, Report};
-use crate::engine::program::Program;
+use crate::engine::peers::Program;
 
 /// How long a scope may be incomplete before its objects report it: at a start all lists are read within seconds, and a
 /// ConfigMap that a GitOps tool deletes comes back in less.

@@ -9,13 +9,13 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 
 use super::{Target, WRITES_AT_ONCE};
-use crate::engine::carrying::Carrying;
+use crate::engine::correction_limits::Place;
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::execution::ExecutionEnd;
 use crate::engine::input::Now;
-use crate::engine::memory::limits::Place;
-use crate::engine::program::Program;
+use crate::engine::operation::Carrying;
+use crate::engine::peers::Program;
 
 /// When an object that could not be read, written or got hold of is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

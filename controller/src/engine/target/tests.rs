@@ -9,9 +9,9 @@ use drift_api::requests::job::JobStage;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::carrying::{Done, Operation, StepAnswer};
 use crate::engine::corrections::outcome::{Sighting, StepOutcome};
 use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
+use crate::engine::operation::{Done, Operation, StepAnswer};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::SecretChange;
 

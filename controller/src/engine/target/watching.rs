@@ -11,7 +11,7 @@ use crate::engine::effect::{Effect, Report};
 use crate::engine::input::Now;
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::claimant::claimant_of;
-use crate::engine::program::Program;
+use crate::engine::peers::Program;
 
 impl<P: Program> Target<P> {
     pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::CallError;
 use crate::lease::leadership::Term;
-use crate::lease::record::{Decision, LEASE_DURATION, LeaseRecord, LeaseView, decide};
+use crate::lease::rules::{Decision, LEASE_DURATION, LeaseRecord, LeaseView, decide};
 use crate::lease::store::{LeaseStore, StoredLease};
 use crate::process::kill_point::{KillPoint, reach};
 use crate::process::{clock, instance};

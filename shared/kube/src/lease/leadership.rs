@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::lease::record::{STEP_DOWN_AFTER, holds};
+use crate::lease::rules::{STEP_DOWN_AFTER, holds};
 use crate::process::clock;
 use crate::process::tasks::LONG_LIFE;
 use drift_api::timing::backoff::{Backoff, Series};

@@ -3,17 +3,17 @@
 //! It must not know what a leader does.
 
 mod candidate;
+mod election;
 mod leadership;
 mod observed;
-pub mod record;
+pub mod rules;
 mod store;
-mod task;
 #[cfg(test)]
 mod tests;
 mod turning;
 
 pub use candidate::LeaseSettings;
+pub use election::{LeaseTask, lease};
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
-pub use task::{LeaseTask, lease};
 pub use turning::Turning;

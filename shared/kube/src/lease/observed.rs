@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::lease::record::LeaseView;
+use crate::lease::rules::LeaseView;
 use crate::lease::store::LeaseStore;
 use crate::process::clock;
 use drift_api::timing::moment::Moment;

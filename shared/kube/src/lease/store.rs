@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::client;
 use crate::client::CallError;
-use crate::lease::record::LeaseRecord;
+use crate::lease::rules::LeaseRecord;
 
 /// The deadline of one call: three of them fit between a due renewal and stepping down.
 const LEASE_DEADLINE: Duration = Duration::from_millis(1500);

@@ -18,7 +18,7 @@ use crate::cleanup::{NotedSelections, Selection, Selections};
 use crate::client::fake_api;
 use crate::client::fake_api::{Log, Sent, refuse, reply};
 use crate::config::Configuration;
-use crate::lease::record::{LEASE_DURATION, RENEW_PERIOD};
+use crate::lease::rules::{LEASE_DURATION, RENEW_PERIOD};
 use crate::lease::{LeaseHandle, LeaseSettings, LeaseWatch, lease};
 use crate::process::{clock, tasks};
 use crate::telemetry::health::Health;

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::lease::record::STEP_DOWN_AFTER;
+use crate::lease::rules::STEP_DOWN_AFTER;
 use crate::process::clock;
 use drift_api::timing::moment::Moment;
 

@@ -8,6 +8,7 @@ mod functions;
 mod render;
 pub(crate) mod syntax;
 
+pub use crate::suggest::did_you_mean;
 pub(crate) use check::declared_names::Names;
 pub(crate) use check::known_desired::{KnownDesired, Shape};
 pub use check::mistake::Mistake;
@@ -26,7 +27,6 @@ pub(crate) use render::value::Node;
 pub use render::value::ValueTemplate;
 pub use syntax::parse::TemplateError;
 pub(crate) use syntax::parse::{PLACEHOLDER, Piece, is_template, pieces, without_expressions};
-pub use syntax::suggest::did_you_mean;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode};
 use crate::target::Target;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Entries of `notIdentifying`: more would say that the identity is the wrong one.

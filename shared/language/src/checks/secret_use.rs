@@ -7,7 +7,7 @@ use crate::correct::Correct;
 use crate::secrets::DeclaredSecret;
 use crate::systems::section::SentBy;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// Refuses what a target does with its secrets where it must not or cannot; `insecure` lets them go anywhere.
 pub(crate) fn check_secrets(

@@ -13,8 +13,8 @@ use super::form::Form;
 use super::rule_tree::Step;
 use super::rules::RulePlace;
 use super::written::kind;
-use crate::cel::syntax::suggest::did_you_mean;
 use crate::cel::{Node as Template, Shape};
+use crate::suggest::did_you_mean;
 
 /// What stands in `desired` at a place.
 #[derive(Clone)]

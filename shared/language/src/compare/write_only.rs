@@ -5,10 +5,10 @@
 use super::rule_tree::Step;
 use super::rules::Rules;
 use super::written::read_pointer;
-use crate::cel::syntax::suggest::did_you_mean;
 use crate::cel::{Node as Template, ValueTemplate};
+use crate::suggest::did_you_mean;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// Fields of one target that cannot be read back: as many as it may have secrets.
 const MAX_WRITE_ONLY: usize = 16;

@@ -8,7 +8,7 @@ use super::effects::{Effects, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
 use crate::values::decimal::Decimal;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::{Content, Node, Position};
 
 /// Fields that tell the items of one list apart: more are no key.

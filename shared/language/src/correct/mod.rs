@@ -9,7 +9,7 @@ use crate::systems::section::CorrectSection;
 use crate::systems::{DESTINATIONS, Destination, read_destination};
 use crate::yaml::Node;
 use crate::yaml::durations::duration;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 pub(crate) use self::replacement::check_replacement;

@@ -3,7 +3,7 @@
 //! This file must not know how a difference is found.
 
 use super::Correct;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::{Content, Node};
 
 /// Refuses rules that nothing could follow, and a replacement that no rule asks for. Where nothing corrects at all the rules

@@ -25,7 +25,7 @@ use crate::target::Target;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
 use crate::yaml::problem::{DocumentName, Problem};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::recording::Recording;
 use crate::yaml::templates::expression;
 use crate::yaml::{self, Fault, Node, Position};

@@ -15,7 +15,7 @@ use crate::secrets::secret_key::{SecretKey, read_secret_key};
 use crate::systems::Source;
 use crate::systems::postgres::{Connection, read_connection};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::templates::read_value;
 
 /// Resources that one hint may name: a sender that has more to say sends more hints.

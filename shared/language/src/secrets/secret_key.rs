@@ -4,7 +4,7 @@
 
 use crate::values::names::{is_data_key, is_dns_subdomain};
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 
 /// A reference to one key of a Secret in our own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::network::Network;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::yaml::Node;
-use crate::yaml::raw::{Reader, all};
+use crate::yaml::reader::{Reader, all};
 
 /// Entries of either list.
 const MAX_ENTRIES: usize = 100;

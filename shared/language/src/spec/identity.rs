@@ -4,7 +4,7 @@
 
 use crate::cel::{Scope, TextTemplate};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// Reads the key.
 pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {

@@ -6,7 +6,7 @@ use crate::cel::is_word;
 use crate::cel::{Scope, Site, UrlTemplate};
 use crate::spec::destinations::read_allow_hosts;
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 
 /// Entries of `let`.
 const MAX_LETS: usize = 50;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::spec::selector::LabelSelector;
 use crate::values::names::{is_api_version, is_dns_label, is_kind};
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 
 /// Namespaces of one target: more than that is a selector's work, and each is a watch of its own.
 const MAX_NAMESPACES: usize = 100;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::yaml::Node;
 use crate::yaml::durations::duration;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 
 /// Default time between polls.
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);

@@ -4,7 +4,7 @@
 
 use crate::cel::{Expression, Scope};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
 
 /// `require` entries of one target.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
 use crate::yaml::durations::KIB;
-use crate::yaml::raw::{Reader, all};
+use crate::yaml::reader::{Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
 use drift_api::condition::{StatusFields, canonical};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::templates::text_template;
 use drift_api::object::field_paths::FieldPaths;
 

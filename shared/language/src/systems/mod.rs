@@ -11,7 +11,7 @@ pub(crate) mod rules;
 pub(crate) mod section;
 
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use http::correct::{HttpCorrect, read_http as read_http_correct};
 use http::read::{HttpRead, read_http};
 use job::{JobCorrect, read_job};

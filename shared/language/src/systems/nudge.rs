@@ -12,7 +12,7 @@ use crate::systems::Source;
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, SentBy};
 use crate::values::names::is_qualified_name;
-use crate::yaml::raw::{Fields, Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;

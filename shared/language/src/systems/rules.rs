@@ -3,7 +3,7 @@
 //! This file must not know where the value comes from.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 

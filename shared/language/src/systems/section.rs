@@ -14,7 +14,7 @@ use crate::systems::Source;
 use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::keys::Keys;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// The section of `read` that belongs to one kind of system.
 pub(crate) trait ReadSection {

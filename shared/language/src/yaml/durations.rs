@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::{Content, Node};
 
 /// Reads a duration within bounds.

@@ -2,7 +2,7 @@
 
 use crate::yaml::Node;
 use crate::yaml::fields::{Fields, all};
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 impl Reader<'_> {
     /// A key that must be there.

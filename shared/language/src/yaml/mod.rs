@@ -7,7 +7,7 @@ pub(crate) mod fields;
 mod keys;
 pub(crate) mod position;
 pub(crate) mod problem;
-pub(crate) mod raw;
+pub(crate) mod reader;
 pub(crate) mod recording;
 pub(crate) mod shape_hints;
 pub(crate) mod templates;

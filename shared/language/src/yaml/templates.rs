@@ -3,7 +3,7 @@
 //! It must not know where in a target they stand.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, Site, TextTemplate, ValueTemplate};
-use crate::yaml::raw::{Reader, all};
+use crate::yaml::reader::{Reader, all};
 use crate::yaml::{Content, Node};
 
 /// A reader of expressions in this scope.

@@ -22,9 +22,9 @@ use crate::guard::dialling::DialRules;
 use crate::postgres::SqlFailure;
 use crate::postgres::listener::Listener;
 use crate::postgres::parameters::ConnectionParameters;
-use crate::postgres::query::{QueryOptions, ask};
+use crate::postgres::read_query::{QueryOptions, ask};
 use crate::postgres::session::Session;
-use crate::postgres::transaction::{self, RunOptions, StatementFailure};
+use crate::postgres::write_statements::{self, RunOptions, StatementFailure};
 
 /// Shortest time between two sessions of one target that a denial ends: a role that simply lacks a right costs no more than
 /// one connection in that time.
@@ -164,7 +164,7 @@ impl Databases {
             Some(session) => session,
             None => open(way, self.program).await.map_err(|failure| StatementFailure { position: 0, failure })?,
         };
-        let done = transaction::run(&mut session, statements, options).await;
+        let done = write_statements::run(&mut session, statements, options).await;
         place.keep(session, done.as_ref().err().map(|ended| &ended.failure));
         done
     }

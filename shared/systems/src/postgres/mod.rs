@@ -8,20 +8,20 @@ mod dial;
 mod failure;
 mod listener;
 mod parameters;
-mod query;
+mod read_query;
 mod rows;
 mod session;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod tls;
-mod transaction;
 mod value;
 mod wire;
+mod write_statements;
 
 pub use databases::{ConnectionPlace, Databases, Way};
 pub use failure::SqlFailure;
 pub use listener::Listener;
 pub use parameters::{ConnectionParameters, SslMode};
-pub use query::QueryOptions;
-pub use transaction::{RunOptions, StatementFailure};
+pub use read_query::QueryOptions;
+pub use write_statements::{RunOptions, StatementFailure};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
+use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::corrections::correction::AskedFor;
-use crate::engine::memory::limits::RETRY_EVERY;
 
 /// When a correction began is asked for no longer than this: the attempts of a target that are used up are followed by one more
 /// after an hour.

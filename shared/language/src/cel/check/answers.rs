@@ -9,7 +9,7 @@ use super::Checker;
 use crate::cel::check::chain::{Chain, text};
 use crate::cel::check::variables::{RESPONSE, STEPS};
 use crate::cel::evaluation::raw::RAW;
-use crate::cel::syntax::suggest::did_you_mean;
+use crate::suggest::did_you_mean;
 
 /// The number of an answer.
 const STATUS: &str = "status";

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cel::check::variables::DESIRED;
-use crate::cel::syntax::suggest::nearest;
+use crate::suggest::nearest;
 
 /// What is known of the desired state where a correction is compiled.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FU
 use crate::cel::evaluation::limits::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::functions::function_arity::{mistake, of_global, of_member};
 use crate::cel::syntax::parse::TemplateError;
-use crate::cel::syntax::suggest::did_you_mean;
+use crate::suggest::did_you_mean;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Names of types, which may be compared with `type(x)`.

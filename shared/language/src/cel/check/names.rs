@@ -9,7 +9,7 @@ use cel::common::ast::{CallExpr, Expr, operators};
 use super::Checker;
 use crate::cel::check::chain::{Chain, text};
 use crate::cel::check::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, ROW, SECRETS, STEPS, Scope, VARIABLES};
-use crate::cel::syntax::suggest::{did_you_mean, nearest};
+use crate::suggest::{did_you_mean, nearest};
 
 impl Checker<'_> {
     /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are names

@@ -3,7 +3,6 @@
 //! It must not know what variables or functions exist.
 
 pub(super) mod parse;
-pub(crate) mod suggest;
 pub(super) mod syntax_mistakes;
 
 use cel::common::ast::{Expr, IdedExpr, SourceInfo};

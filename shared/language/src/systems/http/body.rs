@@ -8,7 +8,7 @@ use url::form_urlencoded;
 
 use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
 use crate::yaml::Content;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 

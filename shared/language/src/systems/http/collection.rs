@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
 use crate::systems::keys::{Keys, read_keys};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_expression};
 use drift_api::object::field_paths::FieldPaths;
 

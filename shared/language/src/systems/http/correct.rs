@@ -16,7 +16,7 @@ use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 use http::Method;

@@ -13,7 +13,7 @@ use crate::systems::http::body::WRITE_KEYS;
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 

@@ -8,7 +8,7 @@ use http::HeaderName;
 
 use crate::cel::{Site, TextTemplate};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// Headers of one request: more are a mistake.
 const MAX_HEADERS: usize = 32;

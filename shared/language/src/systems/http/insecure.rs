@@ -11,7 +11,7 @@ use url::{Host, Url};
 use crate::systems::http::auth::Auth;
 use crate::systems::http::request::RequestTemplate;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// How names of Services end; other cluster domains cannot be told from names outside.
 const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];

@@ -20,7 +20,7 @@ use crate::systems::keys::Keys;
 use crate::systems::section::ReadSection;
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;

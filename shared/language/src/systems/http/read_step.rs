@@ -9,7 +9,7 @@ use crate::spec::naming::read_step_name;
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_accept};
 use crate::yaml::Node;
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::expression;
 use drift_api::object::field_paths::FieldPaths;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
 use crate::systems::http::body::{Body, read_body};
 use crate::systems::http::headers::{HeaderTemplate, read_headers};
-use crate::yaml::raw::{Fields, Reader};
+use crate::yaml::reader::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 

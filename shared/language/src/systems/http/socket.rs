@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// Bytes of a socket's path: what an address of a unix socket holds (108), with the zero at its end.
 const MAX_PATH_BYTES: usize = 107;

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::yaml::raw::{Reader, all};
+use crate::yaml::reader::{Reader, all};
 use crate::yaml::{Content, Node};
 
 /// Entries of `accept`.

@@ -4,7 +4,7 @@
 
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// TLS of a target beyond the public roots; one of both is always there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 //!
 //! Whether it meets a Pod Security Standard is for its namespace to say. This file must not know of templates.
 
-use super::kubernetes::{entries, items};
-use crate::yaml::raw::Reader;
+use super::kubernetes_nodes::{entries, items};
+use crate::yaml::reader::Reader;
 use crate::yaml::{Content, Entry, Node};
 
 /// The kinds of volumes that share nothing with the node.

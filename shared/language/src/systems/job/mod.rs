@@ -4,7 +4,7 @@
 //! may edit an object decides what runs, as whom, or with which Secret. This file must not know how a Job is begun or followed.
 
 mod isolation;
-mod kubernetes;
+mod kubernetes_nodes;
 mod pod;
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, SentBy};
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Bounds of `activeDeadlineSeconds`: what takes longer than a day is no correction that anybody waits for.

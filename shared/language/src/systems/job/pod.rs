@@ -6,10 +6,10 @@
 use serde_json::{Map, Value};
 
 use super::isolation::check_isolation;
-use super::kubernetes::{entries, items};
+use super::kubernetes_nodes::{entries, items};
 use crate::cel::pieces;
 use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables};
-use crate::yaml::raw::{Fields, Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;

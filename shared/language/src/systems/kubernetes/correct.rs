@@ -16,7 +16,7 @@ use crate::systems::actions::Actions;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::systems::nudge::{Mark, read_marks};
 use crate::systems::section::{CorrectSection, SentBy};
-use crate::yaml::raw::{Fields, Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
 use drift_api::names::MADE_FOR_ANNOTATION;

@@ -11,7 +11,7 @@ use crate::systems::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::section::ReadSection;
 use crate::values::names::is_dns_label;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::templates::text_template;
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::field_paths::FieldPaths;

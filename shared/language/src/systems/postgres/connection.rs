@@ -4,7 +4,7 @@
 
 use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// Which database is meant, and as whom.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

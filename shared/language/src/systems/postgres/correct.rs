@@ -9,7 +9,7 @@ use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
 use crate::yaml::{Content, Node};
 use drift_api::names::CREDENTIAL_CONTROLLER;

@@ -14,7 +14,7 @@ use crate::systems::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::section::ReadSection;
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;

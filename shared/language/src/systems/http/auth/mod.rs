@@ -14,7 +14,7 @@ use crate::systems::http::auth::challenge::{Challenge, read_challenge};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
 use crate::systems::http::headers::RESERVED_HEADERS;
 use crate::yaml::Node;
-use crate::yaml::raw::Reader;
+use crate::yaml::reader::Reader;
 
 /// How a request proves who we are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

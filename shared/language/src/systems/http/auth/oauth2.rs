@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
-use crate::yaml::raw::{Reader, all};
+use crate::yaml::reader::{Reader, all};
 
 /// Scopes of one token.
 const MAX_SCOPES: usize = 32;

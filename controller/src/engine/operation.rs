@@ -9,12 +9,12 @@ use drift_api::condition::StatusFields;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
+use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::held::Held;
 use crate::engine::corrections::outcome::{Sighting, StepOutcome};
 use crate::engine::decide::decision::Decision;
 use crate::engine::execution::{Event, Execution, ExecutionEnd, Interrupt, Purpose, Step, Write};
-use crate::engine::memory::limits::Taken;
 
 /// One operation of the shell for an object.
 #[derive(Clone, Debug)]

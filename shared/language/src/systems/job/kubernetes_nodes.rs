@@ -2,8 +2,8 @@
 //!
 //! This file must not know what a key means.
 
-use crate::cel::syntax::suggest::nearest;
-use crate::yaml::raw::Reader;
+use crate::suggest::nearest;
+use crate::yaml::reader::Reader;
 use crate::yaml::{Content, Entry, Node};
 
 /// The entries of a map that has no other than the known keys. Not by [`Reader::fields`]: an editor knows them by

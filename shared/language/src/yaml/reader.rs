@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::cel::is_template;
-use crate::cel::syntax::suggest::nearest;
 use crate::cel::{Names, Scope, Site, TemplateError};
+use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::recording::{Expectation, Recording};
 use crate::yaml::shape_hints::shape_hint;

@@ -4,14 +4,14 @@ use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
 use super::Target;
-use crate::engine::carrying::{Done, Next, Work};
 use crate::engine::corrections::outcome::StepOutcome;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::execution::{ExecutionEnd, Interrupt};
 use crate::engine::input::Now;
 use crate::engine::objects::object_store::{Handover, ObjectStore};
-use crate::engine::program::Program;
+use crate::engine::operation::{Done, Next, Work};
+use crate::engine::peers::Program;
 
 impl<P: Program> Target<P> {
     pub(super) fn take_done(&mut self, uid: &Uid, done: Done, now: Now) {
