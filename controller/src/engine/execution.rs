@@ -26,7 +26,7 @@ use sending::Progress;
 
 pub use end::ExecutionEnd;
 pub use readiness::Outgoing;
-pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Rendered, Step, Write};
+pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Rendered, Step, StepAnswer, Write};
 
 /// One decision on its way.
 #[derive(Clone, Debug)]

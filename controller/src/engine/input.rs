@@ -6,7 +6,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
-use super::operation::Done;
+use super::execution::Event;
 
 /// Both clocks at the time of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Input {
     /// The answer to [`Effect::ReadAnew`](super::Effect::ReadAnew); `None` if the object is gone.
     ReadAnew(Option<Box<LeanObject>>),
     /// What [`Effect::Do`](super::Effect::Do) asked for is done.
-    Done(Uid, Done),
+    Done(Uid, Event),
     /// The Lease is lost, or the time to drain is over.
     TermEnded,
     /// An object of another target came, changed or went, which may change what this object may do.

@@ -17,8 +17,9 @@ pub mod rendering;
 mod target;
 
 pub use effect::{Effect, Report};
+pub use execution::StepAnswer;
 pub use input::{Input, Now};
-pub use operation::{Answer, Carrying, Done, Next, Operation, StepAnswer, Work};
+pub use operation::{Answer, Carrying, Next, Operation, Work};
 pub use peers::Program;
 pub use target::Target;
 

@@ -3,16 +3,13 @@
 //! The order of the steps is that of [`Execution`]. Nothing is read live for a correction that lacks a Secret, a pause
 //! holds nothing, and an outcome is recorded without a place at a host or within the target's limits.
 
-use std::sync::Arc;
-
-use drift_api::condition::StatusFields;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
 use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::held::Held;
-use crate::engine::corrections::outcome::{Sighting, StepOutcome};
+use crate::engine::corrections::outcome::Sighting;
 use crate::engine::decide::decision::Decision;
 use crate::engine::execution::{Event, Execution, ExecutionEnd, Interrupt, Purpose, Step, Write};
 
@@ -58,43 +55,6 @@ pub enum Operation {
     Pause,
     /// Report the end, and give everything back for good.
     End(ExecutionEnd),
-}
-
-/// The result of an operation.
-#[derive(Debug)]
-pub enum Done {
-    /// The check ended.
-    Checked {
-        /// Something that the requests need is missing.
-        lacks_something: bool,
-    },
-    /// A request was answered.
-    Answered(StepAnswer),
-    /// Anything else.
-    Event(Event),
-}
-
-/// The answer to the request of a step.
-#[derive(Debug)]
-pub struct StepAnswer {
-    /// The step.
-    pub index: usize,
-    /// What the answer means.
-    pub outcome: StepOutcome,
-    /// What of the answer is stored in the object's status.
-    pub stored: StatusFields,
-    /// The part of the step at which it ended.
-    pub label: Option<Arc<str>>,
-    /// The object, if the request was a write to the object itself.
-    pub object: Option<Box<LeanObject>>,
-}
-
-impl StepAnswer {
-    /// An answer with this meaning alone.
-    #[must_use]
-    pub const fn of(index: usize, outcome: StepOutcome) -> Self {
-        Self { index, outcome, stored: StatusFields::NONE, label: None, object: None }
-    }
 }
 
 /// What follows.
@@ -170,20 +130,15 @@ impl Carrying {
     }
 
     /// Takes in the result of an operation.
-    pub fn take(&mut self, done: Done, now: Moment) -> Next {
-        match done {
-            Done::Checked { lacks_something: true } => {
+    pub fn take(&mut self, event: Event, now: Moment) -> Next {
+        match event {
+            Event::Checked { lacks_something: true } => {
                 self.is_unread = true;
                 let object = Box::new(self.execution.object().clone());
                 self.follow(Event::Read(Ok(Some(object))), now)
             }
-            Done::Checked { lacks_something: false } => Next::Do(self.work(Operation::Read)),
-            Done::Answered(StepAnswer { index, outcome, stored, label, object }) => {
-                label.into_iter().for_each(|label| self.execution.name_step(index, label));
-                object.into_iter().for_each(|object| self.execution.see(*object));
-                self.follow(Event::Answered(outcome, stored), now)
-            }
-            Done::Event(event) => self.follow(event, now),
+            Event::Checked { lacks_something: false } => Next::Do(self.work(Operation::Read)),
+            event => self.follow(event, now),
         }
     }
 

@@ -12,7 +12,6 @@ mod writes;
 
 use std::sync::Arc;
 
-use drift_api::condition::StatusFields;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::ObjectView;
 use drift_kube::object_writer::{CallSlot, ObjectWriter};
@@ -23,7 +22,7 @@ use tokio::sync::mpsc;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
 use crate::engine::execution::{Event, Rendered};
-use crate::engine::{Done, Operation, Work};
+use crate::engine::{Operation, StepAnswer, Work};
 use crate::run::metrics::Metrics;
 use crate::run::notices::Announcer;
 use crate::run::requests::held_hosts::HeldHosts;
@@ -69,7 +68,7 @@ pub struct Run<'a> {
 
 impl Executor {
     /// Performs the operations of one execution, in their order, until its end.
-    pub async fn run(&self, mut works: mpsc::UnboundedReceiver<Box<Work>>, done: impl Fn(Done)) {
+    pub async fn run(&self, mut works: mpsc::UnboundedReceiver<Box<Work>>, done: impl Fn(Event)) {
         let Some(first) = works.recv().await else { return };
         let mut run = self.begin(first.object.clone());
         let mut next = Some(first);
@@ -101,19 +100,19 @@ impl Executor {
 
 impl Run<'_> {
     /// Performs one operation. A pause and the end have no result.
-    pub async fn perform(&mut self, work: Work) -> Option<Done> {
+    pub async fn perform(&mut self, work: Work) -> Option<Event> {
         let Work { object, correction, operation, keeps_hosts } = work;
         (self.object, self.correction) = (object, correction);
         if !keeps_hosts {
             self.hosts = HeldHosts::default();
         }
         Some(match operation {
-            Operation::Check => Done::Checked { lacks_something: self.lacks_something() },
-            Operation::Read => Done::Event(self.read().await),
-            Operation::ReadAgain => Done::Event(self.read_again().await),
-            Operation::Prepare { is_unread } => Done::Event(Event::Prepared(self.prepare(is_unread))),
-            Operation::Write(write) => Done::Event(self.write(&write).await),
-            Operation::Render(index) => Done::Event(Event::Rendered(self.render(index))),
+            Operation::Check => Event::Checked { lacks_something: self.lacks_something() },
+            Operation::Read => self.read().await,
+            Operation::ReadAgain => self.read_again().await,
+            Operation::Prepare { is_unread } => Event::Prepared(self.prepare(is_unread)),
+            Operation::Write(write) => self.write(&write).await,
+            Operation::Render(index) => Event::Rendered(self.render(index)),
             Operation::Send { index, begins } => self.send(index, begins).await,
             Operation::Pause => {
                 self.give_back();
@@ -164,23 +163,23 @@ impl Run<'_> {
         }
     }
 
-    async fn send(&mut self, index: usize, begins: bool) -> Done {
+    async fn send(&mut self, index: usize, begins: bool) -> Event {
         self.call = None;
         if index == 0 {
             self.log("correcting", None);
         }
-        let Some(requests) = &mut self.requests else { return Done::Event(Event::NotSent) };
+        let Some(requests) = &mut self.requests else { return Event::NotSent };
         reach(KillPoint::ControllerBeforeStep);
         let sent = self.executor.requests.send(requests, index, begins, &mut self.hosts).await;
         reach(KillPoint::ControllerAfterStep);
         match sent {
-            Sent::Answered(answer) => Done::Answered(answer),
+            Sent::Answered(answer) => Event::Answered(answer),
             Sent::Unanswered(doubt) => {
                 let outcome = StepOutcome::Indefinite(Uncertainty::unanswered(doubt));
-                Done::Event(Event::Answered(outcome, StatusFields::NONE))
+                Event::Answered(StepAnswer::of(index, outcome))
             }
-            Sent::CutOff => Done::Event(Event::CutOff),
-            Sent::NotSent => Done::Event(Event::NotSent),
+            Sent::CutOff => Event::CutOff,
+            Sent::NotSent => Event::NotSent,
         }
     }
 }

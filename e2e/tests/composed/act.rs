@@ -20,7 +20,7 @@ use drift_controller::engine::rendering::job::CorrectionJob;
 use drift_controller::engine::rendering::plan::Plan;
 use drift_controller::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
 use drift_controller::engine::rendering::unrenderable::Unrenderable;
-use drift_controller::engine::{Done, Operation, StepAnswer, Work};
+use drift_controller::engine::{Operation, StepAnswer, Work};
 use drift_language::{Destination, Target};
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
@@ -101,25 +101,25 @@ impl Acting {
     }
 
     /// Does what is to be done; the answer to a request takes a step of its own.
-    pub(crate) fn go_on(&mut self, fault: Fault, scene: &mut Scene<'_>) -> Option<Done> {
+    pub(crate) fn go_on(&mut self, fault: Fault, scene: &mut Scene<'_>) -> Option<Event> {
         if self.until.take().is_some() {
             // The wait for the next look is over.
             return None;
         }
         let work = self.work.take()?;
         let done = match &work.operation {
-            Operation::Check => Some(Done::Checked { lacks_something: self.lacks_something(&work, scene.clock) }),
+            Operation::Check => Some(Event::Checked { lacks_something: self.lacks_something(&work, scene.clock) }),
             Operation::Read | Operation::ReadAgain => {
                 self.was_read = true;
-                Some(Done::Event(self.read(&work, fault, scene)))
+                Some(self.read(&work, fault, scene))
             }
             Operation::Prepare { is_unread } => {
                 let readiness = self.prepare(&work, *is_unread, scene.clock);
-                Some(Done::Event(Event::Prepared(readiness)))
+                Some(Event::Prepared(readiness))
             }
-            Operation::Write(write) => Some(Done::Event(self.write((&work, write), fault, scene))),
-            Operation::Render(index) => Some(Done::Event(Event::Rendered(self.render(*index)))),
-            Operation::Send { index, .. } => self.send(&work, *index, (fault, scene)).map(Done::Answered),
+            Operation::Write(write) => Some(self.write((&work, write), fault, scene)),
+            Operation::Render(index) => Some(Event::Rendered(self.render(*index))),
+            Operation::Send { index, .. } => self.send(&work, *index, (fault, scene)).map(Event::Answered),
             Operation::Pause | Operation::End(_) => None,
         };
         if done.is_none() {
@@ -129,7 +129,7 @@ impl Acting {
     }
 
     /// The same once the Lease is lost: nothing is sent or written, and what was sent has no answer.
-    pub(crate) fn go_on_without_lease(&mut self, scene: &mut Scene<'_>) -> Option<Done> {
+    pub(crate) fn go_on_without_lease(&mut self, scene: &mut Scene<'_>) -> Option<Event> {
         let event = match self.work.as_ref().map(|work| &work.operation)? {
             Operation::Send { .. } if self.answer.take().is_some() => Event::CutOff,
             Operation::Send { .. } => Event::NotSent,
@@ -137,7 +137,7 @@ impl Acting {
             _ => return self.go_on(Fault::None, scene),
         };
         self.work = None;
-        Some(Done::Event(event))
+        Some(event)
     }
 
     fn read(&self, work: &Work, fault: Fault, scene: &mut Scene<'_>) -> Event {

@@ -13,7 +13,7 @@ use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
-use drift_controller::engine::{self, Done, Effect, Input, Now, Operation, Program, Report, Work};
+use drift_controller::engine::{self, Effect, Input, Now, Operation, Program, Report, Work};
 use drift_language::Target;
 
 use crate::act::Acting;
@@ -204,7 +204,7 @@ impl Controller {
     fn check(&mut self, (number, uid): (u64, Uid), work: &Work, clock: Clock) {
         let Some(at_work) = self.at_work(number) else { return };
         let lacks_something = Acting::new(&at_work.target, at_work.text).lacks_something(work, clock);
-        self.feed(number, Input::Done(uid, Done::Checked { lacks_something }), clock);
+        self.feed(number, Input::Done(uid, engine::execution::Event::Checked { lacks_something }), clock);
     }
 
     fn assign(&mut self, (number, uid): (u64, Uid), work: Box<Work>, clock: Clock) {

@@ -16,7 +16,7 @@ use drift_api::requests::job::JobStage;
 
 use super::deletion_found_nothing::AnswersSeen;
 use super::end::ExecutionEnd;
-use super::step::{Event, Failure, Purpose, Rendered, Step, Write};
+use super::step::{Event, Failure, Purpose, Rendered, Step, StepAnswer, Write};
 use super::{Execution, Stage};
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
@@ -184,7 +184,9 @@ impl Execution {
 
     pub(super) fn sent(&mut self, index: usize, event: Event) -> Step {
         match event {
-            Event::Answered(answer, stored) => {
+            Event::Answered(StepAnswer { index: _, outcome: answer, stored, label, object }) => {
+                label.into_iter().for_each(|label| self.name_step(index, label));
+                object.into_iter().for_each(|object| self.see(*object));
                 self.progress.stored.extend(stored);
                 self.answered(index, answer)
             }

@@ -69,11 +69,16 @@ pub enum Purpose {
     Word,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The execution begins.
     Begin,
+    /// The check ended.
+    Checked {
+        /// Something that the requests need is missing.
+        lacks_something: bool,
+    },
     /// The live read ended; `None` where the object is gone.
     Read(Result<Option<Box<LeanObject>>, String>),
     /// It was decided anew, on this state of the object.
@@ -86,14 +91,37 @@ pub enum Event {
     Rendered(Rendered),
     /// The write landed and gave this state, or did not.
     Written(Result<Box<LeanObject>, Failure>),
-    /// The request was answered, or is known to stay without an answer; and what is to be stored of the answer.
-    Answered(StepOutcome, StatusFields),
+    /// The request was answered, or is known to stay without an answer.
+    Answered(StepAnswer),
     /// The request was not sent: the program ends, or the Lease is not fresh.
     NotSent,
     /// The request was under way when the Lease was lost or the time to drain was over.
     CutOff,
     /// The pause is over, or was cut short.
     Waited(Option<Interrupt>),
+}
+
+/// The answer to the request of a step.
+#[derive(Clone, Debug)]
+pub struct StepAnswer {
+    /// The step.
+    pub index: usize,
+    /// What the answer means.
+    pub outcome: StepOutcome,
+    /// What of the answer is stored in the object's status.
+    pub stored: StatusFields,
+    /// The part of the step at which it ended.
+    pub label: Option<Arc<str>>,
+    /// The object, if the request was a write to the object itself.
+    pub object: Option<Box<LeanObject>>,
+}
+
+impl StepAnswer {
+    /// An answer with this meaning alone.
+    #[must_use]
+    pub const fn of(index: usize, outcome: StepOutcome) -> Self {
+        Self { index, outcome, stored: StatusFields::NONE, label: None, object: None }
+    }
 }
 
 /// Whether the requests of a correction may go out.

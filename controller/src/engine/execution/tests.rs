@@ -61,7 +61,12 @@ const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
 
 /// An answer of which nothing is stored.
 const fn answered(outcome: StepOutcome) -> Event {
-    Event::Answered(outcome, StatusFields::NONE)
+    Event::Answered(StepAnswer::of(0, outcome))
+}
+
+/// An accepted answer of which this is stored.
+fn stored(stored: StatusFields) -> Event {
+    Event::Answered(StepAnswer { stored, ..StepAnswer::of(0, StepOutcome::Accepted) })
 }
 
 /// The outcome that is about to be written.
@@ -562,7 +567,7 @@ fn said(step: &Step) -> (Option<CorrectedReason>, StatusFields) {
 #[test]
 fn what_is_stored_comes_with_the_outcome_until_it_stands() {
     let mut applied = claimed();
-    assert_eq!(applied.next(Event::Answered(StepOutcome::Accepted, id("lb-1"))), Step::Render(1));
+    assert_eq!(applied.next(stored(id("lb-1"))), Step::Render(1));
     assert_eq!(applied.next(READY), send(1, false));
     let step = applied.next(ACCEPTED);
     assert_eq!(said(&step), (Some(CorrectedReason::CorrectionApplied), id("lb-1")));
@@ -577,7 +582,7 @@ fn a_later_step_that_fails_loses_nothing_that_is_stored() {
     let answers = [no(409), StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))];
     for answer in answers {
         let mut failed = claimed();
-        failed.next(Event::Answered(StepOutcome::Accepted, id("lb-1")));
+        failed.next(stored(id("lb-1")));
         failed.next(READY);
         let step = failed.next(answered(answer.clone()));
         assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), id("lb-1")), "{answer:?}");
@@ -597,7 +602,7 @@ fn a_field_that_is_refused_loses_no_word() {
     applied.next(READY);
     applied.next(Event::Written(Ok(state(3))));
     applied.next(Event::Written(Ok(state(4))));
-    applied.next(Event::Answered(StepOutcome::Accepted, id("lb-1")));
+    applied.next(stored(id("lb-1")));
     let step = applied.next(refused());
     assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), StatusFields::NONE));
     assert!((outcome(&step).correction, outcome(&step).owned().is_some()) == (8, true), "{step:?}");
@@ -639,7 +644,7 @@ proptest! {
                 Step::Prepare => matches!(event, Event::Prepared(_)),
                 Step::Write(_) => matches!(event, Event::Written(_)),
                 Step::Render(_) => matches!(event, Event::Rendered(_)),
-                Step::Send { .. } => matches!(event, Event::Answered(..) | Event::NotSent | Event::CutOff),
+                Step::Send { .. } => matches!(event, Event::Answered(_) | Event::NotSent | Event::CutOff),
                 Step::Pause(_) => matches!(event, Event::Waited(_)),
                 Step::End(_) => false,
             };
@@ -653,7 +658,7 @@ proptest! {
                 steps = plan.clone();
             }
             if let Step::Send { index, .. } = step {
-                wrote |= steps.writes(index) && matches!(event, Event::Answered(..) | Event::CutOff);
+                wrote |= steps.writes(index) && matches!(event, Event::Answered(_) | Event::CutOff);
             }
             gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
             let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };

@@ -7,23 +7,23 @@ use super::Target;
 use crate::engine::corrections::outcome::StepOutcome;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
-use crate::engine::execution::{ExecutionEnd, Interrupt};
+use crate::engine::execution::{Event, ExecutionEnd, Interrupt};
 use crate::engine::input::Now;
 use crate::engine::objects::object_store::{Handover, ObjectStore};
-use crate::engine::operation::{Done, Next, Work};
+use crate::engine::operation::{Next, Work};
 use crate::engine::peers::Program;
 
 impl<P: Program> Target<P> {
-    pub(super) fn take_done(&mut self, uid: &Uid, done: Done, now: Now) {
+    pub(super) fn take_done(&mut self, uid: &Uid, event: Event, now: Now) {
         let Some(underway) = self.under_way.get_mut(uid) else { return };
-        let stall = match &done {
-            Done::Answered(answer) => match &answer.outcome {
+        let stall = match &event {
+            Event::Answered(answer) => match &answer.outcome {
                 StepOutcome::Open(sighting) => underway.carrying.note_sighting(sighting.as_ref()),
                 _ => None,
             },
             _ => None,
         };
-        let next = underway.carrying.take(done, now.moment);
+        let next = underway.carrying.take(event, now.moment);
         // The objects of a superseded text are held by nothing: their counts were taken back.
         if let Some(held) = stall.filter(|_| !self.superseded) {
             self.hold(uid, held);

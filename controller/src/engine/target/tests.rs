@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use drift_api::condition::{Conditions, DesiredHash, SecretMarks, StatusFields};
+use drift_api::condition::{Conditions, DesiredHash, SecretMarks};
 use drift_api::identity::{Claimant, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::{LeanObject, ObjectId};
@@ -9,9 +9,10 @@ use drift_api::requests::job::JobStage;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Sighting, StepOutcome};
 use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
-use crate::engine::operation::{Done, Operation, StepAnswer};
+use crate::engine::operation::Operation;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::SecretChange;
 
@@ -137,7 +138,7 @@ impl Bench {
         object
     }
 
-    fn done(&mut self, done: Done) -> Vec<Effect> {
+    fn done(&mut self, done: Event) -> Vec<Effect> {
         self.step(Input::Done("u".into(), done))
     }
 
@@ -226,12 +227,12 @@ fn deleting() -> Bench {
 #[test]
 fn what_is_under_way_outlives_the_text() {
     let mut bench = deleting();
-    bench.step(Input::Done("u".into(), Done::Checked { lacks_something: false }));
+    bench.step(Input::Done("u".into(), Event::Checked { lacks_something: false }));
     let (_, effects) = bench.engine.supersede(bench.now);
     assert!(bench.engine.is_at_work() && operations(&effects).is_empty(), "{effects:?}");
     // Nobody decides on what was read.
     let object = bench.lean("u", 2, &json!({}));
-    let effects = bench.step(Input::Done("u".into(), Done::Event(Event::Read(Ok(Some(Box::new(object)))))));
+    let effects = bench.step(Input::Done("u".into(), Event::Read(Ok(Some(Box::new(object))))));
     assert_eq!(operations(&effects), [&Operation::End(ExecutionEnd::Nothing)]);
     assert!(!bench.engine.is_at_work());
     assert!(operations(&bench.step(Input::Tick)).is_empty());
@@ -240,7 +241,7 @@ fn what_is_under_way_outlives_the_text() {
 #[test]
 fn a_correction_that_lacks_a_secret_reads_nothing() {
     let mut bench = deleting();
-    let effects = bench.step(Input::Done("u".into(), Done::Checked { lacks_something: true }));
+    let effects = bench.step(Input::Done("u".into(), Event::Checked { lacks_something: true }));
     assert_eq!(operations(&effects), [&Operation::Prepare { is_unread: true }]);
 }
 
@@ -254,23 +255,23 @@ fn sent() -> Bench {
     let effects = bench.step(Input::Tick);
     assert_eq!(operations(&effects), [&Operation::Check]);
     let plan = Plan { steps: vec![PlannedStep::default()], ..Plan::default() };
-    bench.done(Done::Checked { lacks_something: false });
-    bench.done(Done::Event(Event::Read(Ok(Some(object)))));
-    bench.done(Done::Event(Event::Prepared(Readiness::Ready(plan))));
-    let effects = bench.done(Done::Event(Event::Rendered(Rendered::Ready)));
+    bench.done(Event::Checked { lacks_something: false });
+    bench.done(Event::Read(Ok(Some(object))));
+    bench.done(Event::Prepared(Readiness::Ready(plan)));
+    let effects = bench.done(Event::Rendered(Rendered::Ready));
     assert_eq!(operations(&effects), [&Operation::Send { index: 0, begins: true }]);
     bench
 }
 
-fn answered(outcome: StepOutcome) -> Done {
-    Done::Answered(StepAnswer { index: 0, outcome, stored: StatusFields::NONE, label: None, object: None })
+fn answered(outcome: StepOutcome) -> Event {
+    Event::Answered(StepAnswer::of(0, outcome))
 }
 
 /// A creation whose outcome the API server does not take at the moment.
 fn unrecorded() -> Bench {
     let mut bench = sent();
     bench.done(answered(StepOutcome::Accepted));
-    let effects = bench.done(Done::Event(Event::Written(Err(Failure::Unavailable))));
+    let effects = bench.done(Event::Written(Err(Failure::Unavailable)));
     assert_eq!(operations(&effects), [&Operation::Pause]);
     bench
 }

@@ -1,11 +1,12 @@
 use super::*;
+use crate::engine::StepAnswer;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::execution::{Event, Readiness, Rendered, Step, Write};
 use crate::engine::fixtures::{bare_object, correction, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
-use drift_api::condition::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, StatusFields};
+use drift_api::condition::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks};
 use drift_api::secrets::labelled_secrets::SecretVersion;
 
 fn marks(version: &str) -> SecretMarks {
@@ -43,7 +44,7 @@ fn noted_by(action: Action, before: &NotedSecrets, answers: &[StepOutcome]) -> V
             Step::Prepare => Event::Prepared(Readiness::Ready(plan("2"))),
             Step::Render(_) => Event::Rendered(Rendered::Ready),
             Step::Send { .. } => match answers.next() {
-                Some(answer) => Event::Answered(answer.clone(), StatusFields::NONE),
+                Some(answer) => Event::Answered(StepAnswer::of(0, answer.clone())),
                 None => Event::CutOff,
             },
             Step::Write(Write::Status(status, _) | Write::Outcome(status, _)) => {
