@@ -7,7 +7,6 @@ pub mod corrections;
 pub mod decide;
 mod effect;
 pub mod execution;
-mod held_counts;
 mod input;
 pub mod memory;
 pub mod objects;

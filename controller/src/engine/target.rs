@@ -18,7 +18,6 @@ use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
 
 use super::effect::{Effect, Report};
-use super::held_counts::HeldCounts;
 use super::input::{Input, Now};
 use super::peers::Program;
 use crate::engine::correction_limits::Room;
@@ -27,7 +26,8 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::deletions::Deletions;
-use crate::engine::objects::holdings::{HeldQuestion, Holdings, holdings};
+use crate::engine::objects::held_objects::HeldCounts;
+use crate::engine::objects::held_objects::{HeldQuestion, Holdings, holdings};
 use crate::engine::objects::lines::Lines;
 use crate::engine::objects::object_store::{Around, Handover, ObjectStore};
 use housekeeping::{HOUSEKEEPING, Schedule};

@@ -6,8 +6,7 @@
 
 mod places;
 mod readiness;
-mod telling;
-mod told_causes;
+mod reports;
 mod writes;
 
 use std::sync::Arc;
@@ -28,7 +27,7 @@ use crate::run::notices::Announcer;
 use crate::run::requests::held_hosts::HeldHosts;
 use crate::run::requests::{RequestSender, Requests, Sent};
 use crate::run::secrets::Secrets;
-pub use told_causes::ToldCauses;
+pub use reports::ReportedCauses;
 
 /// Carries out decisions for the objects of one target.
 #[derive(Clone, Debug)]
@@ -46,7 +45,7 @@ pub struct Executor {
     /// Counters.
     pub metrics: Metrics,
     /// Why objects cannot be corrected, as it was told last.
-    pub told_causes: ToldCauses,
+    pub reported_causes: ReportedCauses,
 }
 
 /// One execution under way.

@@ -12,7 +12,7 @@ use drift_kube::telemetry::questions;
 use serde_json::{Value, json};
 
 use crate::engine::corrections::held::Held;
-use crate::engine::objects::holdings::{HeldQuestion, Holding, Holdings, MOST_HOLDINGS};
+use crate::engine::objects::held_objects::{HeldQuestion, Holding, Holdings, MOST_HOLDINGS};
 
 /// How a time is told: RFC 3339, and no more exact than people need it.
 const SECONDS: &str = "%Y-%m-%dT%H:%M:%SZ";

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::run::context::Context;
-use crate::run::executor::{Executor, ToldCauses};
+use crate::run::executor::{Executor, ReportedCauses};
 use crate::run::metrics::of_target;
 use crate::run::notices::Announcer;
 use crate::run::target_actor::TargetActor;
@@ -63,7 +63,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         announcer,
         target: target.clone(),
         metrics: context.metrics.clone(),
-        told_causes: ToldCauses::default(),
+        reported_causes: ReportedCauses::default(),
     };
     let (handover, limits_edited) = context.handovers.take(&target);
     let mut actor = TargetActor::new(executor, context.clone(), handover);

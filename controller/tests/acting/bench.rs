@@ -24,7 +24,7 @@ use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
 use drift_controller::engine::memory::ObjectMemory;
 use drift_controller::engine::{Answer, Carrying, Next};
 use drift_controller::run::context::Context;
-use drift_controller::run::executor::{Executor, ToldCauses};
+use drift_controller::run::executor::{Executor, ReportedCauses};
 use drift_controller::run::handover::Handovers;
 use drift_controller::run::held_objects::Board;
 use drift_controller::run::metrics::Metrics;
@@ -351,7 +351,7 @@ async fn executor(
         announcer: Announcer::new(context.events.clone(), target, &context.home),
         target: target.clone(),
         metrics: context.metrics.clone(),
-        told_causes: ToldCauses::default(),
+        reported_causes: ReportedCauses::default(),
     };
     (context, executor)
 }

@@ -2,6 +2,6 @@
 
 pub mod claimant;
 pub mod deletions;
-pub mod holdings;
+pub mod held_objects;
 pub mod lines;
 pub mod object_store;

@@ -24,7 +24,7 @@ pub(super) fn tell(executor: &Executor, report: Report) {
             tracing::warn!(target_name, %object, "objects cannot be read: {sentence}");
         }
         Report::ReadableAgain => tracing::info!(target_name, "objects can be read again"),
-        Report::Forgotten(uid) => executor.told_causes.forget(&uid),
+        Report::Forgotten(uid) => executor.reported_causes.forget(&uid),
         Report::Attestation(attestation) => tell_attestation(executor, attestation.as_ref()),
         Report::HeldBy(why, by) => {
             let labels = HeldLabels { target: target_name.clone(), why: why.as_str() };
