@@ -18,7 +18,7 @@ mod target;
 pub use effect::{Effect, Report};
 pub use execution::StepAnswer;
 pub use input::{Input, Now};
-pub use operation::{Answer, Carrying, Next, Operation, Work};
+pub use operation::{Answer, Next, OngoingDecision, Operation, Work};
 pub use peers::Program;
 pub use target::Target;
 

@@ -69,7 +69,7 @@ pub enum Next {
         /// False if no read was made.
         was_read: bool,
     },
-    /// Nothing is done until [`Carrying::due`]; the shell gives everything back.
+    /// Nothing is done until [`OngoingDecision::due`]; the shell gives everything back.
     Pause(Box<Work>),
     /// Nothing follows; the shell reports the end.
     End(Box<Work>, ExecutionEnd),
@@ -89,7 +89,7 @@ pub struct Answer {
 
 /// One decision while it is carried out.
 #[derive(Debug)]
-pub struct Carrying {
+pub struct OngoingDecision {
     execution: Execution,
     taken: Option<Taken>,
     is_decided: bool,
@@ -100,15 +100,15 @@ pub struct Carrying {
     due: Option<Moment>,
 }
 
-impl Carrying {
+impl OngoingDecision {
     /// Begins to carry out a decision that was made on `object`.
     #[must_use]
     pub fn begin(object: LeanObject, decision: Decision, now: Moment) -> (Self, Next) {
         let execution = Execution::new(object, decision);
-        let mut carrying =
+        let mut ongoing =
             Self { execution, taken: None, is_decided: false, is_unread: false, deleting: false, due: None };
-        let next = carrying.follow(Event::Begin, now);
-        (carrying, next)
+        let next = ongoing.follow(Event::Begin, now);
+        (ongoing, next)
     }
 
     /// The newest known state of the object.

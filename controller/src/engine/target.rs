@@ -29,7 +29,7 @@ use crate::engine::objects::deletions::Deletions;
 use crate::engine::objects::held_objects::HeldCounts;
 use crate::engine::objects::held_objects::{HeldQuestion, Holdings, holdings};
 use crate::engine::objects::lines::Lines;
-use crate::engine::objects::object_store::{Around, Handover, ObjectStore};
+use crate::engine::objects::object_store::{Handover, ObjectStore, SharedFacts};
 use housekeeping::{HOUSEKEEPING, Schedule};
 use scope_wait::ScopeWait;
 use supervision::Underway;
@@ -191,8 +191,8 @@ impl<P: Program> Target<P> {
 
     /// Decides on an object. Returns what is to be done, if anything, and queues the object for its next decision.
     fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
-        let around = self.around(uid, now);
-        let decision = self.objects.decide(uid, around, now)?;
+        let shared = self.shared_facts(uid, now);
+        let decision = self.objects.decide(uid, shared, now)?;
         let held = match decision {
             Decision::Nothing(why) => Some(why),
             // The line knows itself when there is room again.
@@ -217,7 +217,7 @@ impl<P: Program> Target<P> {
         held.is_none().then_some(decision)
     }
 
-    fn around(&self, uid: &Uid, now: Moment) -> Around {
+    fn shared_facts(&self, uid: &Uid, now: Moment) -> SharedFacts {
         let object = self.objects.object(uid);
         let attested = object.is_some_and(|object| self.program.attests(&object.id, now));
         let claimant = self.objects.claimant(uid);
@@ -225,7 +225,7 @@ impl<P: Program> Target<P> {
         let scope_complete = self.program.is_scope_complete();
         let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
         let secrets = object.and_then(|object| self.program.secrets_of(object));
-        Around { attested, rights, scope_complete, secrets }
+        SharedFacts { attested, rights, scope_complete, secrets }
     }
 
     /// Sets why the object is held. Returns the reason before.

@@ -22,7 +22,7 @@ use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::decide::decision::Decision;
 use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
 use drift_controller::engine::memory::ObjectMemory;
-use drift_controller::engine::{Answer, Carrying, Next};
+use drift_controller::engine::{Answer, Next, OngoingDecision};
 use drift_controller::run::context::Context;
 use drift_controller::run::executor::{Executor, ReportedCauses};
 use drift_controller::run::handover::Handovers;
@@ -192,29 +192,29 @@ impl Bench {
         interrupt: Option<Interrupt>,
     ) -> (LeanObject, ExecutionEnd) {
         let mut run = self.executor.begin(object.clone());
-        let (mut carrying, mut next) = Carrying::begin(object.clone(), decision.clone(), clock::now());
+        let (mut ongoing, mut next) = OngoingDecision::begin(object.clone(), decision.clone(), clock::now());
         loop {
             next = match next {
-                Next::Do(work) => carrying.take(run.perform(*work).await.unwrap(), clock::now()),
+                Next::Do(work) => ongoing.take(run.perform(*work).await.unwrap(), clock::now()),
                 Next::Decide { .. } => {
                     let is_correction = matches!(decision, Decision::Correct(_));
                     let line = Line::of(&object, false);
                     let place = is_correction.then(|| Pace::default().begin(&line, clock::now()));
                     let taken = place.and_then(|mut place| place.hand_over());
                     let answer = Answer { object: Box::new(object.clone()), decision: decision.clone(), taken };
-                    carrying.answer(Some(answer), clock::now())
+                    ongoing.answer(Some(answer), clock::now())
                 }
                 Next::Pause(work) => {
                     run.perform(*work).await;
                     let interrupt = match interrupt {
                         Some(interrupt) => Some(interrupt),
-                        None => self.wait_until(carrying.due().unwrap()).await,
+                        None => self.wait_until(ongoing.due().unwrap()).await,
                     };
-                    carrying.end_pause(interrupt, clock::now()).unwrap()
+                    ongoing.end_pause(interrupt, clock::now()).unwrap()
                 }
                 Next::End(work, end) => {
                     run.perform(*work).await;
-                    return (carrying.object().clone(), end);
+                    return (ongoing.object().clone(), end);
                 }
             };
         }

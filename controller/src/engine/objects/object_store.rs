@@ -36,9 +36,9 @@ struct ObjectEntry {
 /// A program keeps 100,000 of these. A field that few objects need belongs in a box.
 const _: () = assert!(size_of::<ObjectEntry>() <= 512);
 
-/// What goes on outside of the target's own objects.
+/// What an object may do as far as others than the objects of its target decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct SharedFacts {
     /// The poller attests the target.
     pub attested: bool,
     /// What the object may do, as far as the objects of all targets are concerned.
@@ -214,15 +214,15 @@ impl ObjectStore {
 
     /// Decides for an object; `None` where it is not known.
     #[must_use]
-    pub fn decide(&self, uid: &Uid, around: Around, now: Moment) -> Option<Decision> {
+    pub fn decide(&self, uid: &Uid, shared: SharedFacts, now: Moment) -> Option<Decision> {
         let known = self.known.get(uid)?;
         let surroundings = Surroundings {
             listed: self.listed,
-            has_identity: around.rights.has,
-            identity_shared: around.rights.shared,
-            claim_void: around.rights.claim_void,
-            scope_complete: around.scope_complete,
-            attested: around.attested,
+            has_identity: shared.rights.has,
+            identity_shared: shared.rights.shared,
+            claim_void: shared.rights.claim_void,
+            scope_complete: shared.scope_complete,
+            attested: shared.attested,
             breaker_holds: self.breaker.holds(uid),
             room: self.room(&Line::of(&known.object, self.target.by_job), now),
         };
@@ -232,7 +232,7 @@ impl ObjectStore {
             facts,
             target: &self.target,
             memory,
-            secrets: around.secrets.as_ref(),
+            secrets: shared.secrets.as_ref(),
             surroundings,
             now,
         }))

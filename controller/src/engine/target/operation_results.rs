@@ -18,12 +18,12 @@ impl<P: Program> Target<P> {
         let Some(underway) = self.under_way.get_mut(uid) else { return };
         let stall = match &event {
             Event::Answered(answer) => match &answer.outcome {
-                StepOutcome::Open(sighting) => underway.carrying.note_sighting(sighting.as_ref()),
+                StepOutcome::Open(sighting) => underway.ongoing.note_sighting(sighting.as_ref()),
                 _ => None,
             },
             _ => None,
         };
-        let next = underway.carrying.take(event, now.moment);
+        let next = underway.ongoing.take(event, now.moment);
         // The objects of a superseded text are held by nothing: their counts were taken back.
         if let Some(held) = stall.filter(|_| !self.superseded) {
             self.hold(uid, held);
@@ -37,7 +37,7 @@ impl<P: Program> Target<P> {
             Next::Decide { object, was_read } => {
                 let answer = self.decide_live(*object, was_read, now);
                 let underway = self.under_way.get_mut(uid);
-                if let Some(next) = underway.map(|underway| underway.carrying.answer(answer, now.moment)) {
+                if let Some(next) = underway.map(|underway| underway.ongoing.answer(answer, now.moment)) {
                     self.follow(uid, next, now);
                 }
             }
@@ -51,8 +51,8 @@ impl<P: Program> Target<P> {
 
     fn end_work(&mut self, uid: &Uid, (work, end): (Box<Work>, &ExecutionEnd), now: Now) {
         let Some(underway) = self.under_way.remove(uid) else { return };
-        let object = underway.carrying.object().clone();
-        if underway.carrying.misses_what_was_seen(end) {
+        let object = underway.ongoing.object().clone();
+        if underway.ongoing.misses_what_was_seen(end) {
             self.report(Report::DeletionFoundNothing(Box::new(object.clone())));
         }
         self.effects.push(Effect::Do(uid.clone(), work));
@@ -63,12 +63,12 @@ impl<P: Program> Target<P> {
 
     /// When the first pause ends.
     pub(super) fn next_pause(&self) -> Option<Moment> {
-        self.under_way.values().filter_map(|underway| underway.carrying.due()).min()
+        self.under_way.values().filter_map(|underway| underway.ongoing.due()).min()
     }
 
     pub(super) fn end_pauses(&mut self, now: Now) {
         let is_over = |due: Moment| due <= now.moment;
-        let over = self.under_way.iter().filter(|(_, underway)| underway.carrying.due().is_some_and(is_over));
+        let over = self.under_way.iter().filter(|(_, underway)| underway.ongoing.due().is_some_and(is_over));
         let over: Vec<Uid> = over.map(|(uid, _)| uid.clone()).collect();
         over.iter().for_each(|uid| self.end_pause(uid, now));
     }
@@ -77,7 +77,7 @@ impl<P: Program> Target<P> {
     pub(super) fn end_pause(&mut self, uid: &Uid, now: Now) {
         let interrupt = self.interrupt();
         let underway = self.under_way.get_mut(uid);
-        if let Some(next) = underway.and_then(|underway| underway.carrying.end_pause(interrupt, now.moment)) {
+        if let Some(next) = underway.and_then(|underway| underway.ongoing.end_pause(interrupt, now.moment)) {
             self.follow(uid, next, now);
         }
     }

@@ -14,7 +14,7 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::execution::ExecutionEnd;
 use crate::engine::input::Now;
-use crate::engine::operation::Carrying;
+use crate::engine::operation::OngoingDecision;
 use crate::engine::peers::Program;
 
 /// When an object that could not be read, written or got hold of is looked at again.
@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// One execution.
 #[derive(Debug)]
 pub(super) struct Underway {
-    pub(super) carrying: Carrying,
+    pub(super) ongoing: OngoingDecision,
     /// Its part of the target's limits, from before the live read.
     pub(super) reserved: Option<Place>,
     /// Its part of the target's limits, once the correction counts as begun.
@@ -52,8 +52,8 @@ impl<P: Program> Target<P> {
         };
         let line = self.objects.line(uid);
         let reserved = is_correction.then(|| self.objects.pace.begin(&line, now.moment));
-        let (carrying, next) = Carrying::begin(object, decision, now.moment);
-        self.under_way.insert(uid.clone(), Underway { carrying, reserved, begun: None, is_correction });
+        let (ongoing, next) = OngoingDecision::begin(object, decision, now.moment);
+        self.under_way.insert(uid.clone(), Underway { ongoing, reserved, begun: None, is_correction });
         self.follow(uid, next, now);
         true
     }
@@ -66,7 +66,7 @@ impl<P: Program> Target<P> {
     pub(super) fn note_deletion(&mut self, object: &LeanObject, now: Now) {
         let uid = &object.id.uid;
         let underway = self.under_way.get_mut(uid).filter(|_| object.deleting);
-        if underway.is_some_and(|underway| underway.carrying.note_deletion()) {
+        if underway.is_some_and(|underway| underway.ongoing.note_deletion()) {
             self.end_pause(uid, now);
         }
     }

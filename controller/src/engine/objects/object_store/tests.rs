@@ -7,7 +7,7 @@ use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
 use drift_api::identity::{IdentityIndex, Selected};
 use drift_api::names::FINALIZER;
 
-const CALM: Around = Around {
+const CALM: SharedFacts = SharedFacts {
     attested: true,
     rights: Rights { has: true, shared: false, claim_void: false },
     scope_complete: true,
@@ -120,9 +120,9 @@ fn a_verdict_brought_along_waits_for_the_poller() {
 }
 
 /// The target's part in an index that it shares with others.
-fn around(objects: &ObjectStore, index: &IdentityIndex, uid: &Uid) -> Around {
+fn around(objects: &ObjectStore, index: &IdentityIndex, uid: &Uid) -> SharedFacts {
     let rights = objects.claimant(uid).map(|claimant| index.rights(uid, &claimant)).unwrap_or_default();
-    Around { rights, ..CALM }
+    SharedFacts { rights, ..CALM }
 }
 
 fn selected(target: &str, uid: &str) -> Selected {
@@ -186,7 +186,7 @@ fn a_claim_that_is_being_written_counts_already() {
 fn nothing_new_is_claimed_until_everybody_is_known() {
     let actions = drift_language::Actions { delete: true, ..target().actions };
     let mut objects = ObjectStore::new(TargetFacts { actions, ..target() }, Handover::default()).0;
-    let unknown = Around { scope_complete: false, ..CALM };
+    let unknown = SharedFacts { scope_complete: false, ..CALM };
     let ours = |number| LeanObject { finalizers: [FINALIZER.into()].into(), ..drifted(number) };
     objects.see(numbered(Scene::new().without_status().observed(ObservedReason::NotCreated), 0), facts(), None, at(1));
     objects.see(ours(1), named(1), None, at(1));
