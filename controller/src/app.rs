@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
 use drift_kube::access::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, Pace};
+use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::identities::Identities;
 use drift_kube::lease::{LeaseHandle, LeaseWatch};
@@ -222,8 +222,9 @@ impl Program {
         let Context { configuration, notes, watches, identities, .. } = &*context;
         notes.begin(&self.lease);
         let around = context.collector();
-        let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), Pace::of_finalizers());
-        let conditions = Collector::new(&around, ConditionCleaner(context.clone()), Pace::of_conditions(self.patience));
+        let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), SweepSettings::of_finalizers());
+        let conditions =
+            Collector::new(&around, ConditionCleaner(context.clone()), SweepSettings::of_conditions(self.patience));
         // Boxed, since with them the future of a term would be large.
         let collecting = Box::pin(async { tokio::join!(finalizers.run(), conditions.run()) });
         let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_kube::access::rights::{Need, rights_at_home};
-use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, Pace};
+use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::identities::Identities;
 use drift_kube::lease::LeaseHandle;
@@ -165,7 +165,7 @@ impl Program {
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
-        let collector = Collector::new(&context.collector(), cleaner, Pace::of_conditions(self.patience));
+        let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(self.patience));
         // Boxed, since with them the future of a term would be large.
         let collecting = Box::pin(collector.run());
         let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));

@@ -52,7 +52,7 @@ impl Line {
 
 /// What of a target's limits is used up.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct LimitUsage {
     /// Oldest first.
     begun: VecDeque<Moment>,
     places: Places,
@@ -118,7 +118,7 @@ fn taken(references: &Arc<()>) -> usize {
     Arc::strong_count(references) - 1
 }
 
-impl Pace {
+impl LimitUsage {
     /// Whether the limits allow one more now. A namespace may have as many Jobs as the target has places.
     #[must_use]
     pub fn room(&self, limits: &CorrectLimits, line: &Line, now: Moment) -> Room {
@@ -178,8 +178,8 @@ mod tests {
     }
 
     /// A Job that was begun and has not ended.
-    fn begun(pace: &mut Pace, line: &Line) -> Option<Taken> {
-        let mut taken = pace.begin(line, at(0)).hand_over();
+    fn begun(usage: &mut LimitUsage, line: &Line) -> Option<Taken> {
+        let mut taken = usage.begin(line, at(0)).hand_over();
         assert_eq!(taken.as_mut().map(Taken::begin_job), Some(true));
         assert_eq!(taken.as_mut().map(Taken::begin_job), Some(false), "it is given back once");
         taken
@@ -187,92 +187,92 @@ mod tests {
 
     #[test]
     fn no_more_than_concurrent_are_under_way() {
-        let mut pace = Pace::default();
-        let first = pace.begin(&update(), at(0));
-        assert_eq!(pace.room(&LIMITS, &update(), at(0)), Room::Free);
-        let _second = pace.begin(&update(), at(0));
-        assert_eq!(pace.room(&LIMITS, &update(), at(0)), Room::AfterAnEnd);
+        let mut usage = LimitUsage::default();
+        let first = usage.begin(&update(), at(0));
+        assert_eq!(usage.room(&LIMITS, &update(), at(0)), Room::Free);
+        let _second = usage.begin(&update(), at(0));
+        assert_eq!(usage.room(&LIMITS, &update(), at(0)), Room::AfterAnEnd);
         drop(first);
-        assert_eq!(pace.room(&LIMITS, &update(), at(0)), Room::Free);
+        assert_eq!(usage.room(&LIMITS, &update(), at(0)), Room::Free);
     }
 
     #[test]
     fn one_deletion_has_a_place_of_its_own() {
-        let mut pace = Pace::default();
-        let _updates = [pace.begin(&update(), at(0)), pace.begin(&update(), at(0))];
-        assert_eq!(pace.room(&MANY, &deletion(), at(0)), Room::Free);
-        let first = pace.begin(&deletion(), at(0));
-        assert_eq!(pace.room(&MANY, &deletion(), at(0)), Room::AfterAnEnd);
+        let mut usage = LimitUsage::default();
+        let _updates = [usage.begin(&update(), at(0)), usage.begin(&update(), at(0))];
+        assert_eq!(usage.room(&MANY, &deletion(), at(0)), Room::Free);
+        let first = usage.begin(&deletion(), at(0));
+        assert_eq!(usage.room(&MANY, &deletion(), at(0)), Room::AfterAnEnd);
         drop(first);
-        assert_eq!(pace.room(&MANY, &deletion(), at(0)), Room::Free);
-        assert_eq!(pace.room(&MANY, &update(), at(0)), Room::AfterAnEnd);
+        assert_eq!(usage.room(&MANY, &deletion(), at(0)), Room::Free);
+        assert_eq!(usage.room(&MANY, &update(), at(0)), Room::AfterAnEnd);
     }
 
     #[test]
     fn begun_jobs_hold_up_their_own_namespace_alone() {
-        let mut pace = Pace::default();
-        let jobs = [begun(&mut pace, &job_in("stuck")), begun(&mut pace, &job_in("stuck"))];
-        assert_eq!(pace.room(&MANY, &job_in("stuck"), at(0)), Room::AfterAnEnd);
-        assert_eq!(pace.room(&MANY, &job_in("other"), at(0)), Room::Free);
+        let mut usage = LimitUsage::default();
+        let jobs = [begun(&mut usage, &job_in("stuck")), begun(&mut usage, &job_in("stuck"))];
+        assert_eq!(usage.room(&MANY, &job_in("stuck"), at(0)), Room::AfterAnEnd);
+        assert_eq!(usage.room(&MANY, &job_in("other"), at(0)), Room::Free);
         let deleting_job = Line { deletes: true, ..job_in("stuck") };
-        assert_eq!(pace.room(&MANY, &deleting_job, at(0)), Room::Free);
-        let deletion = begun(&mut pace, &deleting_job);
-        assert_eq!(pace.room(&MANY, &deleting_job, at(0)), Room::AfterAnEnd);
+        assert_eq!(usage.room(&MANY, &deleting_job, at(0)), Room::Free);
+        let deletion = begun(&mut usage, &deleting_job);
+        assert_eq!(usage.room(&MANY, &deleting_job, at(0)), Room::AfterAnEnd);
         drop((jobs, deletion));
-        assert_eq!(pace.room(&MANY, &job_in("stuck"), at(0)), Room::Free);
+        assert_eq!(usage.room(&MANY, &job_in("stuck"), at(0)), Room::Free);
     }
 
     #[test]
     fn jobs_that_ended_are_forgotten() {
-        let mut pace = Pace::default();
+        let mut usage = LimitUsage::default();
         for number in 0..100 {
-            drop(begun(&mut pace, &job_in(&number.to_string())));
+            drop(begun(&mut usage, &job_in(&number.to_string())));
         }
-        assert_eq!(pace.jobs.len(), 1, "the last one goes with the next");
+        assert_eq!(usage.jobs.len(), 1, "the last one goes with the next");
     }
 
     #[test]
     fn a_job_about_to_begin_holds_a_place() {
-        let mut pace = Pace::default();
-        let _starting = [pace.begin(&job_in("a"), at(0)), pace.begin(&job_in("b"), at(0))];
-        assert_eq!(pace.room(&MANY, &job_in("c"), at(0)), Room::AfterAnEnd);
+        let mut usage = LimitUsage::default();
+        let _starting = [usage.begin(&job_in("a"), at(0)), usage.begin(&job_in("b"), at(0))];
+        assert_eq!(usage.room(&MANY, &job_in("c"), at(0)), Room::AfterAnEnd);
     }
 
     #[test]
     fn a_place_handed_over_is_free_in_the_end() {
         let limits = CorrectLimits { concurrent: 1, ..LIMITS };
-        let mut pace = Pace::default();
-        let mut place = pace.begin(&update(), at(0));
+        let mut usage = LimitUsage::default();
+        let mut place = usage.begin(&update(), at(0));
         let taken = place.hand_over();
-        assert_eq!(pace.room(&limits, &update(), at(0)), Room::AfterAnEnd);
+        assert_eq!(usage.room(&limits, &update(), at(0)), Room::AfterAnEnd);
         drop(taken);
-        assert_eq!(pace.room(&limits, &update(), at(0)), Room::Free, "while its outcome is still being noted");
-        pace.call_off(place);
+        assert_eq!(usage.room(&limits, &update(), at(0)), Room::Free, "while its outcome is still being noted");
+        usage.call_off(place);
     }
 
     #[test]
     fn no_more_than_per_minute_begin_in_any_minute() {
-        let mut pace = Pace::default();
+        let mut usage = LimitUsage::default();
         for second in [0, 10, 20] {
-            assert_eq!(pace.room(&LIMITS, &update(), at(second)), Room::Free);
-            drop(pace.begin(&update(), at(second)));
+            assert_eq!(usage.room(&LIMITS, &update(), at(second)), Room::Free);
+            drop(usage.begin(&update(), at(second)));
         }
-        assert_eq!(pace.room(&LIMITS, &update(), at(30)), Room::From(at(60)));
-        assert_eq!(pace.room(&LIMITS, &update(), at(60)), Room::Free);
-        drop(pace.begin(&update(), at(60)));
-        assert_eq!(pace.room(&LIMITS, &update(), at(61)), Room::From(at(70)));
+        assert_eq!(usage.room(&LIMITS, &update(), at(30)), Room::From(at(60)));
+        assert_eq!(usage.room(&LIMITS, &update(), at(60)), Room::Free);
+        drop(usage.begin(&update(), at(60)));
+        assert_eq!(usage.room(&LIMITS, &update(), at(61)), Room::From(at(70)));
         let none = CorrectLimits { per_minute: 1, ..LIMITS };
-        assert_eq!(pace.room(&none, &update(), at(61)), Room::From(at(120)));
+        assert_eq!(usage.room(&none, &update(), at(61)), Room::From(at(120)));
     }
 
     #[test]
     fn who_is_called_off_gives_its_beginning_back() {
-        let mut pace = Pace::default();
-        let first = pace.begin(&update(), at(0));
-        drop(pace.begin(&update(), at(10)));
-        pace.call_off(first);
-        drop(pace.begin(&update(), at(20)));
-        drop(pace.begin(&update(), at(30)));
-        assert_eq!(pace.room(&LIMITS, &update(), at(40)), Room::From(at(70)));
+        let mut usage = LimitUsage::default();
+        let first = usage.begin(&update(), at(0));
+        drop(usage.begin(&update(), at(10)));
+        usage.call_off(first);
+        drop(usage.begin(&update(), at(20)));
+        drop(usage.begin(&update(), at(30)));
+        assert_eq!(usage.room(&LIMITS, &update(), at(40)), Room::From(at(70)));
     }
 }

@@ -15,7 +15,7 @@ use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
-use drift_controller::engine::correction_limits::{Line, Pace};
+use drift_controller::engine::correction_limits::{LimitUsage, Line};
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
@@ -199,7 +199,7 @@ impl Bench {
                 Next::Decide { .. } => {
                     let is_correction = matches!(decision, Decision::Correct(_));
                     let line = Line::of(&object, false);
-                    let place = is_correction.then(|| Pace::default().begin(&line, clock::now()));
+                    let place = is_correction.then(|| LimitUsage::default().begin(&line, clock::now()));
                     let taken = place.and_then(|mut place| place.hand_over());
                     let answer = Answer { object: Box::new(object.clone()), decision: decision.clone(), taken };
                     ongoing.answer(Some(answer), clock::now())

@@ -40,7 +40,7 @@ pub use secrets::needed_secret::NeededSecret;
 pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use spec::objects::ObjectSelection;
-pub use spec::pace::Confirm;
+pub use spec::polling::Confirm;
 pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;

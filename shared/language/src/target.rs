@@ -15,7 +15,7 @@ use crate::read::Read;
 use crate::scope::IdentityScope;
 use crate::secrets::DeclaredSecret;
 use crate::spec::objects::ObjectSelection;
-use crate::spec::pace::Confirm;
+use crate::spec::polling::Confirm;
 use crate::spec::requirements::Requirement;
 use crate::spec::status_fields::StatusTemplates;
 use crate::systems::Source;

@@ -14,7 +14,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::Target;
 use indexmap::IndexMap;
 
-use crate::engine::correction_limits::{Line, Pace, Place, Room};
+use crate::engine::correction_limits::{LimitUsage, Line, Place, Room};
 use crate::engine::decide::decide;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
@@ -56,7 +56,7 @@ pub struct ObjectStore {
     known: IndexMap<Uid, ObjectEntry>,
     breaker: Breaker,
     /// How much of the target's limits is used up.
-    pub pace: Pace,
+    pub usage: LimitUsage,
     listed: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct ObjectStore {
 pub struct Handover {
     memories: HashMap<Uid, ObjectMemory>,
     breaker: Breaker,
-    pace: Pace,
+    usage: LimitUsage,
 }
 
 impl Handover {
@@ -80,8 +80,8 @@ impl ObjectStore {
     /// An object store that has seen nothing; `handover` is what the object store of the target's former text left.
     #[must_use]
     pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
-        let Handover { memories, breaker, pace } = handover;
-        (Self { target, known: IndexMap::default(), breaker, pace, listed: false }, memories)
+        let Handover { memories, breaker, usage } = handover;
+        (Self { target, known: IndexMap::default(), breaker, usage, listed: false }, memories)
     }
 
     /// Ends the object store.
@@ -91,7 +91,7 @@ impl ObjectStore {
         let mut memories: HashMap<_, _> = left.into_iter().chain(known).collect();
         // The edit may have mended it.
         memories.values_mut().for_each(|memory| _ = memory.delay.send_anew());
-        Handover { memories, breaker: self.breaker, pace: self.pace }
+        Handover { memories, breaker: self.breaker, usage: self.usage }
     }
 
     /// Returns what the templates say of the object. They are evaluated where it differs in a field that they read.
@@ -246,7 +246,7 @@ impl ObjectStore {
             known.memory.begin(now, retry);
         }
         let line = self.line(uid);
-        self.pace.begin(&line, now)
+        self.usage.begin(&line, now)
     }
 
     /// A Secret of these objects changed: what could not be sent is tried again at once. Gives those that waited for that.
@@ -265,7 +265,7 @@ impl ObjectStore {
     /// Whether the limits allow one more of this line.
     #[must_use]
     pub fn room(&self, line: &Line, now: Moment) -> Room {
-        self.pace.room(&self.target.limits, line, now)
+        self.usage.room(&self.target.limits, line, now)
     }
 
     /// Opens or closes the breaker.

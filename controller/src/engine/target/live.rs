@@ -17,7 +17,7 @@ impl<P: Program> Target<P> {
     pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) -> Option<Answer> {
         let uid = object.id.uid.clone();
         if let Some(place) = self.under_way.get_mut(&uid).and_then(|underway| underway.reserved.take()) {
-            self.objects.pace.call_off(place);
+            self.objects.usage.call_off(place);
         }
         if was_read && self.unreadable.remove(&uid) {
             self.report(Report::ReadableAgain);

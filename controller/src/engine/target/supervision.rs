@@ -51,7 +51,7 @@ impl<P: Program> Target<P> {
             return false;
         };
         let line = self.objects.line(uid);
-        let reserved = is_correction.then(|| self.objects.pace.begin(&line, now.moment));
+        let reserved = is_correction.then(|| self.objects.usage.begin(&line, now.moment));
         let (ongoing, next) = OngoingDecision::begin(object, decision, now.moment);
         self.under_way.insert(uid.clone(), Underway { ongoing, reserved, begun: None, is_correction });
         self.follow(uid, next, now);
@@ -76,7 +76,7 @@ impl<P: Program> Target<P> {
         let Underway { reserved, begun, .. } = underway;
         let has_begun = begun.is_some();
         for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
-            self.objects.pace.call_off(place);
+            self.objects.usage.call_off(place);
         }
         let refused = self.objects.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now.moment));
         // What left the selection meanwhile is not brought back by our own write.

@@ -28,7 +28,7 @@ pub trait Cleaner {
 
 /// How soon and how fast one thing is taken off.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct SweepSettings {
     /// How long no target must have selected an object.
     pub patience: Duration,
     /// The least time between two objects.
@@ -41,7 +41,7 @@ pub struct Pace {
     pub is_last: bool,
 }
 
-impl Pace {
+impl SweepSettings {
     /// A finalizer holds up whoever deletes the object. Five seconds: a person renames a target, or relabels an object, by
     /// two commands, and a watch tells within one second. A third of what a small API server takes, and a quarter of our
     /// calls.

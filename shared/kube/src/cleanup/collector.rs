@@ -11,7 +11,7 @@ use futures::StreamExt;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::cleanup::cleaner::{Cleaner, Pace};
+use crate::cleanup::cleaner::{Cleaner, SweepSettings};
 use crate::cleanup::context::CollectorContext;
 use crate::cleanup::judgement::{Judgement, is_in_doubt};
 use crate::cleanup::schedule::{Duty, LookEnd, Schedule};
@@ -35,7 +35,7 @@ pub struct Collector<C> {
     context: CollectorContext,
     objects: ObjectClient,
     cleaner: C,
-    pace: Pace,
+    settings: SweepSettings,
     schedule: Schedule,
     orphans: mpsc::UnboundedReceiver<Orphan>,
     ticks: Mutex<Interval>,
@@ -43,8 +43,8 @@ pub struct Collector<C> {
 
 impl<C: Cleaner> Collector<C> {
     /// A collector that hears of orphans from now on.
-    pub fn new(context: &CollectorContext, cleaner: C, pace: Pace) -> Self {
-        let mut ticks = tokio::time::interval(pace.spacing);
+    pub fn new(context: &CollectorContext, cleaner: C, settings: SweepSettings) -> Self {
+        let mut ticks = tokio::time::interval(settings.spacing);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             // It only reads: what is written is the cleaner's business.
@@ -52,8 +52,8 @@ impl<C: Cleaner> Collector<C> {
             orphans: context.watches.hear_of_orphans(),
             context: context.clone(),
             cleaner,
-            pace,
-            schedule: Schedule::new(pace.patience, pace.retries),
+            settings,
+            schedule: Schedule::new(settings.patience, settings.retries),
             ticks: Mutex::new(ticks),
         }
     }
@@ -163,7 +163,7 @@ impl<C: Cleaner> Collector<C> {
     }
 
     fn strike_out(&mut self, name: &KindName) {
-        let finished = if self.pace.is_last { self.schedule.finished(name) } else { Vec::new() };
+        let finished = if self.settings.is_last { self.schedule.finished(name) } else { Vec::new() };
         if !finished.is_empty() {
             let is_held = !self.context.noted.forget(&finished);
             self.schedule.strike_out(name, is_held, clock::now());
@@ -213,14 +213,14 @@ impl<C: Cleaner> Collector<C> {
 
     /// Begins no further object once the configuration says something else, or the kind fails.
     async fn clean_all(&mut self, name: &KindName, kind: &ResolvedKind, ids: Vec<ObjectId>, configuration: &Published) {
-        let Self { context, objects, cleaner, pace, schedule, ticks, .. } = self;
+        let Self { context, objects, cleaner, settings, schedule, ticks, .. } = self;
         let look = &KindSweep { context, objects, cleaner, ticks, name, kind };
         let ids: Vec<_> = ids.into_iter().map(|id| (schedule.is_first_look(name, &id.uid), id)).collect();
         let has_failed = &Cell::new(false);
         let may_go_on = || !has_failed.get() && configuration.has_changed().is_ok_and(|has_changed| !has_changed);
         let begun = ids.iter().take_while(|_| may_go_on());
         let looks = begun.map(|(is_first, id)| async move { (id, look.clean(id, *is_first).await) });
-        let mut ends = futures::stream::iter(looks).buffer_unordered(pace.at_once);
+        let mut ends = futures::stream::iter(looks).buffer_unordered(settings.at_once);
         while let Some((id, end)) = ends.next().await {
             let told = end.as_ref().map_or_else(|error| LookEnd::Failed(error.as_label()), |end| *end);
             let is_news = schedule.end_look(name, &id.uid, told, clock::now());

@@ -11,7 +11,7 @@ use axum::http::Response;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::cleanup::{CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Pace, Selection};
+use crate::cleanup::{CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, SweepSettings};
 use crate::client::ResolvedKind;
 use crate::client::fake_api::{Log, Sent, answering, refuse, reply};
 use crate::client::{ObjectClient, WriteError};
@@ -191,7 +191,7 @@ impl Bench {
             cleaned: CleanedObjects::default(),
         };
         let cleaner = Verdicts(ObjectClient::new(client, "test"));
-        let collector = Collector::new(&context, cleaner, Pace::of_conditions(PATIENCE));
+        let collector = Collector::new(&context, cleaner, SweepSettings::of_conditions(PATIENCE));
         let CollectorContext { noted, watches, under_way, .. } = context;
         let bench = Self { cluster, log, noted, watches, configuration: publish, under_way };
         tokio::select! {

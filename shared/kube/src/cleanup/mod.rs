@@ -16,7 +16,7 @@ mod scopes;
 mod selections;
 mod snapshot;
 
-pub use cleaner::{Cleaner, Pace};
+pub use cleaner::{Cleaner, SweepSettings};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
 pub use judgement::{Judgement, is_decided, is_in_doubt, judge};

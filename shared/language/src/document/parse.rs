@@ -18,7 +18,7 @@ use crate::spec::destinations::read_allow_networks;
 use crate::spec::identity::read_identity;
 use crate::spec::naming::read_names;
 use crate::spec::objects::{ObjectSelection, read_objects};
-use crate::spec::pace::{Confirm, confirm_chosen_ids, read_confirm, read_times};
+use crate::spec::polling::{Confirm, confirm_chosen_ids, read_confirm, read_times};
 use crate::spec::requirements::{Requirement, read_requirements};
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
 use crate::target::Target;

@@ -4,7 +4,7 @@ pub(crate) mod destinations;
 pub(crate) mod identity;
 pub(crate) mod naming;
 pub(crate) mod objects;
-pub(crate) mod pace;
+pub(crate) mod polling;
 pub(crate) mod requirements;
 pub(crate) mod selector;
 pub(crate) mod status_fields;

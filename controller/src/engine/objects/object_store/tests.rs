@@ -265,7 +265,7 @@ fn what_the_former_text_began_counts_until_it_ends() {
     let limits = drift_language::CorrectLimits { concurrent: 1, ..target().limits };
     let mut objects = ObjectStore::new(TargetFacts { limits, ..target() }, Handover::default()).0;
     let line = objects.line(&"u0".into());
-    let place = objects.pace.begin(&line, at(1));
+    let place = objects.usage.begin(&line, at(1));
     let next = ObjectStore::new(TargetFacts { limits, ..target() }, objects.into_handover(HashMap::new())).0;
     assert_eq!(next.room(&line, at(2)), Room::AfterAnEnd);
     drop(place);
@@ -321,7 +321,7 @@ fn a_target_that_went_and_came_back_claims_nothing_anew() {
     let decision = next.decide(&"u0".into(), CALM, at(20));
     let Some(Decision::WriteStatus(status)) = decision else { unreachable!("{decision:?}") };
     assert_eq!((status.reason, status.claim), (Some(CorrectedReason::NotOurs), None));
-    assert_eq!(next.memory(&"u0".into()).map(|memory| memory.delay.last_begun()), Some(at(5)), "its pace stays");
+    assert_eq!(next.memory(&"u0".into()).map(|memory| memory.delay.last_begun()), Some(at(5)), "its usage stays");
 }
 
 #[test]
