@@ -4,7 +4,7 @@
 
 use crate::hints::HintSource;
 use crate::secrets::SecretSource;
-use crate::secrets::credential::Credential;
+use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::section::CorrectSection;
 use crate::target::Target;

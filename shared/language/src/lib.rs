@@ -35,7 +35,7 @@ pub use json_schema::json_schema;
 pub use network::{Network, NetworkError};
 pub use read::{Read, ReadLimits};
 pub use scope::IdentityScope;
-pub use secrets::credential::Credential;
+pub use secrets::needed_secret::Credential;
 pub use secrets::needed_secret::NeededSecret;
 pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};

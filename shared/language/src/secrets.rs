@@ -2,7 +2,6 @@
 //!
 //! It names them and holds nothing of them. This file must not know how a Secret is got, nor in what it is sent.
 
-pub(crate) mod credential;
 pub(crate) mod needed_secret;
 pub(crate) mod secret_key;
 

@@ -2,11 +2,11 @@
 
 use crate::cel::STEPS;
 use crate::cel::{DESIRED, EVERY_KEY};
-use crate::secrets::credential::Credential;
+use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
-use crate::systems::http::auth::credentials::credentials;
+use crate::systems::http::auth::needed_secrets::credentials;
 use crate::systems::http::auth::needed_secrets::needed_secrets;
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::body::Body;

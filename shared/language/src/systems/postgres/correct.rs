@@ -1,7 +1,7 @@
 //! `correct.postgres`: corrections by statements to a PostgreSQL server.
 
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
-use crate::secrets::credential::Credential;
+use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;

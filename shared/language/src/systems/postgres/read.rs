@@ -6,7 +6,7 @@ use crate::cel::ValueTemplate;
 use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 use crate::cel::without_expressions;
 use crate::cel::{EvaluationError, Scope, Variables};
-use crate::secrets::credential::Credential;
+use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::keys::{Keys, read_keys};
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};

@@ -3,7 +3,6 @@
 //! It names credentials and never holds one.
 
 pub(crate) mod challenge;
-pub(crate) mod credentials;
 pub(crate) mod needed_secrets;
 pub(crate) mod oauth2;
 

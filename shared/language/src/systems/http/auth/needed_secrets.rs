@@ -1,8 +1,8 @@
-//! Which Secrets requests need, with which keys, and to which host each would go.
+//! The Secrets and credentials that requests need, with their keys and the host to which each would go.
 
 use super::Auth;
 use super::oauth2::Grant;
-use crate::secrets::needed_secret::NeededSecret;
+use crate::secrets::needed_secret::{CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY};
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
 
@@ -45,4 +45,19 @@ pub(crate) fn needed_secrets<'r>(
     };
     needed.extend(requests.map(|request| NeededSecret { host: host(request), ..secret.clone() }));
     needed
+}
+
+/// The credentials of requests with this `auth` and this `tls`.
+pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>) -> Vec<Credential> {
+    let of_auth = auth.and_then(|auth| match auth {
+        Auth::Bearer(key) | Auth::Header { value: key, .. } => Some(Credential::Key(key.clone())),
+        Auth::Basic { secret } => Some(Credential::of_key(secret, PASSWORD)),
+        Auth::OAuth2(oauth2) => Some(match oauth2.grant {
+            Grant::ClientCredentials => Credential::of_key(&oauth2.secret, CLIENT_SECRET),
+            Grant::Password => Credential::of_key(&oauth2.secret, PASSWORD),
+        }),
+        Auth::Challenge(challenge) => challenge.secret.as_ref().map(|secret| Credential::of_key(secret, PASSWORD)),
+    });
+    let certificate = tls.and_then(|tls| tls.certificate.as_ref());
+    of_auth.into_iter().chain(certificate.map(|secret| Credential::of_key(secret, PRIVATE_KEY))).collect()
 }
