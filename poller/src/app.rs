@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command_line::{Command, RunningSettings};
 use crate::run::attestation::{AttestationList, Attestations, no_annotations};
-use crate::run::clean_up::VerdictCleaner;
+use crate::run::condition_writes::VerdictCleaner;
 use crate::run::context::Context;
 use crate::run::hint_inbox::webhooks::Webhooks;
 use crate::run::hints::{HintContext, HintServer};

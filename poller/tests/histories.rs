@@ -15,14 +15,14 @@ use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::rendered::Rendered;
 use drift_poller::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState, SILENT_INTERVALS};
 use drift_poller::engine::schedule::Now;
-use drift_poller::engine::schedule::limits::PollLimits;
+use drift_poller::engine::schedule::poll_settings::PollSettings;
 use drift_poller::engine::writes::announcement::Announcement;
 use drift_poller::engine::writes::write_attempts::WriteOutcome;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const INTERVAL: Duration = Duration::from_secs(30);
-const PACE: PollLimits = PollLimits {
+const SETTINGS: PollSettings = PollSettings {
     interval: INTERVAL,
     settle: Duration::from_secs(2),
     corrects: true,
@@ -221,7 +221,7 @@ impl World {
                 Finding::InSync => self.sighted = begun.basis.generation,
                 Finding::Differs(_) => self.sighted = None,
                 // One absence is not believed yet.
-                Finding::Absent if self.absences >= PACE.confirm.absent => self.sighted = None,
+                Finding::Absent if self.absences >= SETTINGS.confirm.absent => self.sighted = None,
                 Finding::Absent | Finding::Failed(_) => {}
             }
             self.state.finish_poll(begun, finding, self.now.moment);
@@ -281,8 +281,13 @@ impl World {
         self.under_way = None;
         self.corrected_at = None;
         self.left_alone_until = Moment::START;
-        self.state =
-            ObjectState::new(lean(&self.object), self.rendered(), std::sync::Arc::new(PACE), Arrival::Listed, self.now);
+        self.state = ObjectState::new(
+            lean(&self.object),
+            self.rendered(),
+            std::sync::Arc::new(SETTINGS),
+            Arrival::Listed,
+            self.now,
+        );
     }
 
     fn run_for(&mut self, span: Duration) {
@@ -310,7 +315,7 @@ impl World {
     fn act(&mut self) {
         self.state.notice_silence(self.now.moment);
         if self.state.poll_due().is_some_and(|due| due <= self.now.moment) {
-            let settled = self.corrected_at.is_none_or(|moment| self.now.moment >= moment + PACE.settle);
+            let settled = self.corrected_at.is_none_or(|moment| self.now.moment >= moment + SETTINGS.settle);
             assert!(settled, "polled before the correction had settled");
             assert!(!self.is_deleting(), "a deleting object is polled");
             assert!(self.now.moment >= self.left_alone_until, "polled although an answer asked to be left alone");
@@ -423,7 +428,7 @@ fn rendered(object: &Value) -> Rendered {
 }
 
 fn start(object: &Value, now: Now, arrival: Arrival) -> ObjectState {
-    ObjectState::new(lean(object), rendered(object), std::sync::Arc::new(PACE), arrival, now)
+    ObjectState::new(lean(object), rendered(object), std::sync::Arc::new(SETTINGS), arrival, now)
 }
 
 proptest! {
@@ -463,7 +468,7 @@ proptest! {
             world.run_for(Duration::from_millis(*undone_after));
             world.outside = Outside::Fulfils(0);
             world.state.take_hint(world.now.moment);
-            world.run_for(PACE.settle);
+            world.run_for(SETTINGS.settle);
         }
         prop_assert_eq!(world.unhealed(), u32::try_from(rounds.len()).ok());
     }

@@ -1,11 +1,11 @@
 //! `kubectl drift explain`: polls one object now and says what follows. Writes nothing.
 
 mod deleting;
+mod explanation;
 mod holds;
 mod polling;
 mod shown;
 mod steps;
-mod told;
 mod trial;
 mod tried_object;
 
@@ -36,16 +36,16 @@ use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
-use drift_poller::engine::poll::reply::{Observation, compare};
+use drift_poller::engine::poll::http_reply::{Observation, compare};
 use holds::{Leases, holds};
 use polling::{Polled, outside, poll};
 use shown::request_lines;
 use trial::try_files;
 
+pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
 pub use shown::{differing, observed};
 pub use steps::steps;
-pub use told::{Explanation, Poll, Shown};
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:

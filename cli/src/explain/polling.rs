@@ -17,7 +17,7 @@ use crate::ending::CommandError;
 use drift_poller::engine::judgement::finding::Failure;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
 use drift_poller::engine::object::prepared::Prepared;
-use drift_poller::engine::poll::reply::Observation;
+use drift_poller::engine::poll::http_reply::Observation;
 use drift_poller::engine::poll::request::Request;
 use drift_poller::run::reads::outside::Outside;
 use drift_poller::run::reads::shared_rate::SharedRate;

@@ -10,10 +10,10 @@ use drift_language::{Source, Target};
 use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, StatusCode};
 
+use super::explanation::Explanation;
 use super::holds::{Facts, stated_holds};
 use super::polling::Polled;
 use super::steps::steps;
-use super::told::Explanation;
 use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::check::TriedFiles;
@@ -24,9 +24,9 @@ use drift_poller::engine::judgement::finding::Failure;
 use drift_poller::engine::judgement::rendered::appraise;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
 use drift_poller::engine::object::prepared::Prepared;
-use drift_poller::engine::poll::reading::{Progress, Reading};
-use drift_poller::engine::poll::reply::Observation;
-use drift_poller::engine::poll::reply::compare;
+use drift_poller::engine::poll::http_reading::{Progress, Reading};
+use drift_poller::engine::poll::http_reply::Observation;
+use drift_poller::engine::poll::http_reply::compare;
 use drift_poller::engine::poll::request::Request;
 
 /// What holds a correction of what was never asked.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::listing::{Row, Wanted};
+use super::rows::{Row, Wanted};
 
 /// The number of the collection that an object was heard of in, and the object's uid.
 pub(crate) type RowKey = (usize, String);

@@ -3,7 +3,7 @@
 use drift_api::object::SeenObject;
 use drift_language::LabelSelector;
 
-use super::listing::Row;
+use super::rows::Row;
 use crate::cluster::is_selected;
 use crate::targets::KnownKind;
 

@@ -1,10 +1,10 @@
 //! `kubectl drift get`: lists the objects of all targets with their conditions. Polls nothing.
 
 mod changes;
-mod listing;
 mod looked;
 mod rendering;
-mod table;
+mod rows;
+mod text_table;
 mod watching;
 
 use std::collections::BTreeSet;
@@ -21,9 +21,9 @@ use crate::ending::{CANNOT_TELL, CommandError, DRIFTED};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::{KnownKind, known_kinds, live_targets};
-use listing::{Row, Summary, Wanted, arrange, summarise};
 use looked::Looked;
 use rendering::{GetOutput, whole_list};
+use rows::{Row, Summary, Wanted, arrange, summarise};
 use watching::watch;
 
 /// Shown at the end of `--help`.

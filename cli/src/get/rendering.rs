@@ -7,8 +7,8 @@ use drift_language::to_yaml;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::listing::{Row, heads};
-use super::table::{Columns, table};
+use super::rows::{Row, heads};
+use super::text_table::{Columns, table};
 
 /// The column that says whether an object drifted.
 const DRIFT_COLUMN: usize = 2;

@@ -9,9 +9,9 @@ use drift_kube::watch::{Change, follow_objects};
 use tokio::sync::mpsc;
 
 use super::changes::Followed;
-use super::listing::{Row, Wanted, arrange};
 use super::looked::Looked;
 use super::rendering::{FollowedList, GetOutput};
+use super::rows::{Row, Wanted, arrange};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;
 use crate::targets::KnownKind;

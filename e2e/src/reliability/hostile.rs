@@ -38,7 +38,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "A gateway's 404 to a read of text",
         injected: "404 and 410 with an HTML page, a word and a blank, under `as: text`",
         held: "only an empty body is absence",
-        test: "poller/src/engine/poll/reply/tests.rs only_an_empty_404_is_absence_for_text",
+        test: "poller/src/engine/poll/http_reply/tests.rs only_an_empty_404_is_absence_for_text",
     },
     Narrow {
         sequence: "An answer that lacks a field",

@@ -18,15 +18,15 @@ use drift_api::timing::moment::Moment;
 use drift_language::{Mode, Target};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
+use drift_poller::engine::poll::http_reading::{Progress, Reading};
+use drift_poller::engine::poll::http_reply::{Observation, compare};
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
-use drift_poller::engine::poll::reading::{Progress, Reading};
-use drift_poller::engine::poll::reply::{Observation, compare};
 use drift_poller::engine::poll::request::Request;
 use drift_poller::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
 use drift_poller::engine::schedule::Now;
 use drift_poller::engine::writes::slow_lane::SlowLane;
 use drift_poller::engine::writes::write_attempts::WriteOutcome;
-use drift_poller::engine::{self, Effect, EndedWrite, Input, Program};
+use drift_poller::engine::{self, Effect, EndedWrite, Input, SharedState};
 use drift_systems::HttpReply;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ struct Shared {
     slow_lane: Rc<RefCell<SlowLane>>,
 }
 
-impl Program for Shared {
+impl SharedState for Shared {
     fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
         self.resources.insert(&self.target, uid, claimant);
         self.resources.take_concerned_of(&self.target.name)

@@ -8,7 +8,7 @@ use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 
 use super::input::EndedWrite;
-use crate::engine::collection::traversals::Unnamed;
+use crate::engine::collection::requests::Unnamed;
 use crate::engine::hints::HintOutcome;
 use crate::engine::object::object_state::BegunWrite;
 use crate::engine::reads::{PollOrder, TraversalOrder};

@@ -10,15 +10,15 @@ mod input;
 pub mod judgement;
 pub mod object;
 pub mod poll;
-mod program;
 pub mod reads;
 pub mod schedule;
+mod shared_state;
 mod target;
 pub mod writes;
 
 pub use effect::{Effect, Report};
 pub use input::{EndedWrite, Input};
-pub use program::Program;
+pub use shared_state::SharedState;
 pub use target::Target;
 
 #[cfg(test)]

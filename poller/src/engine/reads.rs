@@ -9,7 +9,7 @@ use drift_api::object::object_view::ObjectView;
 use drift_api::timing::moment::Moment;
 use drift_language::cel::SecretValues;
 
-use crate::engine::collection::traversals::RequestKey;
+use crate::engine::collection::requests::RequestKey;
 use crate::engine::judgement::finding::{Failure, Found};
 use crate::engine::object::object_state::BegunPoll;
 use crate::engine::object::prepared::Prepared;

@@ -4,7 +4,7 @@
 //! stampedes nor shifts them. Prompt polls come between them and keep a distance from each other. It must not know
 //! why a prompt poll is wanted.
 
-pub mod limits;
+pub mod poll_settings;
 pub mod poll_turns;
 
 use std::time::Duration;

@@ -15,9 +15,10 @@ use drift_api::timing::moment::Moment;
 
 use super::effect::{Effect, Report};
 use super::input::Input;
-use super::program::Program;
-use crate::engine::collection::traversals::Traversals;
+use super::shared_state::SharedState;
+use crate::engine::collection::requests::CollectionRequests;
 use crate::engine::hints::{Hint, Hints};
+use crate::engine::object::object_state::NextWrite;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::object::overview::{Question, TargetOverview, overview};
 use crate::engine::schedule::{Now, tick_of};
@@ -29,11 +30,11 @@ const HOUSEKEEPING: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Target<P> {
     /// The target's part in what all targets share.
-    pub program: P,
+    pub shared: P,
     text: Arc<drift_language::Target>,
     objects: ObjectStore,
     /// The reads of a collection, by their requests.
-    traversals: Traversals,
+    traversals: CollectionRequests,
     hints: Hints,
     reads_under_way: usize,
     writes_under_way: usize,
@@ -47,14 +48,14 @@ pub struct Target<P> {
     effects: Vec<Effect>,
 }
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// An engine that has seen no object.
     #[must_use]
-    pub fn new(text: Arc<drift_language::Target>, program: P) -> Self {
+    pub fn new(text: Arc<drift_language::Target>, shared: P) -> Self {
         Self {
-            program,
+            shared,
             objects: ObjectStore::new(text.clone()),
-            traversals: Traversals::default(),
+            traversals: CollectionRequests::default(),
             hints: Hints::of(&text),
             text,
             reads_under_way: 0,
@@ -107,7 +108,7 @@ impl<P: Program> Target<P> {
     /// Gives others the target's moments in the lane of slow writes. The engine is not asked again.
     pub fn end(&mut self) {
         let slots: Vec<Moment> = self.objects.slow_slots().collect();
-        slots.into_iter().for_each(|slot| self.program.give_back_slow_write(slot));
+        slots.into_iter().for_each(|slot| self.shared.give_back_slow_write(slot));
     }
 
     fn report(&mut self, report: Report) {
@@ -129,6 +130,36 @@ impl<P: Program> Target<P> {
         }
         let wake = self.next_wake(now.moment);
         self.effects.push(Effect::WakeAt(wake));
+    }
+
+    /// Writes what is to be written of an object, and puts it in line where its poll is due.
+    fn attend_object(&mut self, uid: &Uid, now: Now) {
+        let updated = self.objects.update(uid, now.moment, |state| {
+            state.notice_silence(now.moment);
+            (state.next_write(now.moment), state.flapping_is_news())
+        });
+        let Some((next, flapping_is_news)) = updated else { return };
+        if let Some(state) = self.objects.state(uid) {
+            let is_due = state.poll_due().is_some_and(|due| due <= now.moment);
+            if flapping_is_news {
+                self.effects.push(Effect::Report(Report::Flapping(state.object().id.clone())));
+            }
+            if is_due {
+                self.objects.queue_poll(uid);
+            }
+        }
+        match next {
+            NextWrite::Write(verdict, urgency) if self.may_write(uid, urgency, now.moment) => {
+                if self.has_room_for_write() {
+                    self.begin_write(uid, &verdict, urgency, now);
+                } else {
+                    self.objects.queue_write(uid, now.moment);
+                }
+            }
+            // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
+            NextWrite::Nothing | NextWrite::NotBefore(_) => self.leave_slow_lane(uid, now.moment),
+            NextWrite::Write(..) => {}
+        }
     }
 
     fn attest(&mut self, now: Moment) {
@@ -153,7 +184,7 @@ impl<P: Program> Target<P> {
             Hint::Everything => return self.hints.take_everything(&mut self.objects, now),
             Hint::ClusterObject(changed) => self.hints.take_change(&mut self.objects, changed, now),
             Hint::Resource(identity) => {
-                let holder = self.program.holder(identity);
+                let holder = self.shared.holder(identity);
                 self.hints.take(&mut self.objects, identity, holder, now)
             }
         };
@@ -162,7 +193,7 @@ impl<P: Program> Target<P> {
 
     fn next_wake(&self, now: Moment) -> Moment {
         let may_begin = self.reads_under_way < self.reads_at_once();
-        let poll = (self.objects.has_waiting_polls() && may_begin).then(|| self.program.next_read_at(now));
+        let poll = (self.objects.has_waiting_polls() && may_begin).then(|| self.shared.next_read_at(now));
         let wakes = [self.objects.next_wake(), poll];
         let wake = wakes.into_iter().flatten().fold(self.housekeeping, Moment::min);
         wake.rounded_up(tick_of(self.text.interval))

@@ -1,8 +1,7 @@
 //! Performs what the engine decides: watches, reads, writes, the page, hints and metrics.
 
-pub mod actor;
 pub mod attestation;
-pub(crate) mod clean_up;
+pub mod condition_writes;
 pub mod context;
 pub mod counts;
 pub(crate) mod hint_inbox;
@@ -11,5 +10,5 @@ pub mod metrics;
 mod notices;
 pub mod page;
 pub mod reads;
+pub mod target_actor;
 pub mod target_work;
-pub mod write;

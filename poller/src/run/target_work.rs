@@ -10,11 +10,11 @@ use drift_language::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::actor::TargetActor;
 use crate::run::context::Context;
 use crate::run::hints;
 use crate::run::metrics::of_target;
 use crate::run::notices::follow_rights;
+use crate::run::target_actor::TargetActor;
 
 /// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
 const EVENT_BUFFER: usize = 1024;

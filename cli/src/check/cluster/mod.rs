@@ -24,11 +24,11 @@ use crate::cluster::{connect, each_object, target_maps};
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::targets::lease_notes;
-use found::TargetFindings;
+use target_findings::TargetFindings;
 use trial::try_write;
 use troubles::{missing_targets, rate_trouble, secret_doubt, secret_trouble};
 
-mod found;
+mod target_findings;
 mod trial;
 mod troubles;
 

@@ -13,7 +13,7 @@ use drift_kube::process::clock;
 use drift_language::Target;
 use serde_json::Value;
 
-use super::found::TargetFindings;
+use super::target_findings::TargetFindings;
 use super::troubles::{lost_fields, trial_condition};
 
 /// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.

@@ -1,4 +1,4 @@
 //! Collections: one list that answers for many objects, page by page.
 
+pub mod requests;
 pub mod traversal;
-pub mod traversals;

@@ -14,9 +14,9 @@ use url::Url;
 
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::entries::{Entries, Gathering};
+use crate::engine::poll::http_reading::Progress;
+use crate::engine::poll::http_reply::{Observation, invalid, judge_page};
 use crate::engine::poll::read_rules::ReadRules;
-use crate::engine::poll::reading::Progress;
-use crate::engine::poll::reply::{Observation, invalid, judge_page};
 
 /// Pages of one traversal: a server that always names another would be asked for ever.
 const MAX_PAGES: usize = 1_000;

@@ -26,7 +26,7 @@ use crate::engine::object::owing::Affair;
 use crate::engine::object::prepared::Prepared;
 use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;
-use crate::engine::schedule::limits::PollLimits;
+use crate::engine::schedule::poll_settings::PollSettings;
 use crate::engine::schedule::{Now, Phase, Schedule};
 use crate::engine::writes::urgency::Urgency;
 use writing::Writing;
@@ -78,7 +78,7 @@ pub struct ObjectState {
     /// K, and which secrets moved, as the [`Basis`] has them.
     correction: u64,
     moved: u64,
-    limits: Arc<PollLimits>,
+    settings: Arc<PollSettings>,
     schedule: Schedule,
     confirmation: Confirmation,
     /// Whether this process saw the object in sync at this spec.
@@ -108,7 +108,13 @@ const _: () = assert!(size_of::<ObjectState>() <= 512);
 impl ObjectState {
     /// Begins to follow an object.
     #[must_use]
-    pub fn new(object: LeanObject, rendered: Rendered, limits: Arc<PollLimits>, arrival: Arrival, now: Now) -> Self {
+    pub fn new(
+        object: LeanObject,
+        rendered: Rendered,
+        settings: Arc<PollSettings>,
+        arrival: Arrival,
+        now: Now,
+    ) -> Self {
         let current = object.conditions.observed().and_then(CurrentVerdict::read);
         let means_something_else = means_something_else(current.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
@@ -119,9 +125,9 @@ impl ObjectState {
         };
         let basis = Basis::of(&object, rendered.desired_hash);
         let mut state = Self {
-            schedule: match limits.shared_phase {
+            schedule: match settings.shared_phase {
                 Some(phase) => Schedule::new(phase, now),
-                None => Schedule::new(Phase::of(&object.id.uid, limits.interval), now),
+                None => Schedule::new(Phase::of(&object.id.uid, settings.interval), now),
             },
             confirmation: Confirmation::default(),
             seen_in_sync: false,
@@ -139,7 +145,7 @@ impl ObjectState {
             moved: basis.moved,
             object: object.kept(),
             rendered,
-            limits,
+            settings,
         };
         let may_be_late = state.schedule.may_have_been_missed(now.moment);
         if arrival == Arrival::Later || may_be_late || !state.is_in_sync_as_desired() {
@@ -147,7 +153,7 @@ impl ObjectState {
         }
         let is_verified = current.as_ref().is_some_and(|current| current.tag.correction >= state.correction);
         let is_judged = current.as_ref().is_some_and(|current| current.generation == state.object.generation);
-        if state.correction > 0 && !is_verified || state.limits.settles_edits && !is_judged {
+        if state.correction > 0 && !is_verified || state.settings.settles_edits && !is_judged {
             state.settle_from(now.moment);
         }
         state.believe_bar();
@@ -213,7 +219,7 @@ impl ObjectState {
         (self.correction, self.moved) = (after.correction, after.moved);
         if after.correction > before.correction {
             self.settle_from(now);
-        } else if self.limits.settles_edits && !after.has_the_spec_of(&before) {
+        } else if self.settings.settles_edits && !after.has_the_spec_of(&before) {
             self.settle_edit(now);
         }
         self.forget_former(&before, view_differs);

@@ -23,7 +23,7 @@ use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectS
 use crate::engine::object::owing::OwingObjects;
 use crate::engine::object::prepared::Prepared;
 use crate::engine::schedule::Now;
-use crate::engine::schedule::limits::PollLimits;
+use crate::engine::schedule::poll_settings::PollSettings;
 use crate::engine::schedule::poll_turns::{PollTurn, PollTurns};
 use crate::engine::writes::urgency::Urgency;
 
@@ -35,7 +35,7 @@ pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 #[derive(Debug)]
 pub struct ObjectStore {
     target: Arc<Target>,
-    limits: Arc<PollLimits>,
+    settings: Arc<PollSettings>,
     states: IndexMap<Uid, ObjectState>,
     wakes: WorkQueue,
     polls: PollTurns,
@@ -52,7 +52,7 @@ impl ObjectStore {
     #[must_use]
     pub fn new(target: Arc<Target>) -> Self {
         Self {
-            limits: Arc::new(PollLimits::of(&target)),
+            settings: Arc::new(PollSettings::of(&target)),
             target,
             states: IndexMap::default(),
             wakes: WorkQueue::default(),
@@ -77,7 +77,7 @@ impl ObjectStore {
             Some(state) => state.see(object, rendered, now.moment),
             None => {
                 let arrival = if self.listed { Arrival::Later } else { Arrival::Listed };
-                let state = ObjectState::new(object, rendered, self.limits.clone(), arrival, now);
+                let state = ObjectState::new(object, rendered, self.settings.clone(), arrival, now);
                 self.states.insert(uid.clone(), state);
             }
         }

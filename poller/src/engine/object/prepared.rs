@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::{Rendered, rule_error};
-use crate::engine::poll::reply::{Observation, absent};
+use crate::engine::poll::http_reply::{Observation, absent};
 use crate::engine::poll::request::Request;
 
 /// The first request of an object's polls, or what can be said without one.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::reply::{Observation, invalid};
+use crate::engine::poll::http_reply::{Observation, invalid};
 
 /// Memory that the entries of one traversal may take, bytes: their names, and those that objects asked for as values. An
 /// eighth of what a program may use in the manifests, room for 100,000 names and 10,000 entries of some fields.

@@ -1,11 +1,11 @@
 //! One poll: the request of an object, and the observation that an answer gives.
 
+pub mod cluster_resource;
 pub mod entity_tag;
 pub mod entries;
+pub mod http_reading;
+pub mod http_reply;
 pub mod known_finding;
 pub mod read_rules;
-pub mod reading;
-pub mod reply;
 pub mod request;
-pub mod resources;
 pub mod rows;

@@ -8,7 +8,7 @@ use drift_language::AnswerRules;
 use drift_language::cel::{Expression, ValueTemplate, Variables};
 
 use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::reply::{Observation, ask, invalid, unevaluated};
+use crate::engine::poll::http_reply::{Observation, ask, invalid, unevaluated};
 
 /// The rules of one read; what a target does not write is `None`.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::entries::{Entries, Gathering};
+use crate::engine::poll::http_reply::{Observation, invalid};
 use crate::engine::poll::read_rules::ReadRules;
-use crate::engine::poll::reply::{Observation, invalid};
 
 /// Rows that a read of one object asks for: the second says that it is not one.
 pub const ENOUGH_ROWS: usize = 2;

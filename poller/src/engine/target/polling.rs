@@ -9,12 +9,12 @@ use super::Target;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::judgement::finding::Found;
 use crate::engine::object::object_state::BegunPoll;
-use crate::engine::program::Program;
 use crate::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_turns::PollTurn;
+use crate::engine::shared_state::SharedState;
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     pub(super) fn begin_polls(&mut self, now: Now) {
         if self.text.read.keys().is_some() {
             return self.begin_traversals(now);
@@ -27,7 +27,7 @@ impl<P: Program> Target<P> {
 
     /// Returns true if the target's read limits allow one more request.
     pub(super) fn may_read(&self, now: Moment) -> bool {
-        self.reads_under_way < self.reads_at_once() && self.program.next_read_at(now) <= now
+        self.reads_under_way < self.reads_at_once() && self.shared.next_read_at(now) <= now
     }
 
     pub(super) fn reads_at_once(&self) -> usize {
@@ -38,13 +38,13 @@ impl<P: Program> Target<P> {
         let uid = &turn.uid;
         let Some(prepared) = self.objects.prepare(uid) else { return };
         if let Ok(request) = prepared.first()
-            && let Some(postponed) = self.program.postponed(request, now.moment)
+            && let Some(postponed) = self.shared.postponed(request, now.moment)
         {
             self.postpone(uid, None, postponed, now.moment);
             return;
         }
         // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
-        self.program.take_read(now.moment);
+        self.shared.take_read(now.moment);
         let Some(state) = self.objects.state(uid) else { return };
         let (view, moved) = (state.object().view.clone(), state.object().conditions.moved_secrets());
         let (tag, known) = (state.known_tag().cloned(), state.known_finding().cloned());

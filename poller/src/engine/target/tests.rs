@@ -19,7 +19,7 @@ struct Alone {
     reads: usize,
 }
 
-impl Program for Alone {
+impl SharedState for Alone {
     fn insert(&mut self, _: &Uid, _: Claimant) -> Vec<Uid> {
         Vec::new()
     }
@@ -173,12 +173,12 @@ fn only_a_change_of_the_attestation_is_an_effect() {
 fn a_poll_of_a_pausing_host_draws_on_no_limit() {
     let mut bench = Bench::new();
     bench.see("x");
-    bench.engine.program.paused = Some(at(50).moment);
+    bench.engine.shared.paused = Some(at(50).moment);
     let effects = bench.step(40, Input::Tick);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Report(Report::Postponed))), "{effects:?}");
-    assert_eq!(bench.engine.program.reads, 0);
+    assert_eq!(bench.engine.shared.reads, 0);
     assert_eq!(bench.polls(50).len(), 1, "polled when the pause ends");
-    assert_eq!(bench.engine.program.reads, 1);
+    assert_eq!(bench.engine.shared.reads, 1);
 }
 
 #[test]

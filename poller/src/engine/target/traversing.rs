@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use drift_api::object::object_view::ObjectView;
 
 use super::Target;
-use crate::engine::collection::traversals::{CollectionRequest, OwnEntry, RequestKey};
+use crate::engine::collection::requests::{CollectionRequest, OwnEntry, RequestKey};
 use crate::engine::effect::{Effect, Report};
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
 use crate::engine::object::prepared::first_request;
-use crate::engine::program::Program;
 use crate::engine::reads::{EndedTraversal, Member, TraversalOrder};
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_turns::PollTurn;
+use crate::engine::shared_state::SharedState;
 
 /// An object whose poll is due.
 struct Due {
@@ -42,7 +42,7 @@ impl Groups {
     }
 }
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// One traversal for all objects that are due and have the same request.
     pub(super) fn begin_traversals(&mut self, now: Now) {
         if !self.may_read(now.moment) {
@@ -91,14 +91,14 @@ impl<P: Program> Target<P> {
             return;
         }
         let Some(request) = self.traversals.request(&key).cloned() else { return };
-        if let Some(postponed) = self.program.postponed(&request, now.moment) {
+        if let Some(postponed) = self.shared.postponed(&request, now.moment) {
             return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone(), now.moment));
         }
         let members = self.join(group, now);
         if members.is_empty() {
             return;
         }
-        self.program.take_read(now.moment);
+        self.shared.take_read(now.moment);
         self.traversals.begin(&key, now.moment);
         self.reads_under_way += 1;
         self.effects.push(Effect::Traverse(TraversalOrder { key, request, members }));

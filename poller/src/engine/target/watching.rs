@@ -8,10 +8,10 @@ use drift_api::timing::moment::Moment;
 use super::Target;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::object::object_state::ObjectState;
-use crate::engine::program::Program;
 use crate::engine::schedule::Now;
+use crate::engine::shared_state::SharedState;
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// Takes in an object of the watch. One that a list shows older than it is known is read live.
     pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
         let known = self.objects.state(&object.id.uid).map(ObjectState::object);
@@ -33,8 +33,8 @@ impl<P: Program> Target<P> {
     pub(super) fn see(&mut self, object: LeanObject, now: Now) {
         let (uid, mut concerned) = (object.id.uid.clone(), Vec::new());
         self.objects.see(object, now, |claimant| {
-            concerned = self.program.insert(&uid, claimant.clone());
-            self.program.has(&uid, &claimant)
+            concerned = self.shared.insert(&uid, claimant.clone());
+            self.shared.has(&uid, &claimant)
         });
         self.hints.note_object(&mut self.objects, &uid, now.moment);
         self.appraise_again(&concerned, now.moment);
@@ -57,7 +57,7 @@ impl<P: Program> Target<P> {
     pub(super) fn note_listed(&mut self, now: Moment) {
         self.objects.note_listed(now);
         self.hints.note_listed(&mut self.objects, now);
-        self.program.note_listed();
+        self.shared.note_listed();
     }
 
     pub(super) fn forget(&mut self, uid: &Uid, now: Moment) {
@@ -65,14 +65,14 @@ impl<P: Program> Target<P> {
         self.objects.forget(uid);
         self.traversals.forget(uid);
         self.hints.forget(uid);
-        let concerned = self.program.remove(uid);
+        let concerned = self.shared.remove(uid);
         self.appraise_again(&concerned, now);
     }
 
     /// Looks again at what objects have, since another object came, changed or went.
     pub(super) fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
         for uid in uids {
-            self.objects.appraise_again(uid, now, |claimant| self.program.has(uid, &claimant));
+            self.objects.appraise_again(uid, now, |claimant| self.shared.has(uid, &claimant));
         }
     }
 }

@@ -7,44 +7,13 @@ use drift_api::timing::moment::Moment;
 use super::Target;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::input::EndedWrite;
-use crate::engine::object::object_state::NextWrite;
-use crate::engine::program::Program;
 use crate::engine::schedule::Now;
+use crate::engine::shared_state::SharedState;
 use crate::engine::writes::WRITES_AT_ONCE;
 use crate::engine::writes::urgency::Urgency;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
-impl<P: Program> Target<P> {
-    /// Writes what is to be written of an object, and puts it in line where its poll is due.
-    pub(super) fn attend_object(&mut self, uid: &Uid, now: Now) {
-        let updated = self.objects.update(uid, now.moment, |state| {
-            state.notice_silence(now.moment);
-            (state.next_write(now.moment), state.flapping_is_news())
-        });
-        let Some((next, flapping_is_news)) = updated else { return };
-        if let Some(state) = self.objects.state(uid) {
-            let is_due = state.poll_due().is_some_and(|due| due <= now.moment);
-            if flapping_is_news {
-                self.effects.push(Effect::Report(Report::Flapping(state.object().id.clone())));
-            }
-            if is_due {
-                self.objects.queue_poll(uid);
-            }
-        }
-        match next {
-            NextWrite::Write(verdict, urgency) if self.may_write(uid, urgency, now.moment) => {
-                if self.has_room_for_write() {
-                    self.begin_write(uid, &verdict, urgency, now);
-                } else {
-                    self.objects.queue_write(uid, now.moment);
-                }
-            }
-            // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
-            NextWrite::Nothing | NextWrite::NotBefore(_) => self.leave_slow_lane(uid, now.moment),
-            NextWrite::Write(..) => {}
-        }
-    }
-
+impl<P: SharedState> Target<P> {
     pub(super) fn begin_queued_writes(&mut self, now: Now) {
         while self.has_room_for_write() {
             let Some(uid) = self.objects.next_write() else { break };
@@ -55,26 +24,26 @@ impl<P: Program> Target<P> {
     /// Gives back the moment of an object in the slow lane, if it has not come yet.
     pub(super) fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
         if let Some(slot) = self.objects.slow_slot(uid).filter(|slot| *slot > now) {
-            self.program.give_back_slow_write(slot);
+            self.shared.give_back_slow_write(slot);
         }
         self.objects.set_slow_slot(uid, None, now);
     }
 
     /// Returns true if a write may go now. A slow one gets its moment in the lane first.
-    fn may_write(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
+    pub(super) fn may_write(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
         if urgency != Urgency::Slow {
             return true;
         }
-        let slot = self.objects.slow_slot(uid).unwrap_or_else(|| self.program.reserve_slow_write(now));
+        let slot = self.objects.slow_slot(uid).unwrap_or_else(|| self.shared.reserve_slow_write(now));
         self.objects.set_slow_slot(uid, Some(slot), now);
         slot <= now
     }
 
-    const fn has_room_for_write(&self) -> bool {
+    pub(super) const fn has_room_for_write(&self) -> bool {
         self.writes_under_way < WRITES_AT_ONCE
     }
 
-    fn begin_write(&mut self, uid: &Uid, verdict: &Verdict, urgency: Urgency, now: Now) {
+    pub(super) fn begin_write(&mut self, uid: &Uid, verdict: &Verdict, urgency: Urgency, now: Now) {
         let begun = self.objects.update(uid, now.moment, |state| {
             (state.object().clone(), state.begin_write(verdict, urgency, now.moment, &now.date()))
         });

@@ -16,7 +16,7 @@ use drift_language::Target;
 use drift_systems::SentCredentials;
 use serde_json::{Value, json};
 
-use crate::engine::collection::traversals::Unnamed;
+use crate::engine::collection::requests::Unnamed;
 use crate::engine::judgement::credentials::Credentials;
 use crate::engine::judgement::description::REDACTED;
 

@@ -7,7 +7,6 @@
 mod elements;
 mod fulfilment;
 mod keyed;
-mod moved;
 mod order;
 mod path;
 mod sets;
@@ -15,11 +14,10 @@ mod sets;
 use std::borrow::Cow;
 
 use drift_language::json_of;
-use drift_language::{Form, ListKind, RulePlace, Rules};
+use drift_language::{Form, ListKind, Mode, RulePlace, Rules, Target};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;
-pub use moved::find_moved;
 pub use path::{Key, Segment};
 
 use fulfilment::Comparison;
@@ -94,6 +92,16 @@ pub fn find_differences<'r>(
         Walk { comparison: &comparison, path: Vec::new(), found }.walk(&place, desired, Some(observed));
     }
     comparison.finish(())
+}
+
+/// Calls `found` for each field that cannot be read back and whose Secret, one of these, moved since it was sent. A target that only looks has nobody who would send them.
+pub fn find_moved<'t>(target: &'t Target, names: &[String], found: &mut dyn FnMut(&Difference<'t, '_>)) {
+    let corrects = target.correct.mode == Mode::Correct;
+    for field in target.compare.write_only.iter().filter(|field| corrects && names.contains(&field.secret)) {
+        let path: Vec<_> = field.path.iter().map(|name| Segment::field(name)).collect();
+        let place = field.path.iter().fold(target.compare.rules.root(), |place, name| place.field(name));
+        found(&Difference { path: &path, place, change: Change::Moved, more: 0 });
+    }
 }
 
 /// Finds differences below one path.

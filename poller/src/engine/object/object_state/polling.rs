@@ -71,14 +71,14 @@ impl ObjectState {
     }
 
     fn hint_waits(&self) -> Option<Duration> {
-        (self.limits.corrects && stands_true(&self.object)).then(|| self.limits.settle.max(PROMPT_SPACING))
+        (self.settings.corrects && stands_true(&self.object)).then(|| self.settings.settle.max(PROMPT_SPACING))
     }
 
     /// When [`ObjectState::notice_silence`] has to be asked.
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
         let polled = !self.object.deleting && self.rendered.rejected.is_none();
-        polled.then(|| self.last_heard + self.limits.interval.saturating_mul(SILENT_INTERVALS))
+        polled.then(|| self.last_heard + self.settings.interval.saturating_mul(SILENT_INTERVALS))
     }
 
     /// Begins a poll and gives what its result is held against.
@@ -127,7 +127,7 @@ impl ObjectState {
             return prepared.clone();
         }
         let prepared = Arc::new(Prepared::of(target, &self.object.view));
-        self.prepared = self.limits.keeps_requests.then(|| prepared.clone());
+        self.prepared = self.settings.keeps_requests.then(|| prepared.clone());
         prepared
     }
 
@@ -164,7 +164,7 @@ impl ObjectState {
         let was_there =
             self.seen_in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
         let look = Look { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
-        match self.confirmation.count(&look, &self.limits.confirm) {
+        match self.confirmation.count(&look, &self.settings.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 if flaps {
@@ -200,14 +200,14 @@ impl ObjectState {
 
     /// A correction has to settle before the next poll; what is quiet because of that is not silent.
     pub(super) fn settle_from(&mut self, now: Moment) {
-        let settled = now + self.limits.settle;
+        let settled = now + self.settings.settle;
         self.schedule.hold_until(settled);
         self.be_quiet_until(settled);
     }
 
     /// The same of an edit, which wakes the object's own operator.
     pub(super) fn settle_edit(&mut self, now: Moment) {
-        let settled = self.schedule.settle_edit(self.limits.settle, now);
+        let settled = self.schedule.settle_edit(self.settings.settle, now);
         self.be_quiet_until(settled);
     }
 

@@ -31,7 +31,7 @@ impl Published {
         let object = LeanObject::prune(&whole, &target.poll_fields);
         let rendered = appraise(&target, &object);
         let confirm = Confirm { absent: 1, ..Confirm::default() };
-        let limits = PollLimits {
+        let settings = PollSettings {
             interval: target.interval,
             settle: Duration::ZERO,
             corrects: true,
@@ -40,7 +40,7 @@ impl Published {
             keeps_requests: false,
             shared_phase: None,
         };
-        let state = ObjectState::new(object, rendered, std::sync::Arc::new(limits), Arrival::Later, at(0));
+        let state = ObjectState::new(object, rendered, std::sync::Arc::new(settings), Arrival::Later, at(0));
         Self { target, whole, state, version: 1 }
     }
 

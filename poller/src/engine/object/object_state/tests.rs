@@ -13,7 +13,7 @@ use drift_api::object::object_view::ObjectView;
 use drift_language::Confirm;
 use drift_systems::{HttpReply, ReplyBody};
 
-const PACE: PollLimits = PollLimits {
+const SETTINGS: PollSettings = PollSettings {
     interval: Duration::from_secs(30),
     keeps_requests: false,
     settle: Duration::from_secs(2),
@@ -53,7 +53,7 @@ fn spec() -> Value {
 fn tagged() -> ObjectState {
     let (object, target) = (object(&spec(), 0, 1), target(TEXT));
     let rendered = appraise(&target, &object);
-    let mut state = ObjectState::new(object, rendered, std::sync::Arc::new(PACE), Arrival::Listed, at(0));
+    let mut state = ObjectState::new(object, rendered, std::sync::Arc::new(SETTINGS), Arrival::Listed, at(0));
     poll(&mut state, 0, Finding::InSync, named("\"a\""));
     state
 }
@@ -181,9 +181,9 @@ fn a_request_is_kept_between_frequent_polls_alone() {
     let target = target(TEXT);
     for keeps_requests in [false, true] {
         let object = object(&spec(), 0, 1);
-        let limits = PollLimits { keeps_requests, ..PACE };
+        let settings = PollSettings { keeps_requests, ..SETTINGS };
         let mut state =
-            ObjectState::new(object.clone(), appraise(&target, &object), Arc::new(limits), Arrival::Listed, at(0));
+            ObjectState::new(object.clone(), appraise(&target, &object), Arc::new(settings), Arrival::Listed, at(0));
         let first = state.prepare(&target);
         assert_eq!(Arc::ptr_eq(&first, &state.prepare(&target)), keeps_requests);
     }
@@ -200,7 +200,7 @@ fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64
     }
     let rendered = appraise(&target, &object);
     let mut state =
-        ObjectState::new(object, rendered, std::sync::Arc::new(PollLimits::of(&target)), Arrival::Later, at(0));
+        ObjectState::new(object, rendered, std::sync::Arc::new(PollSettings::of(&target)), Arrival::Later, at(0));
     for second in 0..100 {
         if state.poll_due().is_some_and(|due| due <= at(second).moment) {
             poll(&mut state, second, Finding::Absent, None);

@@ -17,8 +17,8 @@ use crate::engine::judgement::drift::Subject;
 use crate::engine::judgement::finding::Finding;
 use crate::engine::object::object_state::ObjectState;
 use crate::engine::object::object_store::ObjectStore;
-use crate::engine::poll::reading::{Progress, Reading};
-use crate::engine::poll::reply::{Observation, compare};
+use crate::engine::poll::http_reading::{Progress, Reading};
+use crate::engine::poll::http_reply::{Observation, compare};
 use crate::engine::schedule::Now;
 
 const ONE: &str = r#"{url: "http://h/${self.spec.id}"}"#;

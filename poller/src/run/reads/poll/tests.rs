@@ -17,7 +17,7 @@ use drift_kube::process::clock;
 use drift_kube::resources::ResourceClient;
 
 use super::*;
-use crate::engine::collection::traversals::RequestKey;
+use crate::engine::collection::requests::RequestKey;
 use crate::engine::fixtures::{TEXT, at, object, target};
 use crate::engine::judgement::finding::Found;
 use crate::engine::object::object_store::ObjectStore;

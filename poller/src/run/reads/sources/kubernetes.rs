@@ -14,8 +14,8 @@ use drift_systems::HostReply;
 use serde_json::Value;
 
 use super::Look;
-use crate::engine::poll::reply::Observation;
-use crate::engine::poll::resources::{failure_of, observe_resource, refusal};
+use crate::engine::poll::cluster_resource::{failure_of, observe_resource, refusal};
+use crate::engine::poll::http_reply::Observation;
 use crate::run::reads::outside::Outside;
 
 /// How long the API server is left alone where it asks for that without saying for how long, as it does itself.

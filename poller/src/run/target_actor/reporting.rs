@@ -10,9 +10,9 @@ use drift_kube::telemetry::health::Remark;
 use drift_language::Target;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::engine::collection::traversals::Unnamed;
+use crate::engine::collection::requests::Unnamed;
 use crate::engine::writes::write_attempts::WriteOutcome;
-use crate::engine::{EndedWrite, Program, Report, Target as Engine};
+use crate::engine::{EndedWrite, Report, SharedState, Target as Engine};
 use crate::run::context::Context;
 use crate::run::counts::TargetCounts;
 use crate::run::metrics::of_target;
@@ -43,7 +43,7 @@ impl Reporting {
     }
 
     /// Tells people.
-    pub(super) fn tell<P: Program>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
+    pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
         let Context { metrics, events, .. } = &*self.context;
         let labels = || of_target(&self.target.name);
         match report {

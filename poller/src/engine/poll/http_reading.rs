@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged, can_be_tagged};
+use crate::engine::poll::http_reply::{Judged, Observation, judge, unevaluated};
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
 use crate::engine::poll::read_rules::ReadRules;
-use crate::engine::poll::reply::{Judged, Observation, judge, unevaluated};
 
 /// What is said where answers take more memory than a read may keep.
 const TOO_MUCH: &str = "read.http.steps: the answers take more than 8 MiB of memory; ask for less, or for a page of it";

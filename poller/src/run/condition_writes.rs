@@ -1,9 +1,15 @@
-//! One write of `driftObserved`: the patch goes out, and what became of it comes back.
+//! Writes of `driftObserved`: the patch goes out, and its outcome comes back; and the condition is removed from objects that no
+//! target selects any more.
 //!
 //! A patch that finds the object moved reads it live, so that the verdict can be judged again on what is really
 //! there. Thin: whether and when to write is the engine's business.
 
+use std::sync::Arc;
+
 use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_kube::cleanup::Cleaner;
+use drift_kube::client::ResolvedKind;
 use drift_kube::client::WriteError;
 use drift_kube::object_writer::{CallSlot, ObjectWriter};
 use drift_kube::process::kill_point::{KillPoint, reach};
@@ -11,6 +17,7 @@ use drift_kube::process::kill_point::{KillPoint, reach};
 use crate::engine::EndedWrite;
 use crate::engine::object::object_state::BegunWrite;
 use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::run::context::Context;
 
 /// Said of an object that is there and whose status is not.
 const WITHOUT_STATUS: &str =
@@ -49,5 +56,23 @@ async fn look_for(writer: &ObjectWriter, slot: &CallSlot, before: &LeanObject) -
         Ok(None) => (None, WriteOutcome::Gone),
         Ok(object) => (object, WriteOutcome::Refused(WITHOUT_STATUS.to_owned())),
         Err(_) => (None, WriteOutcome::Unavailable),
+    }
+}
+
+/// Removes the verdict from objects that no target selects.
+pub(crate) struct VerdictCleaner(pub(crate) Arc<Context>);
+
+impl Cleaner for VerdictCleaner {
+    const OUTCOME: &'static str = "cleaned";
+
+    fn is_marked(&self, object: &LeanObject) -> bool {
+        object.conditions.observed.is_some()
+    }
+
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
+        let Some(placed) = &object.conditions.observed else { return Ok(()) };
+        let writer = self.0.writer(kind.clone(), FieldPaths::default());
+        let slot = writer.slots.enter().await;
+        writer.remove_condition(&slot, &object, placed).await.map(drop)
     }
 }

@@ -1,7 +1,5 @@
-//! What a target says of all its objects: how often they are polled, how often a finding must repeat, and how long what was
-//! changed outside takes until a read shows it.
-//!
-//! It must not know of any one object.
+//! The settings of a target that hold for all its objects: how often they are polled, how often a finding must repeat, and how
+//! long what was changed outside takes until a read shows it.
 
 use std::time::Duration;
 
@@ -15,9 +13,9 @@ use crate::engine::schedule::Phase;
 /// polled once a minute spend a sixtieth, and save 25 MB.
 const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(10);
 
-/// What a target says of all its objects.
+/// The settings of a target for the polls of its objects.
 #[derive(Debug)]
-pub struct PollLimits {
+pub struct PollSettings {
     /// Time between polls.
     pub interval: Duration,
     /// Whether polls are so frequent that what they begin with is kept.
@@ -34,8 +32,8 @@ pub struct PollLimits {
     pub shared_phase: Option<Phase>,
 }
 
-impl PollLimits {
-    /// What this target says.
+impl PollSettings {
+    /// The settings of this target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let corrects = target.correct.mode == Mode::Correct;
@@ -60,7 +58,7 @@ mod tests {
     fn requests_are_kept_where_polls_are_frequent() {
         for (interval, keeps) in [("1s", true), ("10s", true), ("11s", false), ("5m", false)] {
             let target = target(&TEXT.replace("interval: 30s", &format!("interval: {interval}")));
-            assert_eq!(PollLimits::of(&target).keeps_requests, keeps, "{interval}");
+            assert_eq!(PollSettings::of(&target).keeps_requests, keeps, "{interval}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What answers may mean at most.
 
 use super::*;
-use crate::engine::poll::reading::{Progress, Reading};
+use crate::engine::poll::http_reading::{Progress, Reading};
 use ObservedReason::*;
 use drift_api::object::object_view::ObjectView;
 use drift_systems::ReplyBody;

@@ -7,7 +7,7 @@ use drift_api::timing::moment::Moment;
 use drift_kube::identities::{Member, Wake};
 use drift_language::Target;
 
-use crate::engine::Program;
+use crate::engine::SharedState;
 use crate::engine::poll::request::Request;
 use crate::engine::reads::Postponed;
 use crate::engine::writes::slow_lane::SlowLane;
@@ -15,14 +15,14 @@ use crate::run::context::Context;
 use crate::run::reads::shared_rate::SharedRate;
 
 /// The handles of one target.
-pub(super) struct Shared {
+pub(super) struct SharedHandles {
     target: Arc<Target>,
     context: Arc<Context>,
     identities: Member,
     read_rate: SharedRate,
 }
 
-impl Shared {
+impl SharedHandles {
     pub(super) fn new(target: &Arc<Target>, context: &Arc<Context>) -> Self {
         Self {
             identities: context.identities.join(target),
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-impl Program for Shared {
+impl SharedState for SharedHandles {
     fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
         self.identities.insert(uid, claimant)
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::engine::fixtures::{TEXT, target};
 use crate::engine::judgement::finding::Finding;
-use crate::engine::poll::reply::compare;
+use crate::engine::poll::http_reply::compare;
 use drift_api::object::object_view::ObjectView;
 
 /// A client and its roles, which are found by an id that only the first answer tells.

@@ -63,7 +63,7 @@ pub enum OwnEntry<'t> {
 
 /// The traversals of one target.
 #[derive(Debug, Default)]
-pub struct Traversals {
+pub struct CollectionRequests {
     asked: HashMap<Uid, CollectionRequest>,
     known: HashMap<RequestKey, Traversed>,
 }
@@ -80,7 +80,7 @@ struct Traversed {
     unnamed: Unnamed,
 }
 
-impl Traversals {
+impl CollectionRequests {
     /// What the object asks for, as far as it was found out for this very view.
     #[must_use]
     pub fn asked_by(&self, uid: &Uid, view: &ObjectView) -> Option<&CollectionRequest> {
@@ -195,13 +195,13 @@ mod tests {
     }
 
     /// Lets an object ask for an entry `x` of that request.
-    fn ask(traversals: &mut Traversals, uid: &str, url: &str) -> RequestKey {
+    fn ask(traversals: &mut CollectionRequests, uid: &str, url: &str) -> RequestKey {
         traversals.set_asked(&uid.into(), ObjectView::default(), request(url), "x".to_owned()).request
     }
 
     #[test]
     fn traversals_of_one_request_keep_their_distance() {
-        let mut traversals = Traversals::default();
+        let mut traversals = CollectionRequests::default();
         let (one, other) = (ask(&mut traversals, "u", "http://h/a"), ask(&mut traversals, "v", "http://h/b"));
         assert_eq!(traversals.not_before(&one, at(0).moment), None);
         traversals.begin(&one, at(0).moment);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn who_comes_during_a_traversal_joins_the_next() {
-        let mut traversals = Traversals::default();
+        let mut traversals = CollectionRequests::default();
         let key = ask(&mut traversals, "u", "http://h/a");
         let milliseconds = |count| at(0).moment + std::time::Duration::from_millis(count);
         let mut begins = milliseconds(0);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_request_that_no_object_makes_any_more_is_forgotten() {
-        let (mut traversals, uid) = (Traversals::default(), Uid::from("u"));
+        let (mut traversals, uid) = (CollectionRequests::default(), Uid::from("u"));
         let one = ask(&mut traversals, "u", "http://h/a");
         traversals.begin(&one, at(0).moment);
         traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]), &SecretValues::default());
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn requests_of_many_edits_do_not_gather() {
-        let mut traversals = Traversals::default();
+        let mut traversals = CollectionRequests::default();
         for edit in 0..100 {
             ask(&mut traversals, "u", &format!("http://h/{edit}"));
         }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_belongs_to_no_object_is_counted_over_all_requests() {
-        let mut traversals = Traversals::default();
+        let mut traversals = CollectionRequests::default();
         for (uid, url, names) in [("u", "http://h/a", vec!["x", "y"]), ("v", "http://h/b", vec!["z"])] {
             let key = ask(&mut traversals, uid, url);
             traversals.note_unnamed(&key, names.into_iter().map(str::to_owned).collect(), &SecretValues::default());

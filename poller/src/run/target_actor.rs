@@ -3,7 +3,7 @@
 //! Each target has a task of its own, so that none can slow or stop another. The task decides nothing.
 
 mod reporting;
-mod shared;
+mod shared_handles;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::engine::hints::Hint;
 use crate::engine::schedule::Now;
 use crate::engine::writes::WRITES_AT_ONCE;
 use crate::engine::{Effect, Input, Target as Engine};
+use crate::run::condition_writes::write;
 use crate::run::context::Context;
 use crate::run::page::Asked;
 use crate::run::reads::poll::{poll, traverse};
-use crate::run::write::write;
 use reporting::Reporting;
-use shared::Shared;
+use shared_handles::SharedHandles;
 
 /// An actor that has not turned for this long hangs, and the kubelet starts the program anew: far above what the largest
 /// batch of events takes.
@@ -48,7 +48,7 @@ type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = Input> + Send>>>;
 
 /// One target at work.
 pub struct TargetActor {
-    engine: Engine<Shared>,
+    engine: Engine<SharedHandles>,
     target: Arc<Target>,
     context: Arc<Context>,
     writer: Arc<ObjectWriter>,
@@ -65,7 +65,7 @@ impl TargetActor {
     #[must_use]
     pub fn new(target: Arc<Target>, context: Arc<Context>, writer: ObjectWriter) -> Self {
         Self {
-            engine: Engine::new(target.clone(), Shared::new(&target, &context)),
+            engine: Engine::new(target.clone(), SharedHandles::new(&target, &context)),
             reporting: Reporting::new(&target, &context, &writer.kind),
             under_way: FuturesUnordered::new(),
             questions: context.board.join(&target.name),
@@ -102,7 +102,7 @@ impl TargetActor {
                 1.. = hints.recv_many(&mut hinted, EVENTS_AT_ONCE) => {
                     hinted.drain(..).for_each(|hint| self.step(Input::Hint(hint)));
                 }
-                wake = self.engine.program.next_wake() => {
+                wake = self.engine.shared.next_wake() => {
                     // Scopes are complete or not for those who correct alone.
                     if let Wake::Object(uid) = wake {
                         self.step(Input::Concerned(uid));
@@ -142,7 +142,7 @@ impl TargetActor {
             }
             Effect::Traverse(order) => {
                 let (context, target, rate) =
-                    (self.context.clone(), self.target.clone(), self.engine.program.read_rate());
+                    (self.context.clone(), self.target.clone(), self.engine.shared.read_rate());
                 self.begin(async move { Input::ReadEnded(traverse(&context.outside, &target, &rate, order).await) });
             }
             Effect::Write(before, begun) => {
