@@ -1,15 +1,33 @@
-//! Exit codes and error messages of commands.
+//! Exit statuses and error messages of commands.
 
 use std::io;
 use std::process::ExitCode;
 
 use drift_kube::program::settings::BAD_USAGE;
 
-/// The exit code where something drifted.
-pub(crate) const DRIFTED: u8 = 1;
+/// The exit status of a command; `0` to `3` mean the same for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// The command did what was asked, and what it looked at is in sync.
+    Success,
+    /// Something drifted.
+    Drifted,
+    /// Nothing drifted as far as is known, and something is unknown or was not done.
+    Unknown,
+    /// What the command was given is bad.
+    BadUsage,
+}
 
-/// The exit code of a command that cannot tell.
-pub(crate) const CANNOT_TELL: u8 = 2;
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        match status {
+            ExitStatus::Success => Self::SUCCESS,
+            ExitStatus::Drifted => Self::from(1),
+            ExitStatus::Unknown => Self::from(2),
+            ExitStatus::BadUsage => Self::from(BAD_USAGE),
+        }
+    }
+}
 
 /// Why a command cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -20,23 +38,23 @@ pub(crate) enum CommandError {
     /// Nothing can be said, by no fault of whoever asked.
     #[error("{0}")]
     CannotTell(String),
-    /// Nobody takes what it prints.
+    /// Stdout is closed.
     #[error("what was to be printed cannot be written: {0}")]
     Unwritable(#[from] io::Error),
 }
 
-/// Says why, if it failed, and gives the exit code.
-pub(crate) fn end(result: Result<ExitCode, CommandError>) -> ExitCode {
-    result.unwrap_or_else(|error| {
+/// Prints the error of a command that failed, and returns the exit code.
+pub(crate) fn end(result: Result<ExitStatus, CommandError>) -> ExitCode {
+    let status = result.unwrap_or_else(|error| {
         // A reader that goes, as `head` does, has what it wanted. What nobody read all of tells nothing.
-        if matches!(&error, CommandError::Unwritable(error) if error.kind() == io::ErrorKind::BrokenPipe) {
-            return ExitCode::from(CANNOT_TELL);
+        if !matches!(&error, CommandError::Unwritable(error) if error.kind() == io::ErrorKind::BrokenPipe) {
+            // Where nobody takes that either, the exit code is all that can be told.
+            let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
         }
-        // Where nobody takes that either, the exit code is all that can be told.
-        let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
         match error {
-            CommandError::BadUsage(_) => ExitCode::from(BAD_USAGE),
-            CommandError::CannotTell(_) | CommandError::Unwritable(_) => ExitCode::from(CANNOT_TELL),
+            CommandError::BadUsage(_) => ExitStatus::BadUsage,
+            CommandError::CannotTell(_) | CommandError::Unwritable(_) => ExitStatus::Unknown,
         }
-    })
+    });
+    status.into()
 }

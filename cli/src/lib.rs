@@ -28,7 +28,7 @@ use drift_kube::telemetry;
 use drift_language::json_schema;
 
 use command_line::Command;
-use ending::{CommandError, end};
+use ending::{CommandError, ExitStatus, end};
 use request::annotations::ObjectRequest;
 
 pub use command_line::CommandLine;
@@ -72,7 +72,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     }))
 }
 
-fn print_schema() -> Result<ExitCode, CommandError> {
+fn print_schema() -> Result<ExitStatus, CommandError> {
     writeln!(anstream::stdout(), "{:#}", json_schema())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Success)
 }

@@ -10,17 +10,16 @@ pub(crate) mod written_kinds;
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::program::settings::{BAD_USAGE, parse_namespace};
+use drift_kube::program::settings::parse_namespace;
 use drift_language::Target;
 use drift_language::manifests_of;
 use serde_json::Value;
 
 use crate::cluster::{SHIPPED_NAMESPACE, block_on};
-use crate::ending::{CANNOT_TELL, CommandError};
+use crate::ending::{CommandError, ExitStatus};
 use cluster::{check_files, check_live};
 use document::documents_of;
 use files::{read_sources, read_with_neighbours};
@@ -88,7 +87,7 @@ enum CheckOutput {
 ///
 /// # Errors
 /// When a file cannot be read, or nobody takes what is printed.
-pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &CheckSettings) -> Result<ExitStatus, CommandError> {
     let report = match find_out(settings) {
         Ok(report) => report,
         Err(error) => {
@@ -100,9 +99,9 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitCode, CommandError> {
     print(&report, settings.output)?;
     let is_bad = report.is_bad() || (settings.fail_on_warnings && report.has_warnings());
     Ok(match (is_bad, report.is_partial) {
-        (true, _) => ExitCode::from(BAD_USAGE),
-        (false, true) => ExitCode::from(CANNOT_TELL),
-        (false, false) => ExitCode::SUCCESS,
+        (true, _) => ExitStatus::BadUsage,
+        (false, true) => ExitStatus::Unknown,
+        (false, false) => ExitStatus::Success,
     })
 }
 

@@ -4,12 +4,11 @@ mod candidates;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::{generate, shells};
 
-use crate::ending::CommandError;
+use crate::ending::{CommandError, ExitStatus};
 use candidates::candidates;
 
 /// Shown at the end of `--help`.
@@ -48,7 +47,7 @@ enum Shell {
 ///
 /// # Errors
 /// When stdout is closed.
-pub(crate) fn run(settings: &CompletionsSettings, mut command: Command) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &CompletionsSettings, mut command: Command) -> Result<ExitStatus, CommandError> {
     let mut script = Vec::new();
     // Into memory, which takes everything: where it cannot write, it panics.
     match settings.shell {
@@ -58,7 +57,7 @@ pub(crate) fn run(settings: &CompletionsSettings, mut command: Command) -> Resul
     }
     let script = with_one_name(&String::from_utf8_lossy(&script));
     anstream::stdout().write_all(script.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Success)
 }
 
 /// clap_complete 4.6 writes a program whose name has a hyphen in two ways into bash's script, so that nothing behind a command is
@@ -75,7 +74,7 @@ fn with_one_name(script: &str) -> String {
 pub(crate) fn answer_kubectl(
     mut command: Command,
     words: impl Iterator<Item = OsString>,
-) -> Result<ExitCode, CommandError> {
+) -> Result<ExitStatus, CommandError> {
     let mut words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let begun = words.pop().unwrap_or_default();
     command.build();
@@ -83,5 +82,5 @@ pub(crate) fn answer_kubectl(
     let directive = if offered.is_empty() { FILES } else { NOTHING_ELSE };
     let lines: String = offered.iter().map(|line| format!("{line}\n")).collect();
     writeln!(anstream::stdout(), "{lines}{directive}")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Success)
 }

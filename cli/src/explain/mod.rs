@@ -1,17 +1,16 @@
 //! `kubectl drift explain`: polls one object now and says what follows. Writes nothing.
 
+mod answer_files;
 mod deleting;
 mod explanation;
 mod holds;
+mod masking;
 mod polling;
-mod shown;
 mod steps;
-mod trial;
 mod tried_object;
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +26,11 @@ use serde_json::Value;
 use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
-use crate::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::known::{KnownTarget, LiveTargets};
 use crate::targets::{find_object, live_targets};
+use answer_files::try_files;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Finding;
@@ -38,13 +38,12 @@ use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use drift_poller::engine::poll::http_reply::{Observation, compare};
 use holds::{Leases, holds};
+use masking::request_lines;
 use polling::{Polled, outside, poll};
-use shown::request_lines;
-use trial::try_files;
 
 pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
-pub use shown::{differing, observed};
+pub use masking::{differing, observed};
 pub use steps::steps;
 
 /// Shown at the end of `--help`.
@@ -108,7 +107,7 @@ enum ExplainOutput {
 ///
 /// # Errors
 /// When there is no such object or target, or nobody takes what is printed.
-pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError> {
     let (kind, name) = match named_objects(&settings.object, false) {
         Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
         _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
@@ -118,7 +117,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> 
     if !settings.answers.is_empty() {
         let explanation = try_files(&tried, (kind, settings.place.stated(), name), &settings.answers)?;
         print(&explanation, None, settings.output)?;
-        return Ok(code_of(&explanation));
+        return Ok(status_of(&explanation));
     }
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
@@ -131,7 +130,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitCode, CommandError> 
                     let explanation = explanation?;
                     print(&explanation, before.as_ref(), settings.output)?;
                     if !settings.watch {
-                        return Ok(code_of(&explanation));
+                        return Ok(status_of(&explanation));
                     }
                     before = Some(explanation);
                 }
@@ -154,11 +153,11 @@ fn read_again(files: &[PathBuf], tried: &mut TriedFiles) -> Result<(), CommandEr
     Ok(())
 }
 
-fn code_of(explanation: &Explanation) -> ExitCode {
+fn status_of(explanation: &Explanation) -> ExitStatus {
     match explanation.status() {
-        ConditionStatus::False => ExitCode::SUCCESS,
-        ConditionStatus::True => ExitCode::from(DRIFTED),
-        ConditionStatus::Unknown => ExitCode::from(CANNOT_TELL),
+        ConditionStatus::False => ExitStatus::Success,
+        ConditionStatus::True => ExitStatus::Drifted,
+        ConditionStatus::Unknown => ExitStatus::Unknown,
     }
 }
 

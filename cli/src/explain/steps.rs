@@ -9,7 +9,7 @@ use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, Source,
 use serde_json::Value;
 
 use super::holds::{Facts, action};
-use super::shown::{http_lines, masked};
+use super::masking::{http_lines, masked};
 use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 

@@ -1,7 +1,7 @@
 //! `kubectl drift get`: lists the objects of all targets with their conditions. Polls nothing.
 
 mod changes;
-mod looked;
+mod listed_targets;
 mod rendering;
 mod rows;
 mod text_table;
@@ -9,7 +9,6 @@ mod watching;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
@@ -17,13 +16,13 @@ use drift_kube::process::clock;
 use drift_language::LabelSelector;
 
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, warn};
-use crate::ending::{CANNOT_TELL, CommandError, DRIFTED};
+use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::{KnownKind, known_kinds, live_targets};
-use looked::Looked;
+use listed_targets::ListedTargets;
 use rendering::{GetOutput, whole_list};
-use rows::{Row, Summary, Wanted, arrange, summarise};
+use rows::{Row, Wanted, arrange, summarise};
 use watching::watch;
 
 /// Shown at the end of `--help`.
@@ -73,22 +72,22 @@ pub(crate) struct GetSettings {
 ///
 /// # Errors
 /// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
-pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
     let (kind, names) = one_kind(&settings.objects, settings.selector.is_some()).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
-        let looked = look_up(&client, settings, kind).await?;
-        let (troubles, mut whole) = (&looked.troubles, looked.whole);
+        let listed = look_up(&client, settings, kind).await?;
+        let (troubles, mut whole) = (&listed.troubles, listed.whole);
         troubles.iter().try_for_each(|trouble| warn(trouble))?;
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            watch(&client, &looked, (namespace, &wanted, settings.output)).await?;
-            return Ok(ExitCode::SUCCESS);
+            watch(&client, &listed, (namespace, &wanted, settings.output)).await?;
+            return Ok(ExitStatus::Success);
         }
         let mut rows = Vec::new();
-        for one in &looked.known {
-            whole &= add_rows(&client, (one, &looked), namespace, &mut rows).await?;
+        for one in &listed.known {
+            whole &= add_rows(&client, (one, &listed), namespace, &mut rows).await?;
         }
         let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
         let found = named.len();
@@ -106,9 +105,8 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitCode, CommandError> {
         }
         print(&rows, troubles, settings.output)?;
         Ok(match summarise(&rows) {
-            Summary::Drifted => ExitCode::from(DRIFTED),
-            Summary::InSync if whole => ExitCode::SUCCESS,
-            Summary::InSync | Summary::CannotTell => ExitCode::from(CANNOT_TELL),
+            ExitStatus::Success if !whole => ExitStatus::Unknown,
+            status => status,
         })
     })
 }
@@ -146,7 +144,11 @@ fn one_kind(words: &[String], selects: bool) -> Result<(Option<&str>, BTreeSet<S
 }
 
 /// The targets that are about the kind that was named, or all; and whether they are all that there are.
-async fn look_up(client: &kube::Client, settings: &GetSettings, kind: Option<&str>) -> Result<Looked, CommandError> {
+async fn look_up(
+    client: &kube::Client,
+    settings: &GetSettings,
+    kind: Option<&str>,
+) -> Result<ListedTargets, CommandError> {
     let live = live_targets(client, &settings.targets).await?;
     // A document that is wrong, and a kind that cannot be listed, make the whole uncertain.
     let (mut known, all_told) = known_kinds(client, &live).await?;
@@ -162,18 +164,18 @@ async fn look_up(client: &kube::Client, settings: &GetSettings, kind: Option<&st
         known = named;
     }
     let selector = settings.selector.clone().unwrap_or_default();
-    Ok(Looked { known, troubles: live.troubles, selector, whole })
+    Ok(ListedTargets { known, troubles: live.troubles, selector, whole })
 }
 
 /// Adds the rows of one target; gives whether all its objects were seen.
 async fn add_rows(
     client: &kube::Client,
-    (one, looked): (&KnownKind, &Looked),
+    (one, listed): (&KnownKind, &ListedTargets),
     namespace: Option<&str>,
     rows: &mut Vec<Row>,
 ) -> Result<bool, CommandError> {
     let place = (namespace, FieldPaths::default());
-    let look = |seen: &SeenObject| rows.extend(looked.row_of(one, seen));
+    let look = |seen: &SeenObject| rows.extend(listed.row_of(one, seen));
     let listed = each_object(client, (&one.objects, &one.kind), place, look).await;
     if let Err(error) = &listed {
         let (plural, target) = (&one.kind.resource.plural, one.target.name());

@@ -12,6 +12,7 @@ use drift_language::ObjectSelection;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::ending::ExitStatus;
 use crate::targets::known::KnownTarget;
 use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
@@ -79,17 +80,6 @@ pub(crate) struct Corrected {
     pub(crate) message: String,
     /// K.
     pub(crate) correction: u64,
-}
-
-/// What a list says as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Summary {
-    /// All are in sync; so is nothing.
-    InSync,
-    /// At least one drifted.
-    Drifted,
-    /// None drifted, and of at least one nothing can be said.
-    CannotTell,
 }
 
 /// Which rows are asked for; both: either.
@@ -264,12 +254,12 @@ pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
 
 /// What they say together.
 #[must_use]
-pub(crate) fn summarise(rows: &[Row]) -> Summary {
+pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
     let any = |status| rows.iter().any(|row| row.status() == Some(status));
     match (any(ConditionStatus::True), any(ConditionStatus::Unknown)) {
-        (true, _) => Summary::Drifted,
-        (false, true) => Summary::CannotTell,
-        (false, false) => Summary::InSync,
+        (true, _) => ExitStatus::Drifted,
+        (false, true) => ExitStatus::Unknown,
+        (false, false) => ExitStatus::Success,
     }
 }
 

@@ -9,7 +9,7 @@ use drift_kube::watch::{Change, follow_objects};
 use tokio::sync::mpsc;
 
 use super::changes::Followed;
-use super::looked::Looked;
+use super::listed_targets::ListedTargets;
 use super::rendering::{FollowedList, GetOutput};
 use super::rows::{Row, Wanted, arrange};
 use crate::cluster::selected_namespaces;
@@ -25,12 +25,12 @@ const WAITING_CHANGES: usize = 500;
 /// When nobody does.
 pub(super) async fn watch(
     client: &kube::Client,
-    looked: &Looked,
+    listed: &ListedTargets,
     (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
     let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
-    for one @ KnownKind { objects, kind, .. } in &looked.known {
+    for one @ KnownKind { objects, kind, .. } in &listed.known {
         let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { continue };
         let namespaces = namespaces.into_iter().map(Some);
         let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
@@ -43,7 +43,7 @@ pub(super) async fn watch(
     drop(sender);
     let unlisted = (0..of_collections.len()).collect();
     let mut watching = Watching {
-        looked,
+        listed,
         of_collections,
         unlisted,
         wanted,
@@ -64,7 +64,7 @@ pub(super) async fn watch(
 }
 
 struct Watching<'s> {
-    looked: &'s Looked,
+    listed: &'s ListedTargets,
     /// Whose objects the collection of each number holds.
     of_collections: Vec<&'s KnownKind>,
     /// Collections whose list has not come yet.
@@ -121,7 +121,7 @@ impl Watching<'_> {
 
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
         let place = (number, seen.object.id.uid.to_string());
-        match self.looked.row_of(self.of_collections.get(number)?, seen) {
+        match self.listed.row_of(self.of_collections.get(number)?, seen) {
             Some(row) => self.followed.seen(place, row),
             None => self.followed.left(&place),
         }

@@ -5,7 +5,6 @@ mod manifests;
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use drift_api::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
@@ -22,7 +21,7 @@ use crate::check::refuse_bad;
 use crate::check::report::check;
 use crate::check::written_kinds::written_in;
 use crate::cluster::SHIPPED_NAMESPACE;
-use crate::ending::CommandError;
+use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use kinds::{Kinds, kinds_of};
 use manifests::manifests;
@@ -70,7 +69,7 @@ pub(crate) struct RbacSettings {
 ///
 /// # Errors
 /// When a file cannot be read, a target is bad, it is not known what a kind is called, or nobody takes what is printed.
-pub(crate) fn run(settings: &RbacSettings) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let sources = read_with_neighbours(settings.filenames.iter().chain(&settings.paths))?;
     let written = written_in(&sources);
     let documents = documents_of(sources);
@@ -84,7 +83,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitCode, CommandError> {
         (account(&settings.controller_account), roles_of(&targets, &kinds, with_secrets)),
     ];
     anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Success)
 }
 
 /// The roles of one program, by what it needs for a target.

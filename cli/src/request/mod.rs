@@ -1,7 +1,6 @@
 //! `kubectl drift pause`, `resume`, `poll` and `retry`: set or remove annotations of objects.
 
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use drift_api::names::PERSON_MANAGER;
 use drift_api::object::LeanObject;
@@ -12,7 +11,7 @@ use drift_kube::process::clock;
 use drift_language::LabelSelector;
 
 use crate::cluster::{PlaceSettings, block_on, connect, read_object, unanswered};
-use crate::ending::{CANNOT_TELL, CommandError};
+use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::kinds::names::{ServedKind, find_kind};
 use crate::kinds::{resolved, served_kinds};
@@ -68,7 +67,7 @@ pub(crate) struct RequestSettings {
 ///
 /// # Errors
 /// When there is no such kind or object, or the API server does not answer.
-pub(crate) fn run(settings: &RequestSettings, request: ObjectRequest) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &RequestSettings, request: ObjectRequest) -> Result<ExitStatus, CommandError> {
     let selector = settings.selector.clone().or_else(|| settings.all.then(LabelSelector::default));
     let named = named_objects(&settings.objects, selector.is_some()).map_err(CommandError::BadUsage)?;
     block_on(async {
@@ -78,14 +77,14 @@ pub(crate) fn run(settings: &RequestSettings, request: ObjectRequest) -> Result<
         if objects.is_empty() {
             writeln!(anstream::stderr(), "no objects found in namespace {namespace}")?;
         }
-        let mut code = ExitCode::SUCCESS;
+        let mut status = ExitStatus::Success;
         for (kind, object) in &objects {
             if let Err(error) = ask(&client, (kind, object), (request, settings.dry_run)).await? {
                 writeln!(anstream::stderr(), "error: {} {}: {error}", kind.kind, object.id)?;
-                code = ExitCode::from(CANNOT_TELL);
+                status = ExitStatus::Unknown;
             }
         }
-        Ok(code)
+        Ok(status)
     })
 }
 

@@ -1,7 +1,6 @@
 //! `kubectl drift suspend` and `unsuspend`: change `spec.suspend` of a target, one line in its ConfigMap.
 
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use drift_api::names::{PERSON_MANAGER, POLLER_LEASE};
 use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
@@ -16,7 +15,7 @@ use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
 use crate::cluster::{SHIPPED_NAMESPACE, TargetsSettings, block_on, connect, target_maps, unanswered, warn};
-use crate::ending::{CANNOT_TELL, CommandError};
+use crate::ending::{CommandError, ExitStatus};
 use crate::targets::known::{EditDoubt, doubt_of_brake};
 use crate::targets::{lease_notes, live_targets};
 
@@ -54,7 +53,7 @@ pub(crate) struct SuspendSettings {
 ///
 /// # Errors
 /// When there is no such target, its text cannot be edited so, or the API server does not take it.
-pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitStatus, CommandError> {
     block_on(async {
         let SuspendSettings { namespace, poller_lease, cluster, .. } = settings;
         let client = connect(cluster).await?;
@@ -91,11 +90,11 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitCode,
 }
 
 /// Says why the brake may have no effect. Where the poller is known to go by another text, nobody is told that it is done.
-fn end_with(doubt: Option<EditDoubt>) -> Result<ExitCode, CommandError> {
+fn end_with(doubt: Option<EditDoubt>) -> Result<ExitStatus, CommandError> {
     match doubt {
-        None => Ok(ExitCode::SUCCESS),
-        Some(EditDoubt::Unread(sentence)) => warn(&sentence).map(|()| ExitCode::SUCCESS),
-        Some(EditDoubt::OtherText(sentence)) => warn(&sentence).map(|()| ExitCode::from(CANNOT_TELL)),
+        None => Ok(ExitStatus::Success),
+        Some(EditDoubt::Unread(sentence)) => warn(&sentence).map(|()| ExitStatus::Success),
+        Some(EditDoubt::OtherText(sentence)) => warn(&sentence).map(|()| ExitStatus::Unknown),
     }
 }
 

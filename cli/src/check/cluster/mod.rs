@@ -24,12 +24,12 @@ use crate::cluster::{connect, each_object, target_maps};
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::targets::lease_notes;
+use dry_run::try_write;
 use target_findings::TargetFindings;
-use trial::try_write;
 use troubles::{missing_targets, rate_trouble, secret_doubt, secret_trouble};
 
+mod dry_run;
 mod target_findings;
-mod trial;
 mod troubles;
 
 /// After so many objects more it is told how many there are by now: a page of a list.

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::ending::ExitStatus;
 use crate::get::changes::Followed;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
@@ -67,7 +68,7 @@ fn what_is_said_of_an_older_spec_says_nothing() {
     assert_eq!(cells[2..5], ["Unknown", "3m", "InSync (of an older spec)"]);
     assert_eq!(
         (summarise(std::slice::from_ref(&old)), old.json()["driftObserved"]["outdated"].clone()),
-        (Summary::CannotTell, json!(true))
+        (ExitStatus::Unknown, json!(true))
     );
 }
 
@@ -87,7 +88,7 @@ fn what_is_being_deleted_has_no_verdict() {
             assert_eq!(cells[2..9], ["-", "-", "Deleting", "-", "-", "Deletion", "t"]);
             assert!(cells[9].ends_with("so there is no verdict on it") && row.json()["deleting"] == true, "{cells:?}");
             assert!(!Wanted { drifted: true, unknown: true, ..Wanted::default() }.wants(&row), "{status}");
-            assert_eq!(summarise(&[row]), Summary::InSync);
+            assert_eq!(summarise(&[row]), ExitStatus::Success);
         }
     }
 }
@@ -109,10 +110,10 @@ fn rows_are_chosen_and_summarised() {
     assert_eq!(names(Wanted { drifted: true, ..Wanted::default() }), ["web"]);
     assert_eq!(names(Wanted { names: ["good".to_owned()].into(), ..Wanted::default() }), ["good"]);
     assert_eq!(names(Wanted { drifted: true, unknown: true, ..Wanted::default() }), ["lost", "web"]);
-    assert_eq!(summarise(&rows), Summary::Drifted);
-    assert_eq!(summarise(&[good.clone(), lost]), Summary::CannotTell);
-    assert_eq!(summarise(&[good]), Summary::InSync);
-    assert_eq!(summarise(&[]), Summary::InSync);
+    assert_eq!(summarise(&rows), ExitStatus::Drifted);
+    assert_eq!(summarise(&[good.clone(), lost]), ExitStatus::Unknown);
+    assert_eq!(summarise(&[good]), ExitStatus::Success);
+    assert_eq!(summarise(&[]), ExitStatus::Success);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::rows::Row;
 use crate::cluster::is_selected;
 use crate::targets::KnownKind;
 
-/// The kinds and objects that are looked at.
-pub(super) struct Looked {
+/// The kinds and objects that are listed at.
+pub(super) struct ListedTargets {
     /// Of the kind that was named, or all.
     pub(super) known: Vec<KnownKind>,
     /// What is wrong with targets.
@@ -19,7 +19,7 @@ pub(super) struct Looked {
     pub(super) whole: bool,
 }
 
-impl Looked {
+impl ListedTargets {
     /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for.
     pub(super) fn row_of(&self, one: &KnownKind, seen: &SeenObject) -> Option<Row> {
         let is_of_text = |other: &KnownKind| {
