@@ -11,12 +11,13 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::fixtures::secrets::{AUTHS, Held, SECRETS, data, forms, shown_in};
 use drift_language::{Source, Target};
 use drift_poller::engine::collection::requests::Unnamed;
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
+use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
-use drift_poller::engine::poll::http_reply::{Observation, compare};
 use drift_poller::engine::poll::rows::observe_one;
 use drift_poller::run::page::unnamed::UnnamedEntries;
 use drift_systems::{HttpReply, ReplyBody, SentCredentials};
@@ -165,17 +166,17 @@ fn credentials<'t>(target: &'t Target, secrets: &Arc<LabelledSecrets>, have_chan
 fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &Value, forms: &[String]) -> String {
     let metadata = json!({"name": "x", "uid": "u", "resourceVersion": "1", "generation": 1});
     let object = json!({"metadata": metadata, "spec": spec()});
-    let observation = observe(target, &object, status, said, forms).unwrap_or_else(Observation::Failed);
+    let observation = observe(target, &object, status, said, forms);
     let subject = Subject { credentials: Some(credentials), ..Subject::from(&object) };
     let found = compare(target, subject, observation.clone());
     let lean = LeanObject::prune(&object, &target.poll_fields);
     let verdict = reach_verdict(&found.finding, &Basis::of(&lean, None), None, true);
     let shown = match &observation {
-        Observation::Present(value) => Shown::Present(observed(target, subject, value)),
+        Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
         _ => Shown::Absent,
     };
     let differing = match &observation {
-        Observation::Present(value) => differing(target, subject, value),
+        Ok(Observation::Present(value)) => differing(target, subject, value),
         _ => Vec::new(),
     };
     let facts = Facts { target, is_deployed: true, object: &lean, verdict: &verdict };
@@ -233,7 +234,7 @@ fn a_field_with_a_credential_is_withheld_alone() {
     let credentials = credentials(&target, &secrets(0, secret), false);
     let object = json!({"metadata": {"name": "x"}, "spec": {"a": "x"}});
     let subject = Subject { credentials: Some(&credentials), ..Subject::from(&object) };
-    let found = |seen: &str| compare(&target, subject, Observation::Present(json!({"a": "y", "seen": seen})));
+    let found = |seen: &str| compare(&target, subject, Ok(Observation::Present(json!({"a": "y", "seen": seen}))));
     let (repeated, other) = (found(&format!("is {secret}")), found("other"));
     assert!(
         matches!(&repeated.finding, Finding::Differs(drift) if drift.text.ends_with("/a desired \"x\", observed \"y\""))

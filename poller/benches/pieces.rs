@@ -18,13 +18,13 @@ use drift_api::object::object_view::ObjectView;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
 use drift_language::Target;
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::judgement::rendered::appraise;
 use drift_poller::engine::object::object_store::ObjectStore;
-use drift_poller::engine::object::prepared::Prepared;
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
-use drift_poller::engine::poll::http_reply::compare;
 use drift_poller::engine::poll::known_finding::SeenAnswers;
+use drift_poller::engine::poll::request::Prepared;
 use drift_poller::engine::schedule::Now;
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
@@ -90,8 +90,8 @@ fn of_a_poll(criterion: &mut Criterion) {
     let object = decode(&target, &KeptFields::new(target.poll_fields.clone()), &event(1));
     let judge = || {
         let view = object.view.open();
-        let Progress::Done(Ok(observation)) = Reading::new(read, &view).take(&reply) else { return false };
-        compare(&target, &*view, observation).finding == Finding::InSync
+        let Progress::Done(observed) = Reading::new(read, &view).take(&reply) else { return false };
+        compare(&target, &*view, observed).finding == Finding::InSync
     };
     assert!(judge());
     criterion.bench_function("prepare: the request of an object", |bench| {

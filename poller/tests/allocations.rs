@@ -29,8 +29,9 @@ use drift_kube::telemetry::document_counts::DocumentCounts;
 use drift_kube::telemetry::health::Health;
 use drift_kube::watch::HeardVersions;
 use drift_language::Target;
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::finding::Finding;
-use drift_poller::engine::poll::http_reply::{Observation, compare};
+use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::run::attestation::AttestationList;
 use drift_poller::run::context::Context;
 use drift_poller::run::metrics::{Metrics, of_outcome};
@@ -220,7 +221,7 @@ fn allocated(desired: &Value, answer: &str) -> (u64, String) {
     let observed = serde_json::from_str(answer).unwrap();
     let mut said = String::new();
     let counted = allocation_counter::measure(|| {
-        if let Finding::Differs(drift) = compare(&target, &object, Observation::Present(observed)).finding {
+        if let Finding::Differs(drift) = compare(&target, &object, Ok(Observation::Present(observed))).finding {
             said = drift.text;
         }
     });

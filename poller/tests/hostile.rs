@@ -7,9 +7,9 @@ use std::time::Duration;
 use drift_api::object::object_view::ObjectView;
 use drift_kube::process::clock;
 use drift_language::Target;
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
-use drift_poller::engine::poll::http_reply::{Observation, compare};
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ fn judge(status: u16, headers: HeaderMap, body: ReplyBody) -> Finding {
     let read = TARGET.read.http().unwrap();
     let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body };
     match Reading::new(read, &ObjectView::of(&object).open()).take(&reply) {
-        Progress::Done(observed) => compare(&TARGET, &object, observed.unwrap_or_else(Observation::Failed)).finding,
+        Progress::Done(observed) => compare(&TARGET, &object, observed).finding,
         Progress::Ask(_) => panic!("there is one request"),
     }
 }

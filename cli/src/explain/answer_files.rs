@@ -12,21 +12,21 @@ use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
 use super::holds::{Facts, stated_holds};
-use super::polling::Polled;
+use super::polling::{Polled, first_request};
 use super::steps::steps;
 use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::check::TriedFiles;
 use crate::ending::CommandError;
 use drift_poller::engine::collection::traversal::{Traversal, observe_item};
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Failure;
+use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::appraise;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
-use drift_poller::engine::object::prepared::Prepared;
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
-use drift_poller::engine::poll::http_reply::Observation;
-use drift_poller::engine::poll::http_reply::compare;
+use drift_poller::engine::poll::request::Prepared;
 use drift_poller::engine::poll::request::Request;
 
 /// What holds a correction of what was never asked.
@@ -46,17 +46,17 @@ pub(super) fn try_files(
     let object = LeanObject::prune(&manifest, &target.all_fields);
     let replies = answers.iter().map(|answer| reply_of(&target, answer)).collect::<Result<Vec<_>, _>>().map_err(bad)?;
     let rendered = appraise(&target, &object);
-    let (request, observation) = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;
+    let (request, observed) = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;
     let view = object.view.open();
     let subject = Subject::from(&*view);
-    let found = compare(&target, subject, observation.clone());
+    let found = compare(&target, subject, observed.clone());
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
     let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
     let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
     let tried = is_due.then(|| TRIED.to_owned());
     let held = tried.into_iter().chain(stated_holds(facts)).collect();
-    let polled = Polled { request, observation, sent: SentCredentials::default() };
+    let polled = Polled { request, observed, sent: SentCredentials::default() };
     Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))
 }
 
@@ -81,18 +81,18 @@ fn try_answers(
     object: &LeanObject,
     rendered: &Rendered,
     answers: &[HttpReply],
-) -> Result<(Option<Request>, Observation), String> {
+) -> Result<(Option<Request>, Result<Observation, Failure>), String> {
     let Source::Http(read) = &target.read.source else {
         return Err("answers can be given to read.http alone".to_owned());
     };
     let prepared = Prepared::of(target, &object.view);
-    let request = match prepared.asked(rendered) {
+    let request = match first_request(&prepared, rendered) {
         Ok(Request::Http(request)) => request,
         Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
-        Err(observation) => return Ok((None, observation)),
+        Err(observed) => return Ok((None, observed)),
     };
     let view = object.view.open();
-    let observation = match &read.collection {
+    let observed = match &read.collection {
         None => {
             let mut reading = Reading::new(read, &view);
             answered(answers, |reply| reading.take(reply))?
@@ -102,11 +102,11 @@ fn try_answers(
             Ok(key) => {
                 let mut traversal = Traversal::new(read, collection, request.clone(), HashSet::from([key.clone()]));
                 let entries = answered(answers, |reply| traversal.take(reply))?;
-                entries.map(|entries| entries.observe(&key, |entry| observe_item(read, &view, entry)))
+                entries.and_then(|entries| entries.observe(&key, |entry| observe_item(read, &view, entry)))
             }
         },
     };
-    Ok((Some(Request::Http(request.clone())), observation.unwrap_or_else(Observation::Failed)))
+    Ok((Some(Request::Http(request.clone())), observed))
 }
 
 /// What all answers say together that are asked for. A read that fails says itself at which of them.

@@ -31,12 +31,13 @@ use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::known::{KnownTarget, LiveTargets};
 use crate::targets::{find_object, live_targets};
 use answer_files::try_files;
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Finding;
+use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
-use drift_poller::engine::poll::http_reply::{Observation, compare};
 use holds::{Leases, holds};
 use masking::request_lines;
 use polling::{Polled, outside, poll};
@@ -206,7 +207,7 @@ async fn explain(
     let view = object.view.open();
     let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
-    let found = compare(&target, subject, polled.observation.clone());
+    let found = compare(&target, subject, polled.observed.clone());
     let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
     let leases = Leases {
         poller: lease_or_warning(client, home, poller_lease).await?,
@@ -233,15 +234,15 @@ fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdi
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
     let asked = polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default();
-    let observed = match &polled.observation {
-        Observation::Present(value) => Shown::Present(observed(target, subject, value)),
-        Observation::Absent => Shown::Absent,
+    let observed = match &polled.observed {
+        Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
+        Ok(Observation::Absent) => Shown::Absent,
         // Nothing is remembered here that could be known already.
-        Observation::AsBefore | Observation::Known(_) => Shown::Failed("it is as it was the last time".to_owned()),
-        Observation::Failed(failure) => Shown::Failed(failure.text.to_string()),
+        Ok(Observation::Known(_)) => Shown::Failed("it is as it was the last time".to_owned()),
+        Err(failure) => Shown::Failed(failure.text.clone()),
     };
-    let differing = match &polled.observation {
-        Observation::Present(value) => differing(target, subject, value),
+    let differing = match &polled.observed {
+        Ok(Observation::Present(value)) => differing(target, subject, value),
         _ => Vec::new(),
     };
     Poll { asked, observed, causes: Vec::new(), differing }

@@ -14,21 +14,21 @@ use drift_language::Target;
 use drift_systems::{Databases, HttpSender, SentCredentials};
 
 use crate::ending::CommandError;
-use drift_poller::engine::judgement::finding::Failure;
+use drift_poller::engine::judgement::finding::{Failure, Finding};
+use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
-use drift_poller::engine::object::prepared::Prepared;
-use drift_poller::engine::poll::http_reply::Observation;
-use drift_poller::engine::poll::request::Request;
+use drift_poller::engine::poll::request::{Prepared, Request};
 use drift_poller::run::reads::outside::Outside;
 use drift_poller::run::reads::shared_rate::SharedRate;
-use drift_poller::run::reads::sources::{Look, look_at_all, look_at_one, observe_entry};
+use drift_poller::run::reads::sources::{ReadResult, look_at_all, look_at_one, observe_entry};
 use drift_poller::run::reads::troubles::Troubles;
 
 /// What one poll came to.
 pub(super) struct Polled {
     /// What was asked first; `None` where nothing had to be.
     pub(super) request: Option<Request>,
-    pub(super) observation: Observation,
+    /// What was observed, be it without a request.
+    pub(super) observed: Result<Observation, Failure>,
     /// What it went out with.
     pub(super) sent: SentCredentials,
 }
@@ -66,15 +66,32 @@ pub(super) async fn outside(
 /// One poll, as the poller makes it.
 pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
     let prepared = Prepared::of(target, &object.view);
-    let request = match prepared.asked(rendered) {
+    let request = match first_request(&prepared, rendered) {
         Ok(request) => request.clone(),
-        Err(observation) => return Polled { request: None, observation, sent: SentCredentials::default() },
+        Err(observed) => return Polled { request: None, observed, sent: SentCredentials::default() },
     };
     let (observed, sent) = match observe(outside, target, object, (rendered, &prepared, &request)).await {
-        Ok(look) => (look.found.map_err(|postponed| postponed.cause).and_then(|(found, _)| found), look.sent),
+        Ok(result) => (result.read.unwrap_or_else(|postponed| Err(postponed.cause)), result.sent),
         Err(failure) => (Err(failure), SentCredentials::default()),
     };
-    Polled { request: Some(request), observation: observed.unwrap_or_else(Observation::Failed), sent }
+    Polled { request: Some(request), observed, sent }
+}
+
+/// The first request of a poll that nothing rejects.
+///
+/// # Errors
+/// What is observed without one.
+pub(super) fn first_request<'p>(
+    prepared: &'p Prepared,
+    rendered: &Rendered,
+) -> Result<&'p Request, Result<Observation, Failure>> {
+    if let Some(rejected) = &rendered.rejected {
+        return Err(Err((**rejected).clone()));
+    }
+    prepared.first().map_err(|found| match &found.finding {
+        Finding::Failed(failure) => Err(failure.clone()),
+        _ => Ok(Observation::Absent),
+    })
 }
 
 async fn observe(
@@ -82,7 +99,7 @@ async fn observe(
     target: &Target,
     object: &LeanObject,
     (rendered, prepared, request): (&Rendered, &Prepared, &Request),
-) -> Result<Look<Observation>, Failure> {
+) -> Result<ReadResult<Observation>, Failure> {
     let (uid, view) = (&object.id.uid, &object.view.open());
     let Some(keys) = target.read.keys() else {
         return Ok(look_at_one(outside, target, (uid, prepared, view), (None, None)).await);
@@ -91,6 +108,6 @@ async fn observe(
     let key = keys.of_object(view, identity).map_err(|error| rule_error(&error))?;
     let rate = SharedRate::per_second(target.read.limits.per_second);
     let wanted = (vec![uid.clone()], HashSet::from([key.clone()]));
-    let look = look_at_all(outside, target, wanted, (request.clone(), &rate)).await;
-    Ok(look.map(|entries| Ok(entries.observe(&key, |entry| observe_entry(target, view, entry)))))
+    let result = look_at_all(outside, target, wanted, (request.clone(), &rate)).await;
+    Ok(result.and_then(|entries| entries.observe(&key, |entry| observe_entry(target, view, entry))))
 }

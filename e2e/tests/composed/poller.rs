@@ -16,17 +16,16 @@ use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
 use drift_language::{Mode, Target};
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
-use drift_poller::engine::poll::http_reply::{Observation, compare};
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
-use drift_poller::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
 use drift_poller::engine::schedule::Now;
 use drift_poller::engine::writes::slow_lane::SlowLane;
 use drift_poller::engine::writes::write_attempts::WriteOutcome;
-use drift_poller::engine::{self, Effect, EndedWrite, Input, SharedState};
+use drift_poller::engine::{self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState};
 use drift_systems::HttpReply;
 use serde_json::Value;
 
@@ -262,7 +261,7 @@ impl Poller {
         let at_work = self.targets.get(task.target).filter(|at_work| at_work.text == task.text);
         match (task.step, at_work) {
             (Step::Poll(order), Some(at_work)) => {
-                task.step = Step::Ended(Input::ReadEnded(poll(&at_work.target, *order, fault, scene)));
+                task.step = Step::Ended(Input::PollEnded(Box::new(poll(&at_work.target, *order, fault, scene))));
                 self.tasks.push(task);
             }
             (Step::Write(mut write), _) => {
@@ -314,7 +313,7 @@ fn input(dispatch: &Dispatch<'_>, target: &Target, clock: Clock) -> Input {
 }
 
 /// Reads what is outside, and judges it.
-fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) -> PollResults {
+fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) -> PollResult {
     let PollOrder { uid, begun, view, prepared, moved, known, .. } = order;
     let open = view.open();
     let (found, known) = match prepared.first() {
@@ -333,8 +332,7 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
         }
         other => unreachable!("the targets read by HTTP: {other:?}"),
     };
-    let outcome = PollOutcome::Found { found: found.into(), pause: None, tagged: None, known };
-    PollResults { results: vec![PollResult { uid, begun, outcome, took: Duration::ZERO }], traversal: None }
+    PollResult { uid, begun, found: Ok(found.into()), pause: None, tagged: None, known, took: Duration::ZERO }
 }
 
 /// What an answer says, as it is judged, which is what is known where the same one was judged before; and what is known
@@ -364,7 +362,7 @@ fn judge(
 ) -> Option<(Found, Fingerprint)> {
     let mut reading = Reading::new(target.read.http()?, open).knowing(known);
     let Progress::Done(observed) = reading.take(reply) else { return None };
-    Some((compare(target, subject, observed.unwrap_or_else(Observation::Failed)), reading.judged()?))
+    Some((compare(target, subject, observed), reading.judged()?))
 }
 
 /// The patch, and the live read that follows one that found the object moved.

@@ -15,7 +15,7 @@ use drift_language::Target;
 
 use crate::engine::hints::watched_resources::WatchedResources;
 use crate::engine::object::object_store::ObjectStore;
-use crate::engine::object::prepared::Prepared;
+use crate::engine::poll::request::Prepared;
 use crate::engine::poll::request::Request;
 
 /// What somebody says of the outside.

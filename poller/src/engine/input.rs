@@ -1,12 +1,19 @@
 //! The inputs of a target's engine.
 
+use std::collections::HashSet;
+use std::time::Duration;
+
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
+use drift_language::cel::SecretValues;
 
+use crate::engine::collection::requests::RequestKey;
 use crate::engine::hints::Hint;
-use crate::engine::object::object_state::BegunWrite;
-use crate::engine::reads::PollResults;
+use crate::engine::judgement::finding::{Failure, Found};
+use crate::engine::object::object_state::{BegunPoll, BegunWrite};
+use crate::engine::poll::entity_tag::Tagged;
+use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
 /// One thing that happened.
@@ -27,8 +34,10 @@ pub enum Input {
     },
     /// The answer to [`Effect::ReadAnew`](super::Effect::ReadAnew); `None` if the object is gone.
     ReadAnew(Option<Box<LeanObject>>),
-    /// The end of [`Effect::Poll`](super::Effect::Poll) or [`Effect::Traverse`](super::Effect::Traverse).
-    ReadEnded(PollResults),
+    /// The end of [`Effect::Poll`](super::Effect::Poll).
+    PollEnded(Box<PollResult>),
+    /// The end of [`Effect::Traverse`](super::Effect::Traverse).
+    TraversalEnded(EndedTraversal),
     /// The end of [`Effect::Write`](super::Effect::Write).
     WriteEnded(Box<EndedWrite>),
     /// Something outside may have changed.
@@ -37,6 +46,47 @@ pub enum Input {
     Concerned(Uid),
     /// Time passed. Polls and writes begin on this input alone, so that a batch of events is taken in first.
     Tick,
+}
+
+/// The end of one poll.
+#[derive(Debug)]
+pub struct PollResult {
+    /// The object's uid.
+    pub uid: Uid,
+    /// The state that the result must match.
+    pub begun: BegunPoll,
+    /// What it found out, be it that nothing can be said; `Err` if it was postponed.
+    pub found: Result<Found, Postponed>,
+    /// The time that the object is to be left alone, as the answer asked.
+    pub pause: Option<Duration>,
+    /// The server's entity tag of the state in which the object is in sync.
+    pub tagged: Option<Tagged>,
+    /// What the same answers would give again.
+    pub known: Option<KnownFinding>,
+    /// From the first attempt to connect to the finding.
+    pub took: Duration,
+}
+
+/// The end of one traversal.
+#[derive(Debug)]
+pub struct EndedTraversal {
+    /// The key that told it from others.
+    pub key: RequestKey,
+    /// One result for each object that took part.
+    pub results: Vec<PollResult>,
+    /// The names of all entries where it came to its end.
+    pub names: Option<HashSet<String>>,
+    /// The credentials that were sent, which no name that is shown may repeat.
+    pub credentials: SecretValues,
+}
+
+/// A poll that was not begun, or that had to wait for others, is late, not failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Postponed {
+    /// Until when.
+    pub until: Moment,
+    /// What is told of the object where that lasts too long.
+    pub cause: Failure,
 }
 
 /// How one write ended.

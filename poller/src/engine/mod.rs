@@ -10,14 +10,13 @@ mod input;
 pub mod judgement;
 pub mod object;
 pub mod poll;
-pub mod reads;
 pub mod schedule;
 mod shared_state;
 mod target;
 pub mod writes;
 
-pub use effect::{Effect, Report};
-pub use input::{EndedWrite, Input};
+pub use effect::{Effect, Member, PollOrder, Report, TraversalOrder};
+pub use input::{EndedTraversal, EndedWrite, Input, PollResult, Postponed};
 pub use shared_state::SharedState;
 pub use target::Target;
 

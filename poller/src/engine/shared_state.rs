@@ -3,8 +3,8 @@
 use drift_api::identity::{Claimant, Uid};
 use drift_api::timing::moment::Moment;
 
+use crate::engine::input::Postponed;
 use crate::engine::poll::request::Request;
-use crate::engine::reads::Postponed;
 
 /// The part of one target in what all targets of the program share. An engine asks it while it decides; nothing waits.
 pub trait SharedState {

@@ -138,12 +138,14 @@ impl TargetActor {
         match effect {
             Effect::Poll(order) => {
                 let (context, target) = (self.context.clone(), self.target.clone());
-                self.begin(async move { Input::ReadEnded(poll(&context.outside, &target, *order).await) });
+                self.begin(async move { Input::PollEnded(Box::new(poll(&context.outside, &target, *order).await)) });
             }
             Effect::Traverse(order) => {
                 let (context, target, rate) =
                     (self.context.clone(), self.target.clone(), self.engine.shared.read_rate());
-                self.begin(async move { Input::ReadEnded(traverse(&context.outside, &target, &rate, order).await) });
+                self.begin(
+                    async move { Input::TraversalEnded(traverse(&context.outside, &target, &rate, order).await) },
+                );
             }
             Effect::Write(before, begun) => {
                 let writer = self.writer.clone();

@@ -1,4 +1,5 @@
 //! Collections: one list that answers for many objects, page by page.
 
+pub mod entries;
 pub mod requests;
 pub mod traversal;

@@ -12,11 +12,11 @@ use drift_systems::HttpReply;
 use serde_json::Value;
 use url::Url;
 
+use crate::engine::collection::entries::{Entries, Gathering};
 use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::entries::{Entries, Gathering};
+use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 use crate::engine::poll::http_reading::Progress;
-use crate::engine::poll::http_reply::{Observation, invalid, judge_page};
-use crate::engine::poll::read_rules::ReadRules;
+use crate::engine::poll::http_reply::judge_page;
 
 /// Pages of one traversal: a server that always names another would be asked for ever.
 const MAX_PAGES: usize = 1_000;
@@ -29,7 +29,7 @@ pub struct Traversal<'r> {
     request: HttpRequest,
     /// The pages that were asked for.
     asked: HashSet<String>,
-    gathering: Gathering,
+    gathering: Gathering<'r>,
 }
 
 impl<'r> Traversal<'r> {
@@ -37,7 +37,7 @@ impl<'r> Traversal<'r> {
     #[must_use]
     pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
         let asked = HashSet::from([request.url.to_string()]);
-        Self { read, collection, request, asked, gathering: Gathering::new(wanted) }
+        Self { read, collection, request, asked, gathering: Gathering::new(&collection.keys, wanted) }
     }
 
     /// Takes in the answer to the request under way.
@@ -56,8 +56,7 @@ impl<'r> Traversal<'r> {
             return Err(invalid(&"validWhen is false"));
         }
         for entry in self.collection.entries(&response).map_err(|error| invalid(&error))? {
-            let name = self.collection.keys.of_entry(&entry).map_err(|error| invalid(&error))?;
-            self.gathering.take(name, entry)?;
+            self.gathering.take(entry)?;
         }
         match self.next_url(reply, &variables)? {
             None => Ok(Progress::Done(Ok(self.gathering.finish()))),

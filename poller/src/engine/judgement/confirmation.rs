@@ -36,9 +36,9 @@ struct Run {
     since: Moment,
 }
 
-/// What one poll found, and what was known before it.
+/// The finding of one poll, and what was known before it.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'l> {
+pub struct NewFinding<'l> {
     /// What it found.
     pub finding: &'l Finding,
     /// The state that it began from.
@@ -64,15 +64,15 @@ pub enum Belief {
 
 impl Confirmation {
     /// Counts a finding and says whether it is believed now.
-    pub fn count(&mut self, look: &Look<'_>, confirm: &Confirm) -> Belief {
-        let (class, basis) = (look.finding.class(), *look.basis);
+    pub fn count(&mut self, new: &NewFinding<'_>, confirm: &Confirm) -> Belief {
+        let (class, basis) = (new.finding.class(), *new.basis);
         let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
-        let (before, since) = run.map_or((0, look.at), |run| (run.count, run.since));
+        let (before, since) = run.map_or((0, new.at), |run| (run.count, run.since));
         let count = before.saturating_add(1);
         self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since }));
-        let missing_time = needed_time(look, confirm).saturating_sub(look.at.saturating_since(since));
+        let missing_time = needed_time(new, confirm).saturating_sub(new.at.saturating_since(since));
         let backoff = FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX));
-        let needed = if flips(look) { needed(look, confirm).max(NEEDED_TO_FLIP) } else { needed(look, confirm) };
+        let needed = if flips(new) { needed(new, confirm).max(NEEDED_TO_FLIP) } else { needed(new, confirm) };
         match count >= needed {
             true if missing_time.is_zero() => Belief::Confirmed,
             true => Belief::PollAgainAfter(backoff.min(missing_time)),
@@ -82,31 +82,31 @@ impl Confirmation {
 }
 
 /// How long findings of this class have to be made.
-fn needed_time(look: &Look<'_>, confirm: &Confirm) -> Duration {
-    let is_known = stands(look, ObservedReason::is_absence);
-    let is_asked = *look.finding == Finding::Absent && look.was_there && !is_known;
+fn needed_time(new: &NewFinding<'_>, confirm: &Confirm) -> Duration {
+    let is_known = stands(new, ObservedReason::is_absence);
+    let is_asked = *new.finding == Finding::Absent && new.was_there && !is_known;
     if is_asked { confirm.absent_for } else { Duration::ZERO }
 }
 
 /// Whether the finding turns the verdict of an object that flaps from in sync to drifted.
-fn flips(look: &Look<'_>) -> bool {
+fn flips(new: &NewFinding<'_>) -> bool {
     let is_in_sync = |current: &CurrentVerdict| {
-        current.reason.status() == ConditionStatus::False && look.basis.is_spoken_of_by(current)
+        current.reason.status() == ConditionStatus::False && new.basis.is_spoken_of_by(current)
     };
-    let is_drift = matches!(look.finding.class(), FindingClass::Differs | FindingClass::Absent);
-    look.flaps && is_drift && look.current.is_some_and(is_in_sync)
+    let is_drift = matches!(new.finding.class(), FindingClass::Differs | FindingClass::Absent);
+    new.flaps && is_drift && new.current.is_some_and(is_in_sync)
 }
 
 /// How many findings of this class in a row are needed.
-fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
-    match look.finding {
+fn needed(new: &NewFinding<'_>, confirm: &Confirm) -> u32 {
+    match new.finding {
         Finding::InSync => 1,
-        Finding::Differs(_) if stands(look, |reason| !reason.is_absence()) => 1,
+        Finding::Differs(_) if stands(new, |reason| !reason.is_absence()) => 1,
         Finding::Differs(_) => confirm.drift,
-        Finding::Absent if stands(look, ObservedReason::is_absence) => 1,
+        Finding::Absent if stands(new, ObservedReason::is_absence) => 1,
         Finding::Absent => confirm.absent,
         Finding::Failed(failure) if failure.reason.needs_no_read() => 1,
-        Finding::Failed(_) => match look.current.map(|current| current.reason.status()) {
+        Finding::Failed(_) => match new.current.map(|current| current.reason.status()) {
             Some(ConditionStatus::False) => confirm.unknown,
             // Drift that cannot be seen any more must not be acted on; without a verdict there is nothing to keep.
             Some(ConditionStatus::True | ConditionStatus::Unknown) | None => 1,
@@ -115,10 +115,10 @@ fn needed(look: &Look<'_>, confirm: &Confirm) -> u32 {
 }
 
 /// Whether drift of that kind was confirmed before for the same desired state and correction.
-fn stands(look: &Look<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
-    look.current.is_some_and(|current| {
+fn stands(new: &NewFinding<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
+    new.current.is_some_and(|current| {
         let is_true = current.reason.status() == ConditionStatus::True;
-        is_true && is_kind(current.reason) && look.basis.is_verified_by(current)
+        is_true && is_kind(current.reason) && new.basis.is_verified_by(current)
     })
 }
 
@@ -140,8 +140,8 @@ mod tests {
     }
 
     /// What a poll says that found this of an object that was never there and does not flap.
-    fn look<'l>(finding: &'l Finding, basis: &'l Basis, current: Option<&'l CurrentVerdict>) -> Look<'l> {
-        Look { finding, basis, current, was_there: false, flaps: false, at: Moment::START }
+    fn look<'l>(finding: &'l Finding, basis: &'l Basis, current: Option<&'l CurrentVerdict>) -> NewFinding<'l> {
+        NewFinding { finding, basis, current, was_there: false, flaps: false, at: Moment::START }
     }
 
     /// How many polls in a row it takes.

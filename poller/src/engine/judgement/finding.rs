@@ -32,6 +32,14 @@ pub struct Found {
     pub withheld: Vec<String>,
 }
 
+impl Found {
+    /// The server says that nothing changed since the object was in sync.
+    #[must_use]
+    pub const fn still_in_sync() -> Self {
+        Self { finding: Finding::InSync, published: None, withheld: Vec::new() }
+    }
+}
+
 impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
         Self { finding, published: Some(StatusFields::NONE), withheld: Vec::new() }

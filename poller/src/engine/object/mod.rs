@@ -5,4 +5,3 @@ pub mod object_state;
 pub mod object_store;
 pub mod overview;
 pub mod owing;
-pub mod prepared;

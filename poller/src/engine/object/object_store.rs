@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use crate::engine::judgement::rendered::{Rendered, appraise};
 use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState};
 use crate::engine::object::owing::OwingObjects;
-use crate::engine::object::prepared::Prepared;
+use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_settings::PollSettings;
 use crate::engine::schedule::poll_turns::{PollTurn, PollTurns};

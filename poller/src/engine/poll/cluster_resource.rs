@@ -10,8 +10,7 @@ use drift_language::cel::Variables;
 use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::http_reply::{Observation, invalid};
-use crate::engine::poll::read_rules::ReadRules;
+use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 
 /// What the object of the cluster says that is the external resource of `object`; `None` where it does not exist.
 ///

@@ -13,11 +13,11 @@ use drift_systems::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::engine::judgement::finding::Failure;
+use crate::engine::judgement::finding::{Failure, Found};
+use crate::engine::judgement::observation::{Observation, ReadRules, unevaluated};
 use crate::engine::poll::entity_tag::{EntityTag, Tagged, can_be_tagged};
-use crate::engine::poll::http_reply::{Judged, Observation, judge, unevaluated};
+use crate::engine::poll::http_reply::judge;
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
-use crate::engine::poll::read_rules::ReadRules;
 
 /// What is said where answers take more memory than a read may keep.
 const TOO_MUCH: &str = "read.http.steps: the answers take more than 8 MiB of memory; ask for less, or for a page of it";
@@ -110,7 +110,7 @@ impl<'r> Reading<'r> {
     pub fn take(&mut self, reply: &HttpReply) -> Progress<Observation> {
         if self.unless.as_ref().is_some_and(|tag| tag.is_repeated_by(reply)) {
             self.tagged = Some(Tagged::Repeated);
-            return Progress::Done(Ok(Observation::AsBefore));
+            return Progress::Done(Ok(Observation::Known(Found::still_in_sync())));
         }
         if reply.status == StatusCode::OK && can_be_tagged(self.read) {
             self.tagged = EntityTag::of(reply).map(Tagged::Whole);
@@ -129,20 +129,14 @@ impl<'r> Reading<'r> {
         let Some(step) = self.read.steps().nth(self.step) else {
             return Err(Failure::of(ObservedReason::ResponseInvalid));
         };
-        let answer = match judge(step, reply, &self.variables())? {
-            Judged::Absent => return Ok(Progress::Done(Ok(Observation::Absent))),
-            Judged::Answered(answer) => answer,
+        let Some(answer) = judge(step, reply, &self.variables())? else {
+            return Ok(Progress::Done(Ok(Observation::Absent)));
         };
         self.step += 1;
+        self.keep_raw(step, reply);
         match self.read.steps().nth(self.step) {
-            Some(next) => {
-                self.keep_raw(step, reply);
-                self.ask(step, answer, next)
-            }
-            None => {
-                self.keep_raw(step, reply);
-                Ok(Progress::Done(self.observe(step, answer)))
-            }
+            Some(next) => self.ask(step, answer, next),
+            None => Ok(Progress::Done(self.observe(step, answer))),
         }
     }
 

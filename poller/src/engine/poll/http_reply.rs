@@ -1,113 +1,20 @@
-//! From an HTTP reply to a finding: the order of judgement.
+//! From an HTTP reply to an observation: the order of judgement.
 //!
 //! The order decides what an answer may mean at most: an answer that says "not now" or "not you" is never asked
 //! whether the resource exists. This file must not know how the reply came, nor what stood before.
 
 use drift_api::condition::ObservedReason;
-use drift_language::cel::{Expression, Mistake, Variables};
-use drift_language::{Absence, Format, Read, ReadStep, Target};
+use drift_language::cel::{Mistake, Variables};
+use drift_language::{Absence, Format, ReadStep};
 use drift_systems::{Answer, HttpReply};
 use serde_json::Value;
 
-use crate::engine::judgement::difference::TooMuchWork;
-use crate::engine::judgement::drift::{Drift, Subject};
-use crate::engine::judgement::finding::{Failure, Finding, Found};
+use crate::engine::judgement::finding::Failure;
+use crate::engine::judgement::observation::{ask, invalid};
 use crate::engine::judgement::rendered::rule_error;
 
-/// What is said where a comparison would take too long.
-const ALIKE: &str =
-    "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
-
-/// What a read says about the external resource.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Observation {
-    /// It is there, in this state.
-    Present(Value),
-    /// It is as it was when it was last in sync.
-    AsBefore,
-    /// It was read as it was the last time, of which this was found.
-    Known(Found),
-    /// It is not there.
-    Absent,
-    /// Nothing can be said.
-    Failed(Failure),
-}
-
-/// Holds an observation of the object against its desired state, which is rendered only where there is something to compare.
-#[must_use]
-pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observation: Observation) -> Found {
-    let subject = subject.into();
-    match observation {
-        Observation::AsBefore => Found { finding: Finding::InSync, published: None, withheld: Vec::new() },
-        Observation::Known(found) => found,
-        Observation::Absent => absent(target),
-        Observation::Failed(failure) => Finding::Failed(failure).into(),
-        Observation::Present(observed) => {
-            let finding = compare_with_desired(target, subject, &observed);
-            if matches!(finding, Finding::Failed(_)) {
-                return finding.into();
-            }
-            let variables = Variables { observed: Some(&observed), ..Variables::of_object(subject.object) };
-            match target.publish.publish(&variables) {
-                Ok(published) => {
-                    let (published, withheld) = match subject.credentials {
-                        Some(credentials) => credentials.withhold_from(published),
-                        None => (published, Vec::new()),
-                    };
-                    Found { finding, published: Some(published), withheld }
-                }
-                Err(error) => Finding::Failed(invalid(&error)).into(),
-            }
-        }
-    }
-}
-
-/// What is said where the resource is not there: nothing is known of it any more.
-#[must_use]
-pub fn absent(target: &Target) -> Found {
-    Found { finding: Finding::Absent, published: Some(target.publish.cleared()), withheld: Vec::new() }
-}
-
-fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {
-    let desired = match target.desired_of(subject.object) {
-        Ok(desired) => desired,
-        Err(error) => return Finding::Failed(rule_error(&error)),
-    };
-    if let Some(mistake) = mistake(&target.read, &desired, observed) {
-        return Finding::Failed(invalid(&mistake));
-    }
-    match Drift::of(target, subject, &desired, observed) {
-        Ok(None) => Finding::InSync,
-        Ok(Some(drift)) => Finding::Differs(drift),
-        Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
-    }
-}
-
-/// Why an observation says nothing about the resource. `{}` and `{"error": "maintenance"}` are what half-started servers
-/// and proxies answer with status 200, and would otherwise look like drift in every field.
-fn mistake(read: &Read, desired: &Value, observed: &Value) -> Option<&'static str> {
-    match (desired, observed) {
-        // `validWhen` has had its say already.
-        (Value::Object(desired), Value::Object(real)) => {
-            let is_foreign = !desired.is_empty() && !desired.keys().any(|field| real.contains_key(field));
-            (!read.judges_answers() && is_foreign).then_some("none of desired's fields")
-        }
-        (Value::Object(_), _) => Some("no map, as desired is"),
-        (_, Value::Null) => Some("nothing is observed"),
-        _ => None,
-    }
-}
-
-/// What one answer says by itself.
-#[derive(Debug)]
-pub(in crate::engine) enum Judged {
-    /// The resource is not there.
-    Absent,
-    /// It may be there; the rules of the whole read are asked with this.
-    Answered(Value),
-}
-
-/// Judges the answer to one request; `variables` are what its rules see beside it.
+/// Judges the answer to one request; `variables` are what its rules see beside it. Returns what the rules of the whole read are
+/// asked with, or `None` if the resource is not there.
 ///
 /// # Errors
 /// Why nothing can be said.
@@ -115,13 +22,13 @@ pub(in crate::engine) fn judge(
     step: &ReadStep,
     reply: &HttpReply,
     variables: &Variables<'_>,
-) -> Result<Judged, Failure> {
+) -> Result<Option<Value>, Failure> {
     let answer = read_answer(step, reply)?;
     let variables = Variables { response: Some(&answer.variable), ..*variables };
     if is_absent(step, &answer, &variables)? {
-        return Ok(Judged::Absent);
+        return Ok(None);
     }
-    accept(step, reply, answer).map(Judged::Answered)
+    accept(step, reply, answer).map(Some)
 }
 
 /// Judges a page of a collection: it may be no page, but never the absence of anything.
@@ -187,24 +94,6 @@ fn is_absent(step: &ReadStep, answer: &Answer, variables: &Variables<'_>) -> Res
             }
         }
     }
-}
-
-/// A rule over an answer that cannot be evaluated: the answer is no observation, unless the object alone is to blame.
-pub(in crate::engine) fn unevaluated(mistake: &Mistake) -> Failure {
-    match mistake {
-        Mistake::OfObject(error) => rule_error(error),
-        Mistake::OfAnswer(error) => invalid(error),
-    }
-}
-
-/// What a rule says of an answer.
-pub(in crate::engine) fn ask(rule: &Expression, variables: &Variables<'_>) -> Result<bool, Failure> {
-    rule.evaluate_bool(variables).map_err(|error| unevaluated(&rule.attribute(error, variables.object)))
-}
-
-/// An answer that is no observation, for a reason of its own or of a rule.
-pub(in crate::engine) fn invalid(mistake: &dyn std::fmt::Display) -> Failure {
-    Failure::with(ObservedReason::ResponseInvalid, &mistake.to_string())
 }
 
 fn by_status(reason: ObservedReason, status: u16) -> Failure {

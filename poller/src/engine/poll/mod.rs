@@ -2,10 +2,8 @@
 
 pub mod cluster_resource;
 pub mod entity_tag;
-pub mod entries;
 pub mod http_reading;
 pub mod http_reply;
 pub mod known_finding;
-pub mod read_rules;
 pub mod request;
 pub mod rows;

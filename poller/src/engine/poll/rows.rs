@@ -2,19 +2,15 @@
 //!
 //! It must not know how a query is asked, nor what stood before.
 
-use std::collections::HashSet;
-
 use drift_api::condition::ObservedReason;
 use drift_api::requests::sql_state::SqlState;
+use drift_language::PostgresRead;
 use drift_language::cel::Variables;
-use drift_language::{Keys, PostgresRead};
 use drift_systems::SqlFailure;
 use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::entries::{Entries, Gathering};
-use crate::engine::poll::http_reply::{Observation, invalid};
-use crate::engine::poll::read_rules::ReadRules;
+use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 
 /// Rows that a read of one object asks for: the second says that it is not one.
 pub const ENOUGH_ROWS: usize = 2;
@@ -37,38 +33,6 @@ pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Resul
 /// Why nothing can be said.
 pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
     ReadRules::from(&read.rules).observe(&Variables { row: Some(row), ..Variables::of_object(object) })
-}
-
-/// The rows of a query about all objects, on their way in.
-#[derive(Debug)]
-pub struct Rows<'r> {
-    keys: &'r Keys,
-    gathering: Gathering,
-    failed: Option<Failure>,
-}
-
-impl<'r> Rows<'r> {
-    /// Of the rows of these names the values are kept.
-    #[must_use]
-    pub fn new(keys: &'r Keys, wanted: HashSet<String>) -> Self {
-        Self { keys, gathering: Gathering::new(wanted), failed: None }
-    }
-
-    /// Takes in one. After one that spoils all there is nothing more to take.
-    pub fn take(&mut self, row: Value) {
-        if self.failed.is_none() {
-            let name = self.keys.of_entry(&row).map_err(|error| invalid(&error));
-            self.failed = name.and_then(|name| self.gathering.take(name, row)).err();
-        }
-    }
-
-    /// There are no more.
-    ///
-    /// # Errors
-    /// What spoiled them.
-    pub fn finish(mut self) -> Result<Entries, Failure> {
-        self.failed.map_or_else(|| Ok(self.gathering.finish()), Err)
-    }
 }
 
 /// What people are told of an object whose query came to nothing.
@@ -169,25 +133,5 @@ spec:
         }
         let text = of_state(SqlState::parse("42P01").unwrap()).text;
         assert_eq!(text, "the external system answers with an error: SQLSTATE 42P01");
-    }
-
-    #[test]
-    fn a_row_without_a_name_spoils_all() {
-        let target = target("key: {row: \"${row.name}\"}");
-        let Source::Postgres(PostgresRead { keys: Some(keys), .. }) = &target.read.source else { return };
-        let mut rows = Rows::new(keys, HashSet::from(["a".to_owned()]));
-        rows.take(json!({"name": "a"}));
-        rows.take(json!({"name": "b"}));
-        let entries = rows.finish().unwrap();
-        assert_eq!(
-            entries.observe("a", |row| Ok(Observation::Present(row.clone()))),
-            Observation::Present(json!({"name": "a"}))
-        );
-        assert_eq!(entries.observe("c", |_| Ok(Observation::Absent)), Observation::Absent);
-        assert_eq!(entries.names.len(), 2);
-        let mut rows = Rows::new(keys, HashSet::new());
-        rows.take(json!({"nam": "a"}));
-        rows.take(json!({"name": "b"}));
-        assert!(rows.finish().is_err());
     }
 }

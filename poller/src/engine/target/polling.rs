@@ -6,10 +6,10 @@ use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
 use super::Target;
-use crate::engine::effect::{Effect, Report};
+use crate::engine::effect::{Effect, PollOrder, Report};
+use crate::engine::input::{PollResult, Postponed};
 use crate::engine::judgement::finding::Found;
 use crate::engine::object::object_state::BegunPoll;
-use crate::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_turns::PollTurn;
 use crate::engine::shared_state::SharedState;
@@ -61,36 +61,36 @@ impl<P: SharedState> Target<P> {
 
     /// Takes in what could be said without a request.
     pub(super) fn take_found(&mut self, uid: &Uid, begun: BegunPoll, found: Found, now: Moment) {
-        let outcome = PollOutcome::Found { found, pause: None, tagged: None, known: None };
-        self.end_poll(PollResult { uid: uid.clone(), begun, outcome, took: Duration::ZERO }, now);
+        let (uid, found, took) = (uid.clone(), Ok(found), Duration::ZERO);
+        self.take_result(PollResult { uid, begun, found, pause: None, tagged: None, known: None, took }, now);
     }
 
-    pub(super) fn end_read(&mut self, results: PollResults, now: Moment) {
+    pub(super) fn end_poll(&mut self, result: PollResult, now: Moment) {
+        self.note_read_ended();
+        self.take_result(result, now);
+    }
+
+    pub(super) fn note_read_ended(&mut self) {
         debug_assert!(self.reads_under_way > 0, "a read ended that never began");
         self.reads_under_way = self.reads_under_way.saturating_sub(1);
-        results.results.into_iter().for_each(|result| self.end_poll(result, now));
-        if let Some(traversal) = results.traversal {
-            self.end_traversal(traversal);
-        }
     }
 
-    fn end_poll(&mut self, result: PollResult, now: Moment) {
-        let PollResult { uid, begun, outcome, took } = result;
-        match outcome {
-            PollOutcome::Postponed(postponed) => self.postpone(&uid, Some(begun), postponed, now),
-            PollOutcome::Found { found, pause, tagged, known } => {
-                self.report(Report::Polled(found.finding.as_label(), took));
-                self.objects.update(&uid, now, |state| {
-                    if state.finish_poll(begun, found, now) {
-                        state.remember_tag(tagged);
-                        state.remember_finding(known);
-                    }
-                    if let Some(pause) = pause {
-                        state.hold_polls(now + pause);
-                    }
-                });
+    pub(super) fn take_result(&mut self, result: PollResult, now: Moment) {
+        let PollResult { uid, begun, found, pause, tagged, known, took } = result;
+        let found = match found {
+            Ok(found) => found,
+            Err(postponed) => return self.postpone(&uid, Some(begun), postponed, now),
+        };
+        self.report(Report::Polled(found.finding.as_label(), took));
+        self.objects.update(&uid, now, |state| {
+            if state.finish_poll(begun, found, now) {
+                state.remember_tag(tagged);
+                state.remember_finding(known);
             }
-        }
+            if let Some(pause) = pause {
+                state.hold_polls(now + pause);
+            }
+        });
     }
 
     /// A poll that was not begun is late, not failed.

@@ -3,11 +3,12 @@ use drift_api::object::LeanObject;
 use serde_json::json;
 
 use super::*;
+use crate::engine::effect::PollOrder;
 use crate::engine::fixtures::{TEXT, at, object, target};
-use crate::engine::input::EndedWrite;
+use crate::engine::input::{EndedWrite, PollResult, Postponed};
 use crate::engine::judgement::finding::Finding;
+use crate::engine::object::object_state::BegunPoll;
 use crate::engine::poll::request::Request;
-use crate::engine::reads::{PollOrder, PollOutcome, PollResult, PollResults, Postponed};
 use crate::engine::writes::WRITES_AT_ONCE;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
@@ -93,10 +94,13 @@ impl Bench {
     }
 
     fn end_poll(&mut self, second: u64, order: PollOrder, finding: Finding) -> Vec<Effect> {
-        let outcome = PollOutcome::Found { found: finding.into(), pause: None, tagged: None, known: None };
-        let result = PollResult { uid: order.uid, begun: order.begun, outcome, took: Duration::ZERO };
-        self.step(second, Input::ReadEnded(PollResults { results: vec![result], traversal: None }))
+        self.step(second, Input::PollEnded(Box::new(result(order.uid, order.begun, finding))))
     }
+}
+
+fn result(uid: Uid, begun: BegunPoll, finding: Finding) -> PollResult {
+    let (found, took) = (Ok(finding.into()), Duration::ZERO);
+    PollResult { uid, begun, found, pause: None, tagged: None, known: None, took }
 }
 
 fn attestations(effects: &[Effect]) -> Vec<bool> {
@@ -154,7 +158,12 @@ fn a_target_writes_no_more_at_once_than_it_may() {
 #[test]
 #[should_panic(expected = "a read ended that never began")]
 fn a_read_that_never_began_does_not_end() {
-    Bench::new().step(1, Input::ReadEnded(PollResults { results: Vec::new(), traversal: None }));
+    let mut bench = Bench::new();
+    bench.see("x");
+    let order = bench.polls(40).remove(0);
+    let (uid, begun) = (order.uid.clone(), order.begun);
+    bench.end_poll(41, order, Finding::InSync);
+    bench.step(42, Input::PollEnded(Box::new(result(uid, begun, Finding::InSync))));
 }
 
 #[test]

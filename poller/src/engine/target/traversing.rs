@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
 
 use super::Target;
 use crate::engine::collection::requests::{CollectionRequest, OwnEntry, RequestKey};
-use crate::engine::effect::{Effect, Report};
+use crate::engine::effect::{Effect, Member, Report, TraversalOrder};
+use crate::engine::input::EndedTraversal;
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
-use crate::engine::object::prepared::first_request;
-use crate::engine::reads::{EndedTraversal, Member, TraversalOrder};
+use crate::engine::poll::request::first_request;
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_turns::PollTurn;
 use crate::engine::shared_state::SharedState;
@@ -114,7 +115,10 @@ impl<P: SharedState> Target<P> {
     }
 
     /// What stands in the collection and belongs to no object is told, and never touched.
-    pub(super) fn end_traversal(&mut self, EndedTraversal { key, names, credentials }: EndedTraversal) {
+    pub(super) fn end_traversal(&mut self, traversal: EndedTraversal, now: Moment) {
+        let EndedTraversal { key, results, names, credentials } = traversal;
+        self.note_read_ended();
+        results.into_iter().for_each(|result| self.take_result(result, now));
         self.traversals.end(&key);
         let (Some(mut names), Some(keys)) = (names, self.text.read.keys()) else { return };
         for state in self.objects.states() {

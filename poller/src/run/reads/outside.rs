@@ -10,9 +10,9 @@ use drift_kube::resources::ResourceClient;
 use drift_language::{Source, Target};
 use drift_systems::{Databases, HostGate, HttpSender, Pause, PauseCause};
 
+use crate::engine::Postponed;
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::request::Request;
-use crate::engine::reads::Postponed;
 use crate::run::reads::troubles::Troubles;
 
 /// The way out, shared by all targets.

@@ -7,10 +7,9 @@ use drift_api::timing::moment::Moment;
 use drift_kube::identities::{Member, Wake};
 use drift_language::Target;
 
-use crate::engine::SharedState;
 use crate::engine::poll::request::Request;
-use crate::engine::reads::Postponed;
 use crate::engine::writes::slow_lane::SlowLane;
+use crate::engine::{Postponed, SharedState};
 use crate::run::context::Context;
 use crate::run::reads::shared_rate::SharedRate;
 

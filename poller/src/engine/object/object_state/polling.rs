@@ -12,12 +12,12 @@ use drift_language::Target;
 
 use super::writing::Believed;
 use super::{ObjectState, SILENT_INTERVALS, stands_true};
-use crate::engine::judgement::confirmation::{Belief, Look};
+use crate::engine::judgement::confirmation::{Belief, NewFinding};
 use crate::engine::judgement::finding::{Failure, Finding, Found};
 use crate::engine::judgement::verdict::{Basis, reach_verdict};
-use crate::engine::object::prepared::Prepared;
 use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::engine::poll::known_finding::KnownFinding;
+use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::{Now, PROMPT_SPACING};
 use crate::engine::writes::urgency::is_change;
 use drift_api::condition::{CurrentVerdict, ObservedReason, StatusFields};
@@ -163,8 +163,8 @@ impl ObjectState {
         let (current, flaps) = (self.current(), self.flapping.lasts(now));
         let was_there =
             self.seen_in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
-        let look = Look { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
-        match self.confirmation.count(&look, &self.settings.confirm) {
+        let new = NewFinding { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
+        match self.confirmation.count(&new, &self.settings.confirm) {
             Belief::Confirmed => self.believe_poll(&finding, published, now),
             Belief::PollAgainAfter(wait) => {
                 if flaps {

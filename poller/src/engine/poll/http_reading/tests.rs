@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::*;
 use crate::engine::fixtures::{TEXT, target};
+use crate::engine::judgement::comparison::compare;
 use crate::engine::judgement::finding::Finding;
-use crate::engine::poll::http_reply::compare;
 use drift_api::object::object_view::ObjectView;
 
 /// A client and its roles, which are found by an id that only the first answer tells.
@@ -31,7 +31,7 @@ fn reply(status: u16, body: &str) -> HttpReply {
 }
 
 /// The URLs asked after the first, and what came of it.
-fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Observation) {
+fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Result<Observation, Failure>) {
     let read = target.read.http().unwrap();
     let object = json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}});
     let view = ObjectView::of(&object);
@@ -41,7 +41,7 @@ fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Observation) {
     for (status, body) in answers {
         match reading.take(&reply(*status, body)) {
             Progress::Ask(request) => asked.push(request.url.to_string()),
-            Progress::Done(observed) => return (asked, observed.unwrap_or_else(Observation::Failed)),
+            Progress::Done(observed) => return (asked, observed),
         }
     }
     panic!("it asks more than {} requests", answers.len())
@@ -54,7 +54,7 @@ fn a_later_request_sees_earlier_answers() {
     let target = steps();
     let (asked, observation) = run(&target, &[CLIENT, (200, r#"{"roles": ["admin"]}"#)]);
     assert_eq!(asked, ["http://h/clients/c%2F1/roles"]);
-    assert_eq!(observation, Observation::Present(json!({"a": 1, "roles": ["admin"]})));
+    assert_eq!(observation, Ok(Observation::Present(json!({"a": 1, "roles": ["admin"]}))));
     let object = json!({"metadata": {}, "spec": {"id": "web", "a": 1}});
     assert_eq!(compare(&target, &object, observation).finding, Finding::InSync);
 }
@@ -88,22 +88,19 @@ fn answers_that_are_kept_are_counted_and_bounded() {
     assert!((800_000..1_000_000).contains(&reading.kept()), "{}", reading.kept());
     let (asked, observation) = run(&target, &[(200, &with(150_000))]);
     assert!(asked.is_empty());
-    let Observation::Failed(failure) = observation else { panic!("{observation:?}") };
+    let failure = observation.unwrap_err();
     assert!(failure.reason == ObservedReason::ResponseInvalid && failure.text.contains("8 MiB"), "{failure:?}");
 }
 
 #[test]
 fn absence_at_a_step_ends_the_read() {
     let (asked, observation) = run(&steps(), &[(200, "[]")]);
-    assert_eq!((asked.len(), observation), (0, Observation::Absent));
+    assert_eq!((asked.len(), observation), (0, Ok(Observation::Absent)));
 }
 
 #[test]
 fn only_a_first_request_is_absent_by_its_status() {
-    let failed = |observation| match observation {
-        Observation::Failed(failure) => failure.reason,
-        other => panic!("{other:?}"),
-    };
+    let failed = |observed: Result<Observation, Failure>| observed.unwrap_err().reason;
     let (_, observation) = run(&steps(), &[CLIENT, (404, "")]);
     assert_eq!(failed(observation), ObservedReason::ExternalError);
     let (_, observation) = run(&steps(), &[(404, "")]);

@@ -1,9 +1,12 @@
 //! What answers may mean at most.
 
 use super::*;
+use crate::engine::judgement::comparison::compare;
+use crate::engine::judgement::finding::Finding;
 use crate::engine::poll::http_reading::{Progress, Reading};
 use ObservedReason::*;
 use drift_api::object::object_view::ObjectView;
+use drift_language::Target;
 use drift_systems::ReplyBody;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
@@ -40,7 +43,7 @@ fn finding_of(target: &Target, reply: HttpReply) -> Finding {
     let object = json!({"metadata": {"name": "x"}, "spec": {"a": 1}});
     let read = target.read.http().unwrap();
     match Reading::new(read, &ObjectView::of(&object).open()).take(&reply) {
-        Progress::Done(observed) => compare(target, &object, observed.unwrap_or_else(Observation::Failed)).finding,
+        Progress::Done(observed) => compare(target, &object, observed).finding,
         Progress::Ask(_) => panic!("there is one request"),
     }
 }
@@ -281,40 +284,4 @@ fn a_rule_fails_by_whoever_makes_it_fail() {
     }
     let absent = target("      absentWhen: \"${response.body.a == self.spec.b}\"");
     assert_eq!(reason(&absent, 404, whole(HTML)), Some(RuleError), "whatever the answer says");
-}
-
-const WITH_SECRET: &str = r#"      accept: [200]
-  secrets: {password: {secretRef: {name: pw, key: k}}}
-  correct:
-    mode: Correct
-    http: {update: [{method: PUT, url: "https://h/x", text: "${secrets.password}", when: "${'password' in differs}"}]}"#;
-
-#[test]
-fn a_secret_that_moved_differs_though_nobody_reads_it() {
-    let moving = |mode: &str| {
-        let text = format!(
-            "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
-             objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: x\n  \
-             compare: {{desired: {{a: 1}}, writeOnly: [{{path: /auth/password, secret: password}}]}}\n  \
-             read:\n    http:\n      url: \"http://h/x\"\n{}\n",
-            WITH_SECRET.replace("Correct", mode).replace("'password' in", "'auth' in")
-        );
-        drift_language::fixtures::target(&text)
-    };
-    let (object, moved) = (json!({"metadata": {"name": "x"}}), ["password".to_owned(), "other".to_owned()]);
-    let found = |target: &Target, moved: &[String], observed: Value| {
-        compare(target, Subject { moved, ..Subject::from(&object) }, Observation::Present(observed)).finding
-    };
-    let target = moving("Correct");
-    assert_eq!(found(&target, &[], json!({"a": 1})), Finding::InSync);
-    let Finding::Differs(drift) = found(&target, &moved, json!({"a": 1})) else { panic!("it is in sync") };
-    assert_eq!(
-        (&*drift.text, drift.fields.to_string()),
-        ("1 field differs: /auth/password changed", "auth".to_owned())
-    );
-    let Finding::Differs(drift) = found(&target, &moved, json!({"a": 2})) else { panic!("it is in sync") };
-    assert_eq!(drift.text, "2 fields differ: /a desired 1, observed 2; /auth/password changed");
-    assert_eq!(found(&moving("Observe"), &moved, json!({"a": 1})), Finding::InSync, "nobody would send it");
-    let absent = compare(&target, Subject { moved: &moved, ..Subject::from(&object) }, Observation::Absent).finding;
-    assert_eq!(absent, Finding::Absent);
 }

@@ -13,12 +13,13 @@ use serde_json::json;
 
 use super::*;
 use crate::engine::fixtures::{self, TEXT, at, target};
+use crate::engine::judgement::comparison::compare;
 use crate::engine::judgement::drift::Subject;
 use crate::engine::judgement::finding::Finding;
+use crate::engine::judgement::observation::Observation;
 use crate::engine::object::object_state::ObjectState;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::http_reading::{Progress, Reading};
-use crate::engine::poll::http_reply::{Observation, compare};
 use crate::engine::schedule::Now;
 
 const ONE: &str = r#"{url: "http://h/${self.spec.id}"}"#;
@@ -45,8 +46,7 @@ fn read(
     let mut reading = Reading::new(read, &open).knowing(known);
     for answer in answers {
         if let Progress::Done(observed) = reading.take(answer) {
-            let observation = observed.unwrap_or_else(Observation::Failed);
-            let found = compare(target, Subject { moved, ..Subject::from(&*open) }, observation);
+            let found = compare(target, Subject { moved, ..Subject::from(&*open) }, observed);
             let known = reading.judged().map(|seen| KnownFinding::new(seen, &found));
             return (found, known);
         }

@@ -21,8 +21,8 @@ use crate::engine::collection::requests::RequestKey;
 use crate::engine::fixtures::{TEXT, at, object, target};
 use crate::engine::judgement::finding::Found;
 use crate::engine::object::object_store::ObjectStore;
-use crate::engine::object::prepared::{Prepared, first_request};
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
+use crate::engine::poll::request::{Prepared, first_request};
 use crate::run::reads::shared_rate::SharedRate;
 
 fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
@@ -47,22 +47,18 @@ fn reading_much(host: &str) -> Arc<Target> {
     reading(&format!("{{url: 'http://{host}/', maxBytes: 8MiB}}"))
 }
 
-async fn poll(outside: &Outside, target: &Arc<Target>, uid: &str) -> PollOutcome {
+async fn poll(outside: &Outside, target: &Arc<Target>, uid: &str) -> PollResult {
     poll_unless(outside, target, uid, None).await
 }
 
-async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Option<EntityTag>) -> PollOutcome {
+async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Option<EntityTag>) -> PollResult {
     let mut objects = ObjectStore::new(target.clone());
     let object = object(target, uid, &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
     objects.see(object, at(0), |_| true);
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let prepared = Arc::new(Prepared::of(target, &view));
-    super::poll(outside, target, PollOrder { uid, begun, view, prepared, moved: Vec::new(), tag, known: None })
-        .await
-        .results
-        .remove(0)
-        .outcome
+    super::poll(outside, target, PollOrder { uid, begun, view, prepared, moved: Vec::new(), tag, known: None }).await
 }
 
 /// A host that answers each request with more than needs no memory, then with a byte now and then.
@@ -87,8 +83,8 @@ async fn trickle(mut stream: TcpStream) {
     }
 }
 
-fn finds(outcome: &PollOutcome, reason: ObservedReason) -> bool {
-    matches!(outcome, PollOutcome::Found { found, .. } if found.finding == Finding::from(reason))
+fn finds(outcome: &PollResult, reason: ObservedReason) -> bool {
+    outcome.found.as_ref().is_ok_and(|found| found.finding == Finding::from(reason))
 }
 
 #[tokio::test]
@@ -98,7 +94,7 @@ async fn a_poll_waits_until_the_secrets_are_listed() {
     let target =
         reading(r#"{url: "http://127.0.0.1:1/${self.spec.id}", auth: {bearer: {secretRef: {name: s, key: k}}}}"#);
     let poll = async || poll(&outside, &target, "u").await;
-    assert!(matches!(poll().await, PollOutcome::Postponed(_)), "a Secret that was not listed yet is missed");
+    assert!(poll().await.found.is_err(), "a Secret that was not listed yet is missed");
     secrets.store(Arc::new(std::iter::empty().collect()));
     let outcome = poll().await;
     assert!(finds(&outcome, ObservedReason::Unauthorized), "{outcome:?}");
@@ -121,7 +117,7 @@ async fn a_poll_that_waits_for_memory_spares_its_host() {
     let target = reading_much(&host);
     // The first takes all that the host may have.
     let (first, second) = tokio::join!(poll(&outside, &target, "a"), poll(&outside, &target, "b"));
-    let late = [&first, &second].into_iter().filter(|outcome| matches!(outcome, PollOutcome::Postponed(_))).count();
+    let late = [&first, &second].into_iter().filter(|outcome| outcome.found.is_err()).count();
     assert_eq!(late, 1, "{first:?} {second:?}");
 }
 
@@ -164,7 +160,7 @@ async fn what_a_read_went_out_with_is_not_shown() {
         let (host, _server) = repeating(secrets.clone()).await;
         let target = reading(&format!("{{url: 'http://{host}/', auth: {{{}}}}}", auth.replace("HOST", &host)));
         let outcome = poll(&outside(&secrets), &target, "u").await;
-        let PollOutcome::Found { found: Found { finding: Finding::Differs(drift), .. }, .. } = &outcome else {
+        let PollResult { found: Ok(Found { finding: Finding::Differs(drift), .. }), .. } = &outcome else {
             panic!("{auth}: {outcome:?}")
         };
         assert!(drift.text.contains("/a (redacted)"), "{auth}: {}", drift.text);
@@ -192,11 +188,11 @@ async fn answering(answers: Vec<&'static str>) -> (String, tokio::task::JoinHand
     (host, task)
 }
 
-fn tag_of(outcome: &PollOutcome) -> Option<EntityTag> {
+fn tag_of(outcome: &PollResult) -> Option<EntityTag> {
     match outcome {
-        PollOutcome::Found {
-            found: Found { finding: Finding::InSync, .. }, tagged: Some(Tagged::Whole(tag)), ..
-        } => Some(tag.clone()),
+        PollResult { found: Ok(Found { finding: Finding::InSync, .. }), tagged: Some(Tagged::Whole(tag)), .. } => {
+            Some(tag.clone())
+        }
         _ => None,
     }
 }
@@ -214,17 +210,17 @@ async fn an_unchanged_state_is_not_sent_again() {
     assert!(
         matches!(
             again,
-            PollOutcome::Found { found: Found { finding: Finding::InSync, .. }, tagged: Some(Tagged::Repeated), .. }
+            PollResult { found: Ok(Found { finding: Finding::InSync, .. }), tagged: Some(Tagged::Repeated), .. }
         ),
         "{again:?}"
     );
     let drifted = poll_unless(&outside, &target, "u", tag).await;
     assert!(
-        matches!(drifted, PollOutcome::Found { found: Found { finding: Finding::Differs(_), .. }, tagged: None, .. }),
+        matches!(drifted, PollResult { found: Ok(Found { finding: Finding::Differs(_), .. }), tagged: None, .. }),
         "{drifted:?}"
     );
     let unasked = poll(&outside, &target, "u").await;
-    let PollOutcome::Found { found: Found { finding: Finding::Failed(failure), .. }, .. } = &unasked else {
+    let PollResult { found: Ok(Found { finding: Finding::Failed(failure), .. }), .. } = &unasked else {
         panic!("{unasked:?}")
     };
     assert_eq!(failure.reason, ObservedReason::ExternalError, "nobody asked for a 304");
@@ -239,7 +235,7 @@ fn reading_pages(host: &str) -> Arc<Target> {
     ))
 }
 
-async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) -> PollOutcome {
+async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) -> PollResult {
     let mut objects = ObjectStore::new(target.clone());
     let object = object(target, "u", &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
@@ -248,7 +244,7 @@ async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) ->
     let request = first_request(target, &view.open()).unwrap();
     let members = vec![Member { uid, begun, view, moved: Vec::new(), key: "x".to_owned() }];
     let order = TraversalOrder { key: RequestKey::of(&request), request, members };
-    super::traverse(outside, target, rate, order).await.results.remove(0).outcome
+    super::traverse(outside, target, rate, order).await.results.remove(0)
 }
 
 const FURTHER: &str =
@@ -263,7 +259,7 @@ async fn each_page_counts_as_a_read() {
     rate.take(clock::now()).unwrap();
     let began = clock::now();
     let outcome = traverse(&outside(&Arc::default()), &reading_pages(&host), &rate).await;
-    assert!(matches!(outcome, PollOutcome::Found { found: Found { finding: Finding::Absent, .. }, .. }), "{outcome:?}");
+    assert!(matches!(outcome, PollResult { found: Ok(Found { finding: Finding::Absent, .. }), .. }), "{outcome:?}");
     assert!(clock::now() - began >= refill, "the second page did not wait");
     assert_eq!(server.await.unwrap().len(), 2);
 }
@@ -280,7 +276,7 @@ async fn a_page_of_a_pausing_host_is_late() {
         ["a", "b", "c"].into_iter().for_each(|uid| outside.gate.note(&permit, &uid.into(), pause, clock::now()));
     };
     let (outcome, ()) = tokio::join!(traverse(&outside, &target, &rate), told);
-    assert!(matches!(outcome, PollOutcome::Postponed(_)), "{outcome:?}");
+    assert!(outcome.found.is_err(), "{outcome:?}");
     assert!(!server.is_finished(), "the second page was asked for");
     server.abort();
 }
@@ -298,13 +294,13 @@ async fn a_silent_token_server_is_not_the_hosts_fault() {
     let outcomes = futures::future::join_all(["a", "b", "c", "d"].map(|uid| poll(&outside, &target, uid))).await;
     assert!(clock::now() - began > target.timeout, "the deadline of the poll covered the token");
     let found = outcomes.iter().filter(|outcome| {
-        let PollOutcome::Found { found: Found { finding: Finding::Failed(failure), .. }, .. } = outcome else {
+        let PollResult { found: Ok(Found { finding: Finding::Failed(failure), .. }), .. } = outcome else {
             return false;
         };
         failure.reason == ObservedReason::ExternalUnreachable
     });
     assert_eq!(found.count(), 1, "{outcomes:?}");
-    let late = outcomes.iter().filter(|outcome| matches!(outcome, PollOutcome::Postponed(_))).count();
+    let late = outcomes.iter().filter(|outcome| outcome.found.is_err()).count();
     assert_eq!(late, 3, "{outcomes:?}");
     assert_eq!(outside.gate.paused("127.0.0.1:1", clock::now()), None);
 }

@@ -19,15 +19,15 @@ use drift_systems::before_deadline;
 use drift_systems::heard;
 use drift_systems::{ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room};
 
-use super::{Heeded, Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
+use super::{OBJECTS_THAT_COUNT, ReadResult, UNTIL_SECRETS_ARE_LISTED};
+use crate::engine::Postponed;
+use crate::engine::collection::entries::Entries;
 use crate::engine::collection::traversal::Traversal;
 use crate::engine::judgement::finding::Failure;
+use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::entity_tag::EntityTag;
-use crate::engine::poll::entries::Entries;
 use crate::engine::poll::http_reading::{Progress, Reading};
-use crate::engine::poll::http_reply::Observation;
 use crate::engine::poll::known_finding::KnownFinding;
-use crate::engine::reads::Postponed;
 use crate::run::reads::outside::Outside;
 use crate::run::reads::shared_rate::SharedRate;
 
@@ -49,6 +49,8 @@ struct HttpRequests<'r> {
     uids: Vec<Uid>,
     /// Where each further request counts as a read of its own.
     rate: Option<&'r SharedRate>,
+    /// How long the objects are to be left alone, as the last answer asked.
+    pause: Option<Duration>,
     /// Whether the log says already why there was no answer.
     told: bool,
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
@@ -66,13 +68,13 @@ pub(super) async fn look_at_one(
     (target, read): (&Target, &HttpRead),
     (uid, view): (&Uid, &OpenView<'_>),
     (request, tag, known): (&HttpRequest, Option<EntityTag>, Option<&KnownFinding>),
-) -> Look<Observation> {
+) -> ReadResult<Observation> {
     let mut request = Cow::Borrowed(request);
     tag.iter().for_each(|tag| tag.put_into(Arc::make_mut(&mut request.to_mut().headers)));
     let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
     let mut reading = Reading::new(read, view).unless(tag).knowing(known);
-    let found = requests.run(request, |reply| (reading.take(reply), reading.kept())).await;
-    Look { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(found) }
+    let read = requests.run(request, |reply| (reading.take(reply), reading.kept())).await;
+    ReadResult { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(read) }
 }
 
 /// Goes through a collection once.
@@ -81,9 +83,9 @@ pub(super) async fn look_at_all(
     (target, read): (&Target, &HttpRead),
     (uids, wanted): (Vec<Uid>, HashSet<String>),
     (request, rate): (HttpRequest, &SharedRate),
-) -> Look<Entries> {
+) -> ReadResult<Entries> {
     let mut requests = HttpRequests::new(outside, (target, read), uids).each_at(rate);
-    let found = match &read.collection {
+    let entries = match &read.collection {
         None => return super::unasked(),
         Some(collection) => {
             let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
@@ -91,7 +93,7 @@ pub(super) async fn look_at_all(
             requests.run(Cow::Owned(request), |reply| (traversal.take(reply), 0)).await
         }
     };
-    requests.end(found)
+    requests.end(entries)
 }
 
 impl<'r> HttpRequests<'r> {
@@ -100,7 +102,19 @@ impl<'r> HttpRequests<'r> {
         uids.truncate(OBJECTS_THAT_COUNT);
         let left = target.timeout;
         let progress = ExchangeProgress::default();
-        Self { outside, target, read, uids, rate: None, told: false, left, progress, goes_on: false, room: None }
+        Self {
+            outside,
+            target,
+            read,
+            uids,
+            rate: None,
+            pause: None,
+            told: false,
+            left,
+            progress,
+            goes_on: false,
+            room: None,
+        }
     }
 
     /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
@@ -108,8 +122,9 @@ impl<'r> HttpRequests<'r> {
         Self { rate: Some(rate), ..self }
     }
 
-    fn end<T>(&self, found: Result<Heeded<T>, Postponed>) -> Look<T> {
-        Look { sent: self.progress.sent(), ..Look::new(found, self.told, self.target.timeout - self.left) }
+    fn end<T>(&self, read: Result<Result<T, Failure>, Postponed>) -> ReadResult<T> {
+        let (pause, told, sent) = (self.pause, self.told, self.progress.sent());
+        ReadResult { pause, told, sent, ..ReadResult::new(read, self.target.timeout - self.left) }
     }
 
     /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants. Beside that `take` says how much
@@ -121,7 +136,7 @@ impl<'r> HttpRequests<'r> {
         &mut self,
         first: Cow<'_, HttpRequest>,
         mut take: impl FnMut(&HttpReply) -> (Progress<T>, usize),
-    ) -> Result<Heeded<T>, Postponed> {
+    ) -> Result<Result<T, Failure>, Postponed> {
         let mut request = first;
         let mut permit = self.enter(&request.host()).await?;
         loop {
@@ -129,10 +144,10 @@ impl<'r> HttpRequests<'r> {
             if let Some(heard) = heard {
                 self.uids.iter().for_each(|uid| self.outside.gate.note(&permit, uid, heard, clock::now()));
             }
-            let pause = heard.and_then(HostReply::asked_pause);
+            self.pause = heard.and_then(HostReply::asked_pause);
             match answer.map(|reply| take(&reply)) {
-                Err(failure) => return Ok((Err(failure), pause)),
-                Ok((Progress::Done(done), _)) => return Ok((done, pause)),
+                Err(failure) => return Ok(Err(failure)),
+                Ok((Progress::Done(done), _)) => return Ok(done),
                 Ok((Progress::Ask(next), kept)) => {
                     self.goes_on = true;
                     self.keep(permit.host(), kept)?;
@@ -143,7 +158,10 @@ impl<'r> HttpRequests<'r> {
             let moves_on = permit.host() != next_host;
             permit = match self.go_on(permit, &next_host).await {
                 // What was sent already must not be sent again for the sake of a host that comes later.
-                Err(postponed) if moves_on => return Ok((Err(postponed.cause), None)),
+                Err(postponed) if moves_on => {
+                    self.pause = None;
+                    return Ok(Err(postponed.cause));
+                }
                 entered => entered?,
             };
         }

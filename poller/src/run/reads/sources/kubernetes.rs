@@ -13,9 +13,9 @@ use drift_language::{KubernetesRead, Target};
 use drift_systems::HostReply;
 use serde_json::Value;
 
-use super::Look;
+use super::ReadResult;
+use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::cluster_resource::{failure_of, observe_resource, refusal};
-use crate::engine::poll::http_reply::Observation;
 use crate::run::reads::outside::Outside;
 
 /// How long the API server is left alone where it asks for that without saying for how long, as it does itself.
@@ -27,11 +27,11 @@ pub(super) async fn look_at_one(
     (target, read): (&Target, &KubernetesRead),
     (uid, view): (&Uid, &Value),
     resource: &ClusterResource,
-) -> Look<Observation> {
+) -> ReadResult<Observation> {
     let place = outside.resources.place_of(resource);
     let mut permit = outside.gate.enter(&place, target.read.limits.concurrent).await;
     if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
-        return Look::new(Err(pause.into()), false, Duration::ZERO);
+        return ReadResult::new(Err(pause.into()), Duration::ZERO);
     }
     let began = clock::now();
     let asking = outside.resources.get(resource, target.timeout);
@@ -52,7 +52,8 @@ pub(super) async fn look_at_one(
         Ok(resource) => observe_resource(read, view, resource.as_ref()),
         Err(error) => Err(failure_of(&error, resource)),
     };
-    Look::new(Ok((observed, heard.and_then(HostReply::asked_pause))), told, took)
+    let pause = heard.and_then(HostReply::asked_pause);
+    ReadResult { told, pause, ..ReadResult::new(Ok(observed), took) }
 }
 
 /// What the answer says of the API server, if anything.

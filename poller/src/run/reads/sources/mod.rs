@@ -16,17 +16,16 @@ use drift_language::{Source, Target};
 use drift_systems::SentCredentials;
 use serde_json::Value;
 
+use crate::engine::Postponed;
+use crate::engine::collection::entries::{Entries, Gathering};
 use crate::engine::collection::traversal::observe_item;
 use crate::engine::judgement::finding::{Failure, Found};
-use crate::engine::object::prepared::Prepared;
+use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::cluster_resource::observe_resource;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
-use crate::engine::poll::entries::Entries;
-use crate::engine::poll::http_reply::Observation;
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding};
-use crate::engine::poll::request::Request;
+use crate::engine::poll::request::{Prepared, Request};
 use crate::engine::poll::rows::{self, observe_one, observe_row};
-use crate::engine::reads::Postponed;
 use crate::run::reads::outside::Outside;
 use crate::run::reads::shared_rate::SharedRate;
 
@@ -37,23 +36,22 @@ const OBJECTS_THAT_COUNT: usize = 3;
 /// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
-/// What the answers gave, and how long the objects are to be left alone.
-pub type Heeded<T> = (Result<T, Failure>, Option<Duration>);
-
-/// What came of a read.
+/// The result of a read.
 #[derive(Debug)]
-pub struct Look<T> {
-    /// What was found out; `Err` where nothing was, since a host is to be left alone.
-    pub found: Result<Heeded<T>, Postponed>,
+pub struct ReadResult<T> {
+    /// What the answers say; the outer `Err` if the read was postponed, since a host is to be left alone.
+    pub read: Result<Result<T, Failure>, Postponed>,
+    /// How long the objects are to be left alone, as an answer asked.
+    pub pause: Option<Duration>,
     /// Whether the log says already why there was no answer.
     pub told: bool,
     /// How long it took, without the wait for a place.
     pub took: Duration,
-    /// By what the state that was found can be asked for again.
+    /// The entity tag by which the state can be asked for again.
     pub tagged: Option<Tagged>,
     /// The answers that were judged, where they can be told apart.
     pub judged: Option<Fingerprint>,
-    /// What it went out with.
+    /// The credentials that it went out with.
     pub sent: SentCredentials,
 }
 
@@ -72,7 +70,7 @@ pub async fn look_at_one(
     target: &Target,
     (uid, prepared, view): (&Uid, &Prepared, &OpenView<'_>),
     (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
-) -> Look<Observation> {
+) -> ReadResult<Observation> {
     // The larger ones are boxed: every poll that is under way would have room for them.
     match (&target.read.source, prepared.first()) {
         (Source::Postgres(read), Ok(Request::Sql(query))) => {
@@ -80,8 +78,7 @@ pub async fn look_at_one(
             let bounds = Some(rows::ENOUGH_ROWS);
             let uids = vec![uid.clone()];
             let asking = postgres::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
-            let look = Box::pin(asking).await;
-            look.map(|()| observe_one(read, view, &found))
+            Box::pin(asking).await.and_then(|()| observe_one(read, view, &found))
         }
         (Source::Http(read), Ok(Request::Http(request))) => {
             http::look_at_one(outside, (target, read), (uid, view), (request, tag, known)).await
@@ -99,13 +96,20 @@ pub async fn look_at_all(
     target: &Target,
     (uids, wanted): (Vec<Uid>, HashSet<String>),
     (request, rate): (Request, &SharedRate),
-) -> Look<Entries> {
+) -> ReadResult<Entries> {
     match (&target.read.source, request) {
         (Source::Postgres(read), Request::Sql(query)) => {
             let Some(keys) = &read.keys else { return unasked() };
-            let mut rows = rows::Rows::new(keys, wanted);
-            let look = postgres::ask(outside, (target, read), uids, (&query, None), |row| rows.take(row)).await;
-            look.map(|()| rows.finish())
+            let mut gathering = Gathering::new(keys, wanted);
+            // After a row that spoils all there is nothing more to take.
+            let mut gathered = Ok(());
+            let take = |row| {
+                if gathered.is_ok() {
+                    gathered = gathering.take(row);
+                }
+            };
+            let asked = postgres::ask(outside, (target, read), uids, (&query, None), take).await;
+            asked.and_then(|()| gathered.map(|()| gathering.finish()))
         }
         (Source::Http(read), Request::Http(request)) => {
             http::look_at_all(outside, (target, read), (uids, wanted), (request, rate)).await
@@ -127,21 +131,24 @@ pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Obs
     }
 }
 
-impl<T> Look<T> {
-    /// One that took so long; whether the log says already why there was no answer is `told`.
-    fn new(found: Result<Heeded<T>, Postponed>, told: bool, took: Duration) -> Self {
-        Self { found, told, took, tagged: None, judged: None, sent: SentCredentials::default() }
+impl<T> ReadResult<T> {
+    fn new(read: Result<Result<T, Failure>, Postponed>, took: Duration) -> Self {
+        Self { read, pause: None, told: false, took, tagged: None, judged: None, sent: SentCredentials::default() }
     }
 
-    /// Continues with what was found.
-    pub fn map<U>(self, done: impl FnOnce(T) -> Result<U, Failure>) -> Look<U> {
-        let found = self.found.map(|(found, pause)| (found.and_then(done), pause));
-        Look { sent: self.sent, ..Look::new(found, self.told, self.took) }
+    /// Of a read that failed for this reason, which the log says already.
+    fn failed(failure: Failure, took: Duration) -> Self {
+        Self { told: true, ..Self::new(Ok(Err(failure)), took) }
+    }
+
+    /// Continues with what was read.
+    pub fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Failure>) -> ReadResult<U> {
+        let Self { read, pause, told, took, tagged, judged, sent } = self;
+        ReadResult { read: read.map(|read| read.and_then(next)), pause, told, took, tagged, judged, sent }
     }
 }
 
 /// A target's requests are of its own kind, so this does not occur.
-fn unasked<T>() -> Look<T> {
-    let cause = Failure::of(drift_api::condition::ObservedReason::RuleError);
-    Look::new(Ok((Err(cause), None)), false, Duration::ZERO)
+fn unasked<T>() -> ReadResult<T> {
+    ReadResult::new(Ok(Err(Failure::of(drift_api::condition::ObservedReason::RuleError))), Duration::ZERO)
 }

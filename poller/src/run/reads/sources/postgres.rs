@@ -13,10 +13,10 @@ use drift_language::{PostgresRead, Target};
 use drift_systems::{HostReply, QueryOptions, SentCredentials, SqlFailure, Way};
 use serde_json::Value;
 
-use super::{Look, OBJECTS_THAT_COUNT, UNTIL_SECRETS_ARE_LISTED};
+use super::{OBJECTS_THAT_COUNT, ReadResult, UNTIL_SECRETS_ARE_LISTED};
+use crate::engine::Postponed;
 use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::rows::failure_of;
-use crate::engine::reads::Postponed;
 use crate::run::reads::outside::Outside;
 
 /// Asks a query, with so many rows at most, and hands over its rows; the answer is for these objects.
@@ -26,11 +26,11 @@ pub(crate) async fn ask(
     uids: Vec<Uid>,
     (query, max_rows): (&SqlQuery, Option<usize>),
     mut take: impl FnMut(Value) + Send,
-) -> Look<()> {
-    let not_asked = |found| Look::new(found, false, Duration::ZERO);
+) -> ReadResult<()> {
+    let postponed = |postponed| ReadResult::new(Err(postponed), Duration::ZERO);
     if !outside.databases.knows_secrets() {
         let cause = Failure::of(ObservedReason::Unauthorized);
-        return not_asked(Err(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }));
+        return postponed(Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause });
     }
     let sent = SentCredentials::of(outside.sender.secrets());
     let parameters = match outside.databases.parameters(&read.connection, target.insecure) {
@@ -41,7 +41,7 @@ pub(crate) async fn ask(
     let mut place = outside.databases.enter(&target.name).await;
     let mut permit = outside.gate.enter(&parameters.host_and_port(), target.read.limits.concurrent).await;
     if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
-        return not_asked(Err(pause.into()));
+        return postponed(pause.into());
     }
     let options = QueryOptions { timeout: target.timeout, max_bytes: read.max_bytes, max_rows };
     let way = Way { parameters: &parameters, allow_networks: &target.allow_networks };
@@ -60,16 +60,16 @@ pub(crate) async fn ask(
         uids.iter().take(OBJECTS_THAT_COUNT).for_each(|uid| outside.gate.note(&permit, uid, heard, clock::now()));
     }
     match answer {
-        Ok(Ok(())) => Look { sent, ..Look::new(Ok((Ok(()), None)), false, took) },
+        Ok(Ok(())) => ReadResult { sent, ..ReadResult::new(Ok(Ok(())), took) },
         Ok(Err(failure)) => failed(outside, target, &failure, took),
         Err(_) => {
             outside.troubles.note(&target.name, "no answer within the target's timeout", clock::now());
-            Look::new(Ok((Err(Failure::of(ObservedReason::PollTimedOut)), None)), true, took)
+            ReadResult::failed(Failure::of(ObservedReason::PollTimedOut), took)
         }
     }
 }
 
-fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> Look<()> {
+fn failed(outside: &Outside, target: &Target, failure: &SqlFailure, took: Duration) -> ReadResult<()> {
     outside.troubles.note(&target.name, &failure.to_string(), clock::now());
-    Look::new(Ok((Err(failure_of(failure)), None)), true, took)
+    ReadResult::failed(failure_of(failure), took)
 }

@@ -69,8 +69,8 @@ async fn answers_that_are_kept_have_a_hosts_share() {
     // Each keeps 50,000 values for as long as the second answer is waited for: two of them do not fit into a host's share.
     let began = clock::now();
     let looks = [look(), look(), look(), look()];
-    let found = futures::future::join_all(looks).await.into_iter().map(|look| look.found);
-    let late: Vec<_> = found.filter_map(|found| found.err().map(|postponed| postponed.until)).collect();
+    let reads = futures::future::join_all(looks).await.into_iter().map(|result| result.read);
+    let late: Vec<_> = reads.filter_map(|read| read.err().map(|postponed| postponed.until)).collect();
     assert_eq!(late.len(), 3, "one waits for its second answer");
     assert!(late.iter().all(|until| *until >= began + UNTIL_ALL_IS_ASKED_AGAIN), "each is soon sent again");
 }

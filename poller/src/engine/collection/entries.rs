@@ -4,10 +4,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use drift_language::Keys;
 use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::http_reply::{Observation, invalid};
+use crate::engine::judgement::observation::{Observation, invalid};
 
 /// Memory that the entries of one traversal may take, bytes: their names, and those that objects asked for as values. An
 /// eighth of what a program may use in the manifests, room for 100,000 names and 10,000 entries of some fields.
@@ -17,7 +18,8 @@ const NODE_BYTES: usize = 64;
 
 /// Entries on their way in.
 #[derive(Debug)]
-pub(in crate::engine) struct Gathering {
+pub struct Gathering<'r> {
+    keys: &'r Keys,
     /// What objects call their entries.
     wanted: HashSet<String>,
     entries: Entries,
@@ -36,17 +38,19 @@ pub struct Entries {
     repeated: HashSet<String>,
 }
 
-impl Gathering {
+impl<'r> Gathering<'r> {
     /// Of the entries of these names the values are kept.
-    pub(in crate::engine) fn new(wanted: HashSet<String>) -> Self {
-        Self { wanted, entries: Entries::default(), kept: 0 }
+    #[must_use]
+    pub fn new(keys: &'r Keys, wanted: HashSet<String>) -> Self {
+        Self { keys, wanted, entries: Entries::default(), kept: 0 }
     }
 
     /// Takes in one.
     ///
     /// # Errors
-    /// When all of them take too much memory.
-    pub(in crate::engine) fn take(&mut self, name: String, entry: Value) -> Result<(), Failure> {
+    /// When it has no name, or all of them take too much memory.
+    pub fn take(&mut self, entry: Value) -> Result<(), Failure> {
+        let name = self.keys.of_entry(&entry).map_err(|error| invalid(&error))?;
         if self.entries.names.contains(&name) {
             self.entries.repeated.insert(name);
             return Ok(());
@@ -64,19 +68,17 @@ impl Gathering {
     }
 
     /// There are no more.
-    pub(in crate::engine) fn finish(&mut self) -> Entries {
+    pub fn finish(&mut self) -> Entries {
         std::mem::take(&mut self.entries)
     }
 }
 
 impl Entries {
     /// What a complete collection says of the object whose entry has that name; `read` says what the entry does.
-    #[must_use]
-    pub fn observe(&self, name: &str, read: impl FnOnce(&Value) -> Result<Observation, Failure>) -> Observation {
-        self.look_up(name, read).unwrap_or_else(Observation::Failed)
-    }
-
-    fn look_up(
+    ///
+    /// # Errors
+    /// Why nothing can be said of it.
+    pub fn observe(
         &self,
         name: &str,
         read: impl FnOnce(&Value) -> Result<Observation, Failure>,
@@ -102,4 +104,31 @@ fn bytes_of(value: &Value) -> usize {
             Value::Object(fields) => fields.iter().map(|(name, field)| NODE_BYTES + name.len() + bytes_of(field)).sum(),
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_language::{PostgresRead, Source};
+    use serde_json::json;
+
+    #[test]
+    fn an_entry_without_a_name_is_an_error() {
+        let read = "{postgres: {connection: {secretRef: {name: c}}, query: 'SELECT 1', key: {row: \"${row.name}\"}}}";
+        let text = crate::engine::fixtures::TEXT.replace(r#"{http: {url: "http://h/${self.spec.id}"}}"#, read);
+        let target = crate::engine::fixtures::target(&text);
+        let Source::Postgres(PostgresRead { keys: Some(keys), .. }) = &target.read.source else {
+            unreachable!("the target has keys")
+        };
+        let mut gathering = Gathering::new(keys, HashSet::from(["a".to_owned()]));
+        gathering.take(json!({"name": "a"})).unwrap();
+        gathering.take(json!({"name": "b"})).unwrap();
+        assert!(gathering.take(json!({"nam": "c"})).is_err());
+        let entries = gathering.finish();
+        let present = |row: &Value| Ok(Observation::Present(row.clone()));
+        assert_eq!(entries.observe("a", present), Ok(Observation::Present(json!({"name": "a"}))));
+        assert_eq!(entries.observe("c", present), Ok(Observation::Absent));
+        assert_eq!(entries.names.len(), 2);
+    }
 }

@@ -1,14 +1,26 @@
-//! The rules of a read over what was found for one object, in the order in which they are asked.
+//! The observation of one read, and the rules that lead to it, in the order in which they are asked.
 //!
-//! Every kind of read has them, so that absence, a foreign answer and work that is still going on mean the same for all. This file must
-//! not know how anything was found.
+//! Every kind of read has them, so that absence, a foreign answer and work that is still going on mean the same for all. What
+//! is no observation is a [`Failure`].
 
 use drift_api::condition::ObservedReason;
 use drift_language::AnswerRules;
-use drift_language::cel::{Expression, ValueTemplate, Variables};
+use drift_language::cel::{Expression, Mistake, ValueTemplate, Variables};
+use serde_json::Value;
 
-use crate::engine::judgement::finding::Failure;
-use crate::engine::poll::http_reply::{Observation, ask, invalid, unevaluated};
+use crate::engine::judgement::finding::{Failure, Found};
+use crate::engine::judgement::rendered::rule_error;
+
+/// What a read says about the external resource.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    /// It is there, in this state.
+    Present(Value),
+    /// It is not there.
+    Absent,
+    /// Nothing changed since the last poll, which found this.
+    Known(Found),
+}
 
 /// The rules of one read; what a target does not write is `None`.
 #[derive(Clone, Copy, Debug)]
@@ -55,4 +67,22 @@ impl ReadRules<'_> {
             .map(Observation::Present)
             .map_err(|error| unevaluated(&self.observed.attribute(error, variables.object)))
     }
+}
+
+/// A rule over an answer that cannot be evaluated: the answer is no observation, unless the object alone is to blame.
+pub(in crate::engine) fn unevaluated(mistake: &Mistake) -> Failure {
+    match mistake {
+        Mistake::OfObject(error) => rule_error(error),
+        Mistake::OfAnswer(error) => invalid(error),
+    }
+}
+
+/// What a rule says of an answer.
+pub(in crate::engine) fn ask(rule: &Expression, variables: &Variables<'_>) -> Result<bool, Failure> {
+    rule.evaluate_bool(variables).map_err(|error| unevaluated(&rule.attribute(error, variables.object)))
+}
+
+/// An answer that is no observation, for a reason of its own or of a rule.
+pub(in crate::engine) fn invalid(mistake: &dyn std::fmt::Display) -> Failure {
+    Failure::with(ObservedReason::ResponseInvalid, &mistake.to_string())
 }

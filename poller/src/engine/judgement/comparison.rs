@@ -1,0 +1,124 @@
+//! From an observation to a finding: the comparison with the desired state, and what is published of it.
+
+use drift_api::condition::ObservedReason;
+use drift_language::cel::Variables;
+use drift_language::{Read, Target};
+use serde_json::Value;
+
+use crate::engine::judgement::difference::TooMuchWork;
+use crate::engine::judgement::drift::{Drift, Subject};
+use crate::engine::judgement::finding::{Failure, Finding, Found};
+use crate::engine::judgement::observation::{Observation, invalid};
+use crate::engine::judgement::rendered::rule_error;
+
+/// What is said where a comparison would take too long.
+const ALIKE: &str =
+    "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
+
+/// Compares what was observed of the object with its desired state, which is rendered only where there is something to compare.
+#[must_use]
+pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observed: Result<Observation, Failure>) -> Found {
+    let subject = subject.into();
+    match observed {
+        Ok(Observation::Known(found)) => found,
+        Ok(Observation::Absent) => absent(target),
+        Err(failure) => Finding::Failed(failure).into(),
+        Ok(Observation::Present(observed)) => {
+            let finding = compare_with_desired(target, subject, &observed);
+            if matches!(finding, Finding::Failed(_)) {
+                return finding.into();
+            }
+            let variables = Variables { observed: Some(&observed), ..Variables::of_object(subject.object) };
+            match target.publish.publish(&variables) {
+                Ok(published) => {
+                    let (published, withheld) = match subject.credentials {
+                        Some(credentials) => credentials.withhold_from(published),
+                        None => (published, Vec::new()),
+                    };
+                    Found { finding, published: Some(published), withheld }
+                }
+                Err(error) => Finding::Failed(invalid(&error)).into(),
+            }
+        }
+    }
+}
+
+/// What is said where the resource is not there: nothing is known of it any more.
+#[must_use]
+pub fn absent(target: &Target) -> Found {
+    Found { finding: Finding::Absent, published: Some(target.publish.cleared()), withheld: Vec::new() }
+}
+
+fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {
+    let desired = match target.desired_of(subject.object) {
+        Ok(desired) => desired,
+        Err(error) => return Finding::Failed(rule_error(&error)),
+    };
+    if let Some(mistake) = mistake(&target.read, &desired, observed) {
+        return Finding::Failed(invalid(&mistake));
+    }
+    match Drift::of(target, subject, &desired, observed) {
+        Ok(None) => Finding::InSync,
+        Ok(Some(drift)) => Finding::Differs(drift),
+        Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
+    }
+}
+
+/// Why an observation says nothing about the resource. `{}` and `{"error": "maintenance"}` are what half-started servers
+/// and proxies answer with status 200, and would otherwise look like drift in every field.
+fn mistake(read: &Read, desired: &Value, observed: &Value) -> Option<&'static str> {
+    match (desired, observed) {
+        // `validWhen` has had its say already.
+        (Value::Object(desired), Value::Object(real)) => {
+            let is_foreign = !desired.is_empty() && !desired.keys().any(|field| real.contains_key(field));
+            (!read.judges_answers() && is_foreign).then_some("none of desired's fields")
+        }
+        (Value::Object(_), _) => Some("no map, as desired is"),
+        (_, Value::Null) => Some("nothing is observed"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const WITH_SECRET: &str = r#"      accept: [200]
+  secrets: {password: {secretRef: {name: pw, key: k}}}
+  correct:
+    mode: Correct
+    http: {update: [{method: PUT, url: "https://h/x", text: "${secrets.password}", when: "${'password' in differs}"}]}"#;
+
+    #[test]
+    fn a_secret_that_moved_differs_though_nobody_reads_it() {
+        let moving = |mode: &str| {
+            let text = format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+                 objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: x\n  \
+                 compare: {{desired: {{a: 1}}, writeOnly: [{{path: /auth/password, secret: password}}]}}\n  \
+                 read:\n    http:\n      url: \"http://h/x\"\n{}\n",
+                WITH_SECRET.replace("Correct", mode).replace("'password' in", "'auth' in")
+            );
+            drift_language::fixtures::target(&text)
+        };
+        let (object, moved) = (json!({"metadata": {"name": "x"}}), ["password".to_owned(), "other".to_owned()]);
+        let found = |target: &Target, moved: &[String], observed: Value| {
+            compare(target, Subject { moved, ..Subject::from(&object) }, Ok(Observation::Present(observed))).finding
+        };
+        let target = moving("Correct");
+        assert_eq!(found(&target, &[], json!({"a": 1})), Finding::InSync);
+        let Finding::Differs(drift) = found(&target, &moved, json!({"a": 1})) else { panic!("it is in sync") };
+        assert_eq!(
+            (&*drift.text, drift.fields.to_string()),
+            ("1 field differs: /auth/password changed", "auth".to_owned())
+        );
+        let Finding::Differs(drift) = found(&target, &moved, json!({"a": 2})) else { panic!("it is in sync") };
+        assert_eq!(drift.text, "2 fields differ: /a desired 1, observed 2; /auth/password changed");
+        assert_eq!(found(&moving("Observe"), &moved, json!({"a": 1})), Finding::InSync, "nobody would send it");
+        let absent =
+            compare(&target, Subject { moved: &moved, ..Subject::from(&object) }, Ok(Observation::Absent)).finding;
+        assert_eq!(absent, Finding::Absent);
+    }
+}
