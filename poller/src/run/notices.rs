@@ -15,67 +15,56 @@ use crate::engine::EndedWrite;
 use crate::engine::writes::announcement::Announcement;
 use crate::run::context::Context;
 
-/// Says on an object that its verdict cannot be written, and why.
-pub(crate) fn tell_of_refusal(
-    events: &EventWriter,
-    target: &Target,
-    kind: &ResolvedKind,
-    (object, sentence): (&ObjectId, &str),
-) {
-    tracing::error!(target_name = target.name, %object, "driftObserved cannot be written: {sentence}");
-    events.emit(Notice {
-        target: target.name.clone(),
-        regarding: kind.reference(object),
-        kind: NoticeKind::Warning,
-        reason: "WriteRefused",
-        action: "Record",
-        note: format!("driftObserved cannot be written: {sentence}"),
-    });
+/// The Events on objects of one target.
+pub(crate) struct ObjectNotices {
+    events: EventWriter,
+    target: String,
+    kind: ResolvedKind,
 }
 
-/// Says on an object that its verdict goes back and forth.
-pub(crate) fn tell_of_flapping(events: &EventWriter, target: &Target, kind: &ResolvedKind, object: &ObjectId) {
-    tracing::warn!(target_name = target.name, %object, "the verdict goes back and forth");
-    let note = "the verdict changed its status more than six times within minutes: either another writer undoes the \
-                corrections, or the external system comes and goes";
-    events.emit(Notice {
-        target: target.name.clone(),
-        regarding: kind.reference(object),
-        kind: NoticeKind::Warning,
-        reason: "VerdictFlapping",
-        action: "Poll",
-        note: note.to_owned(),
-    });
-}
+impl ObjectNotices {
+    /// Events on objects of this kind.
+    pub(crate) fn new(events: &EventWriter, target: &Target, kind: &ResolvedKind) -> Self {
+        Self { events: events.clone(), target: target.name.clone(), kind: kind.clone() }
+    }
 
-/// Sends the Event of a verdict that was written, if it has one.
-pub(crate) fn tell(events: &EventWriter, target: &Target, kind: &ResolvedKind, result: &EndedWrite) {
-    let Some(announcement) = result.begun.announcement else { return };
-    events.emit(Notice {
-        target: target.name.clone(),
-        regarding: kind.reference(&result.before.id),
-        kind: match announcement {
+    /// The verdict of the object cannot be written, for the reason in this sentence.
+    pub(crate) fn tell_of_refusal(&self, object: &ObjectId, sentence: &str) {
+        let note = format!("driftObserved cannot be written: {sentence}");
+        tracing::error!(target_name = self.target, %object, "{note}");
+        self.emit(object, NoticeKind::Warning, "WriteRefused", "Record", note);
+    }
+
+    /// The verdict of the object goes back and forth.
+    pub(crate) fn tell_of_flapping(&self, object: &ObjectId) {
+        tracing::warn!(target_name = self.target, %object, "the verdict goes back and forth");
+        let note = "the verdict changed its status more than six times within minutes: either another writer undoes the \
+                    corrections, or the external system comes and goes";
+        self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
+    }
+
+    /// A verdict was written, which has an Event or none.
+    pub(crate) fn tell_of_verdict(&self, write: &EndedWrite) {
+        let Some(announcement) = write.begun.announcement else { return };
+        let kind = match announcement {
             Announcement::DriftObserved => NoticeKind::Warning,
             Announcement::DriftCleared => NoticeKind::Normal,
-        },
-        reason: announcement.reason(),
-        action: "Poll",
-        note: result.begun.condition.message.to_string(),
-    });
-}
+        };
+        self.emit(&write.before.id, kind, announcement.reason(), "Poll", write.begun.condition.message.to_string());
+    }
 
-/// Says on an object that two targets select it, and which leaves it alone.
-pub(crate) fn tell_of_overlap(events: &EventWriter, target: &Target, kind: &ResolvedKind, object: &ObjectId) {
-    tracing::warn!(target_name = target.name, %object, "another target, first by name, selects the object too");
-    let note = format!("target {} leaves the object to another target, first by name, that selects it", target.name);
-    events.emit(Notice {
-        target: target.name.clone(),
-        regarding: kind.reference(object),
-        kind: NoticeKind::Warning,
-        reason: "ClaimedTwice",
-        action: "Poll",
-        note,
-    });
+    /// Two targets select the object, and this one leaves it alone.
+    pub(crate) fn tell_of_overlap(&self, object: &ObjectId) {
+        let target = &self.target;
+        tracing::warn!(target_name = target, %object, "another target, first by name, selects the object too");
+        let note = format!("target {target} leaves the object to another target, first by name, that selects it");
+        self.emit(object, NoticeKind::Warning, "ClaimedTwice", "Poll", note);
+    }
+
+    fn emit(&self, object: &ObjectId, kind: NoticeKind, reason: &'static str, action: &'static str, note: String) {
+        let (target, regarding) = (self.target.clone(), self.kind.reference(object));
+        self.events.emit(Notice { target, regarding, kind, reason, action, note });
+    }
 }
 
 /// Says on the target's ConfigMap that its kind cannot be used and what to do, or that it can be used again.

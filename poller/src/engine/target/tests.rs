@@ -1,11 +1,14 @@
+use drift_api::condition::ObservedReason;
 use drift_api::identity::Claimant;
 use drift_api::object::LeanObject;
+use drift_language::cel::SecretValues;
 use serde_json::json;
 
 use super::*;
-use crate::engine::effect::PollOrder;
+use crate::engine::effect::{PollOrder, TraversalOrder};
 use crate::engine::fixtures::{TEXT, at, object, target};
-use crate::engine::input::{EndedWrite, PollResult, Postponed};
+use crate::engine::hints::HintOutcome;
+use crate::engine::input::{EndedTraversal, EndedWrite, PollResult, Postponed};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::object::object_state::BegunPoll;
 use crate::engine::poll::request::Request;
@@ -17,6 +20,10 @@ use crate::engine::writes::write_attempts::WriteOutcome;
 struct Alone {
     /// The host of all its requests pauses until then.
     paused: Option<Moment>,
+    /// Its rate allows no read before then.
+    next_read: Option<Moment>,
+    /// The object that has every resource.
+    holder: Option<Uid>,
     reads: usize,
 }
 
@@ -34,7 +41,7 @@ impl SharedState for Alone {
     }
 
     fn holder(&self, _: &str) -> Option<Uid> {
-        None
+        self.holder.clone()
     }
 
     fn note_listed(&mut self) {}
@@ -46,7 +53,7 @@ impl SharedState for Alone {
     }
 
     fn next_read_at(&self, now: Moment) -> Moment {
-        now
+        self.next_read.map_or(now, |next| next.max(now))
     }
 
     fn take_read(&mut self, _: Moment) {
@@ -67,7 +74,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let text = target(TEXT);
+        Self::of(TEXT)
+    }
+
+    fn of(text: &str) -> Self {
+        let text = target(text);
         Self { engine: Target::new(text.clone(), Alone::default()), text }
     }
 
@@ -93,9 +104,40 @@ impl Bench {
         polls.collect()
     }
 
+    /// What begins at this second.
+    fn tick(&mut self, second: u64) -> Ticked {
+        let mut ticked = Ticked::default();
+        for effect in self.step(second, Input::Tick) {
+            match effect {
+                Effect::Traverse(order) => ticked.traversals.push(order),
+                Effect::Write(before, begun) => {
+                    ticked.writes.push(format!("{} {}", before.id.name, begun.condition.reason));
+                }
+                _ => {}
+            }
+        }
+        ticked
+    }
+
+    /// Ends a traversal that found this of every member.
+    fn end_traversal(&mut self, second: u64, order: TraversalOrder, finding: &Finding, names: &[&str]) -> Vec<Effect> {
+        let results = order.members.into_iter().map(|member| result(member.uid, member.begun, finding.clone()));
+        let names = (*finding == Finding::InSync).then(|| names.iter().map(ToString::to_string).collect());
+        let (key, results, credentials) = (order.key, results.collect(), SecretValues::default());
+        self.step(second, Input::TraversalEnded(EndedTraversal { key, results, names, credentials }))
+    }
+
     fn end_poll(&mut self, second: u64, order: PollOrder, finding: Finding) -> Vec<Effect> {
         self.step(second, Input::PollEnded(Box::new(result(order.uid, order.begun, finding))))
     }
+}
+
+/// What begins with one tick.
+#[derive(Default)]
+struct Ticked {
+    traversals: Vec<TraversalOrder>,
+    /// The names of objects whose conditions are written, each with the condition's reason.
+    writes: Vec<String>,
 }
 
 fn result(uid: Uid, begun: BegunPoll, finding: Finding) -> PollResult {
@@ -200,4 +242,116 @@ fn an_object_of_another_target_is_let_go() {
     assert!(bench.polls(60).is_empty() && bench.engine.skipped_count() == 1);
     bench.step(61, Input::Left("x".into()));
     assert_eq!(bench.engine.skipped_count(), 0);
+}
+
+/// All objects are read in one collection, and each object's entry has its identity as name.
+const COLLECTION: &str = r#"{http: {url: "http://h/all", each: "${response.body}", key: {item: "${item.name}", object: "${self.spec.id}"}}}"#;
+
+fn of_collection() -> Bench {
+    let mut bench = Bench::of(&TEXT.replace(r#"{http: {url: "http://h/${self.spec.id}"}}"#, COLLECTION));
+    ["x", "y"].into_iter().for_each(|uid| bench.see(uid));
+    bench
+}
+
+#[test]
+fn an_engine_wakes_at_what_comes_first() {
+    type Setup = fn(&mut Bench);
+    let table: [(&str, Setup, u64); 5] = [
+        ("nothing is due: the next count of the objects", |_| (), 45),
+        ("a poll is put off: the end of the pause", |bench| bench.engine.shared.paused = Some(at(42).moment), 42),
+        ("a poll waits for the rate", |bench| bench.engine.shared.next_read = Some(at(43).moment), 43),
+        ("what waits longer than the count", |bench| bench.engine.shared.next_read = Some(at(50).moment), 45),
+        (
+            "a poll waits for the end of another",
+            |bench| {
+                bench.see("y");
+                assert_eq!(bench.polls(39).len(), 1);
+                bench.engine.housekeeping = Moment::START;
+            },
+            45,
+        ),
+    ];
+    let text = TEXT.replace("http://h/${self.spec.id}\"}", "http://h/${self.spec.id}\"}, limits: {concurrent: 1}");
+    let tick = tick_of(Duration::from_secs(30));
+    for (name, set_up, expected) in table {
+        let mut bench = Bench::of(&text);
+        bench.see("x");
+        set_up(&mut bench);
+        let wakes = bench.step(40, Input::Tick).into_iter().filter_map(|effect| match effect {
+            Effect::WakeAt(wake) => Some(wake),
+            _ => None,
+        });
+        assert_eq!(wakes.collect::<Vec<_>>(), [at(expected).moment.rounded_up(tick)], "{name}");
+    }
+}
+
+#[test]
+fn a_traversal_that_failed_leaves_all_its_objects_unknown() {
+    let mut bench = of_collection();
+    let order = bench.tick(40).traversals.pop().unwrap();
+    assert_eq!(order.members.iter().map(|member| &*member.key).collect::<Vec<_>>(), ["x", "y"]);
+    let effects = bench.end_traversal(41, order, &Finding::from(ObservedReason::ExternalError), &[]);
+    let tells_of_unnamed = effects.iter().any(|effect| matches!(effect, Effect::Report(Report::Unnamed(_))));
+    assert!(!tells_of_unnamed, "a part of the collection says nothing of entries without object: {effects:?}");
+    assert_eq!(bench.tick(41).writes, ["x ExternalError", "y ExternalError"]);
+}
+
+#[test]
+fn entries_that_no_object_has_are_reported() {
+    let mut bench = of_collection();
+    let order = bench.tick(40).traversals.pop().unwrap();
+    let effects = bench.end_traversal(41, order, &Finding::InSync, &["x", "y", "z"]);
+    let unnamed = effects.iter().find_map(|effect| match effect {
+        Effect::Report(Report::Unnamed(unnamed)) => Some(unnamed.names.clone()),
+        _ => None,
+    });
+    assert_eq!(unnamed, Some(BTreeSet::from(["z".to_owned()])));
+}
+
+#[test]
+fn an_edit_during_a_traversal_leaves_its_result_without_effect() {
+    let mut bench = of_collection();
+    let order = bench.tick(40).traversals.pop().unwrap();
+    let mut edited = object(&bench.text, "x", &json!({"id": "x", "a": 2}), &json!({}));
+    (edited.resource_version, edited.generation) = ("2".into(), Some(2));
+    bench.step(41, Input::Seen(Box::new(edited)));
+    assert!(bench.tick(41).traversals.is_empty(), "two traversals at once");
+    bench.end_traversal(42, order, &Finding::InSync, &["x", "y"]);
+    let ticked = bench.tick(42);
+    assert_eq!(ticked.writes, ["y InSync"], "the answer is compared with what was asked for before");
+    let members = ticked.traversals.iter().map(|order| order.members.iter().map(|member| &*member.key).collect());
+    assert_eq!(members.collect::<Vec<Vec<_>>>(), [["x"]]);
+}
+
+#[test]
+fn a_hint_leads_to_one_poll_of_its_object() {
+    // By the holder of the resource, while a poll is under way or not: what is reported, and the polls that begin.
+    let table = [
+        (None, false, HintOutcome::Unknown, 0),
+        (Some("z"), false, HintOutcome::Unknown, 0),
+        (Some("x"), false, HintOutcome::Polled, 1),
+        (None, true, HintOutcome::Unknown, 0),
+        (Some("x"), true, HintOutcome::Polled, 1),
+    ];
+    for (holder, is_polled, expected, polls) in table {
+        let mut bench = Bench::of(&TEXT.replace("30s", "24h"));
+        bench.see("x");
+        let order = bench.polls(1).remove(0);
+        bench.engine.shared.holder = holder.map(Uid::from);
+        let (mut under_way, begins) = (Some(order), bench.polls(2).len());
+        assert_eq!(begins, 0, "polled twice at once");
+        if !is_polled {
+            bench.end_poll(3, under_way.take().unwrap(), Finding::InSync);
+        }
+        let effects = bench.step(5, Input::Hint(Hint::Resource("x".to_owned())));
+        assert!(
+            matches!(effects.as_slice(), [Effect::Report(Report::Hinted(outcome))] if *outcome == expected),
+            "{holder:?}: {effects:?}"
+        );
+        if let Some(order) = under_way {
+            assert!(bench.polls(5).is_empty(), "{holder:?}: polled twice at once");
+            bench.end_poll(6, order, Finding::InSync);
+        }
+        assert_eq!(bench.polls(7).len(), polls, "{holder:?}, {is_polled}");
+    }
 }

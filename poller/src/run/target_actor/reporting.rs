@@ -16,13 +16,13 @@ use crate::engine::{EndedWrite, Report, SharedState, Target as Engine};
 use crate::run::context::Context;
 use crate::run::counts::TargetCounts;
 use crate::run::metrics::of_target;
-use crate::run::notices;
+use crate::run::notices::ObjectNotices;
 
 /// The reports of one target.
 pub(super) struct Reporting {
     target: Arc<Target>,
     context: Arc<Context>,
-    kind: ResolvedKind,
+    notices: ObjectNotices,
     counts: TargetCounts,
     /// 1 while the Lease lists the target.
     attested: Gauge,
@@ -38,25 +38,23 @@ impl Reporting {
             crowded: None,
             target: target.clone(),
             context: context.clone(),
-            kind: kind.clone(),
+            notices: ObjectNotices::new(&context.events, target, kind),
         }
     }
 
     /// Tells people.
     pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
-        let Context { metrics, events, .. } = &*self.context;
+        let metrics = &self.context.metrics;
         let labels = || of_target(&self.target.name);
         match report {
             Report::Polled(found, took) => self.counts.poll(found, took),
             Report::Postponed => _ = metrics.polls_postponed.get_or_create(&labels()).inc(),
             Report::Hinted(outcome) => self.counts.hint(outcome.as_str()),
             Report::Written(write) => self.tell_of_write(&write),
-            Report::WriteRefused(object, sentence) => {
-                notices::tell_of_refusal(events, &self.target, &self.kind, (&object, &sentence));
-            }
+            Report::WriteRefused(object, sentence) => self.notices.tell_of_refusal(&object, &sentence),
             Report::RaceLost => _ = metrics.races_lost.get_or_create(&labels()).inc(),
-            Report::Flapping(object) => notices::tell_of_flapping(events, &self.target, &self.kind, &object),
-            Report::ClaimedTwice(object) => notices::tell_of_overlap(events, &self.target, &self.kind, &object),
+            Report::Flapping(object) => self.notices.tell_of_flapping(&object),
+            Report::ClaimedTwice(object) => self.notices.tell_of_overlap(&object),
             Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
             Report::Crowded(namespaces) => self.show_crowded(&namespaces),
             Report::Counts => {
@@ -76,7 +74,7 @@ impl Reporting {
         let condition = &write.begun.condition;
         self.counts.write(write.outcome.as_label());
         if write.outcome == WriteOutcome::Written {
-            notices::tell(&self.context.events, &self.target, &self.kind, write);
+            self.notices.tell_of_verdict(write);
             tracing::info!(
                 target_name = self.target.name,
                 object = %write.before.id,
