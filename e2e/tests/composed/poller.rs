@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::attestation::Attestation;
-use drift_api::condition::{Condition, ObservedReason, PatchBase, StatusFields, condition_patch};
+use drift_api::condition::{Condition, ConditionStatus, ObservedReason, PatchBase, StatusFields, condition_patch};
 use drift_api::identity::{Claimant, Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
@@ -97,6 +97,9 @@ struct AtWork {
     is_listed: bool,
     /// Objects that it was told to leave alone.
     left: BTreeSet<Uid>,
+    /// Of each object the condition that it wrote last, those that it tried to write since, and one that stood when a poll of its
+    /// own saw drift.
+    own_words: BTreeMap<Uid, Vec<Condition>>,
 }
 
 impl AtWork {
@@ -106,8 +109,30 @@ impl AtWork {
             Input::Seen(object) => drop(self.left.remove(&object.id.uid)),
             Input::Left(uid) => drop(self.left.insert(uid.clone())),
             Input::Skipped(object) => drop(self.left.insert(object.id.uid.clone())),
+            Input::PollEnded(result) => {
+                let sees_drift = matches!(&result.found, Ok(found) if matches!(found.finding, Finding::Differs(_) | Finding::Absent));
+                let state = self.engine.objects().state(&result.uid).filter(|_| sees_drift);
+                let observed = state.and_then(|state| state.object().conditions.observed());
+                let observed = observed.cloned();
+                self.own_words.entry(result.uid.clone()).or_default().extend(observed);
+            }
+            Input::WriteEnded(write) if write.outcome == WriteOutcome::Written => {
+                self.own_words.insert(write.before.id.uid.clone(), vec![write.begun.condition.clone()]);
+            }
             _ => {}
         }
+    }
+
+    /// An object that the attestation covers although others called it drifted.
+    fn attested_wrongly(&self, attestation: &Attestation) -> Option<String> {
+        let objects = self.engine.objects().states().map(|state| state.object());
+        let mut drifted = objects.filter(|object| !object.deleting && is_called_drifted(object));
+        let is_own = |object: &&LeanObject| {
+            let words = self.own_words.get(&object.id.uid);
+            object.conditions.observed().is_some_and(|observed| words.is_some_and(|words| words.contains(observed)))
+        };
+        let wrong = drifted.find(|object| !is_own(object) && !attestation.except.has(&object.id))?;
+        Some(format!("the word of others is attested: {}", wrong.id.uid))
     }
 
     /// What of what it had been told the effect violates.
@@ -122,6 +147,10 @@ impl AtWork {
             _ => None,
         }
     }
+}
+
+fn is_called_drifted(object: &LeanObject) -> bool {
+    object.conditions.observed().is_some_and(|observed| observed.status == ConditionStatus::True)
 }
 
 /// A read or a write that is under way.
@@ -186,8 +215,8 @@ impl Poller {
                 let shared = Shared { target: target.clone(), resources, slow_lane };
                 let engine = engine::Target::new(target.clone(), shared);
                 let (target, text) = (target.clone(), self.texts);
-                let at_work =
-                    AtWork { engine, target, text, awaits_list: true, is_listed: false, left: BTreeSet::new() };
+                let (left, own_words) = (BTreeSet::new(), BTreeMap::new());
+                let at_work = AtWork { engine, target, text, awaits_list: true, is_listed: false, left, own_words };
                 self.targets.insert(name, at_work);
             }
         }
@@ -224,7 +253,7 @@ impl Poller {
     /// Gives the engine of the target an input, and performs what it asks for.
     fn feed(&mut self, name: &'static str, input: Input, clock: Clock) {
         let Some(at_work) = self.targets.get_mut(name) else { return };
-        let text = at_work.text;
+        let (text, is_tick) = (at_work.text, matches!(input, Input::Tick));
         at_work.note(&input);
         for effect in at_work.engine.step(now_of(clock), input) {
             if let Some(what) = at_work.violated_by(&effect) {
@@ -233,6 +262,7 @@ impl Poller {
             let step = match effect {
                 Effect::Poll(order) => Step::Poll(order),
                 Effect::Write(before, begun) => {
+                    at_work.own_words.entry(before.id.uid.clone()).or_default().push(begun.condition.clone());
                     let (before, outcome) = (*before, WriteOutcome::Unavailable);
                     Step::Write(Box::new(EndedWrite { before, begun, object: None, outcome }))
                 }
@@ -249,6 +279,9 @@ impl Poller {
                 Effect::Report(_) | Effect::WakeAt(_) => continue,
             };
             self.tasks.push(Task { target: name, text, since: clock.moment, step });
+        }
+        if let Some(what) = self.active.get(name).filter(|_| is_tick).and_then(|word| at_work.attested_wrongly(word)) {
+            self.violation.get_or_insert(what);
         }
     }
 

@@ -199,7 +199,10 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     if let Some(object) = corrected.find(|object| is_begun(object)) {
         return Some(format!("a correction has no end: that of {}", object["metadata"]["uid"]));
     }
-    RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of))
+    let is_whole = |name: &str| world.attestation(name).is_some_and(|word| word.except.is_empty());
+    let unattested = texts.keys().find(|name| !is_whole(name));
+    let wrong = RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of));
+    wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
 }
 
 /// Whoever has a resource makes it as its spec says where it may: the one that claims it, and where nobody does the oldest that names it.

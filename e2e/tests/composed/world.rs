@@ -157,6 +157,11 @@ impl World {
         self.controller.attest(attestations, self.clock);
     }
 
+    /// What the poller's Lease says of the target.
+    pub(crate) fn attestation(&self, name: &str) -> Option<&Attestation> {
+        self.lease.get(name)
+    }
+
     /// Somebody changes the Secret that corrections send.
     pub(crate) fn rotate(&mut self) {
         self.clock.secret += 1;
