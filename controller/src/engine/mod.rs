@@ -11,15 +11,15 @@ mod input;
 pub mod memory;
 pub mod objects;
 mod operation;
-mod peers;
 pub mod rendering;
+mod shared_state;
 mod target;
 
 pub use effect::{Effect, Report};
 pub use execution::StepAnswer;
 pub use input::{Input, Now};
 pub use operation::{Answer, Next, OngoingDecision, Operation, Work};
-pub use peers::Program;
+pub use shared_state::SharedState;
 pub use target::Target;
 
 pub mod correction_limits;

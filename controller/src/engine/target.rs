@@ -19,7 +19,7 @@ use drift_api::timing::work_queue::WorkQueue;
 
 use super::effect::{Effect, Report};
 use super::input::{Input, Now};
-use super::peers::Program;
+use super::shared_state::SharedState;
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
@@ -74,7 +74,7 @@ pub struct Target<P> {
     effects: Vec<Effect>,
 }
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// An engine that has seen no object; `handover` is what the engine of the target's former text left.
     #[must_use]
     pub fn new(text: Arc<drift_language::Target>, program: P, handover: Handover) -> Self {

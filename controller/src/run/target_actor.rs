@@ -2,8 +2,8 @@
 //!
 //! Each target has a task of its own, so that none can slow or stop another. The task decides nothing.
 
-mod peers;
 mod reporting;
+mod shared_handles;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::engine::{Effect, Input, Now, Operation, Target, Work};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
 use crate::run::held_objects::Asked;
-use peers::Shared;
+use shared_handles::SharedHandles;
 
 /// An actor that has not turned for this long hangs, and the kubelet starts the program anew: far above what the largest
 /// batch of events takes.
@@ -32,7 +32,7 @@ const EVENTS_AT_ONCE: usize = 256;
 
 /// One target at work.
 pub struct TargetActor {
-    engine: Target<Shared>,
+    engine: Target<SharedHandles>,
     executor: Arc<Executor>,
     context: Arc<Context>,
     inputs: mpsc::UnboundedSender<Input>,
@@ -50,7 +50,7 @@ impl TargetActor {
     pub fn new(executor: Executor, context: Arc<Context>, handover: Handover) -> Self {
         let (inputs, inbox) = mpsc::unbounded_channel();
         let executor = Arc::new(executor);
-        let shared = Shared::new(context.clone(), executor.clone());
+        let shared = SharedHandles::new(context.clone(), executor.clone());
         Self {
             engine: Target::new(executor.target.clone(), shared, handover),
             holdings: context.board.join(&executor.target.name),

@@ -13,7 +13,7 @@ use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
-use drift_controller::engine::{self, Effect, Input, Now, Operation, Program, Report, Work};
+use drift_controller::engine::{self, Effect, Input, Now, Operation, Report, SharedState, Work};
 use drift_language::Target;
 
 use crate::act::Acting;

@@ -11,7 +11,7 @@ use drift_api::identity::{Claimant, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
-use drift_controller::engine::Program;
+use drift_controller::engine::SharedState;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::rendering::secrets::{AvailableSecrets, SecretChange, watched_marks};
 use drift_language::Target;
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-impl Program for Shared {
+impl SharedState for Shared {
     fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
         self.resources.insert(&self.target, uid, claimant);
         self.resources.take_concerned_of(&self.target.name)

@@ -9,7 +9,7 @@ use super::Target;
 use crate::engine::corrections::held::Held;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
-use crate::engine::peers::Program;
+use crate::engine::shared_state::SharedState;
 
 /// How often the engine looks at itself where nothing happens: an attestation that grew old.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ pub(super) struct Schedule {
     room: Moment,
 }
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     pub(super) fn attend_breaker(&mut self, now: Moment) {
         let Some(transition) = self.objects.evaluate_breaker(now) else { return };
         self.report(Report::Breaker(transition));

@@ -9,9 +9,9 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::operation::Answer;
-use crate::engine::peers::Program;
+use crate::engine::shared_state::SharedState;
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// Decides on the very state that will be acted on: the watch may know a newer one than was read. Returns `None` if
     /// nothing is to be done.
     pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) -> Option<Answer> {

@@ -11,9 +11,9 @@ use crate::engine::execution::{Event, ExecutionEnd, Interrupt};
 use crate::engine::input::Now;
 use crate::engine::objects::object_store::{Handover, ObjectStore};
 use crate::engine::operation::{Next, Work};
-use crate::engine::peers::Program;
+use crate::engine::shared_state::SharedState;
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     pub(super) fn take_done(&mut self, uid: &Uid, event: Event, now: Now) {
         let Some(underway) = self.under_way.get_mut(uid) else { return };
         let stall = match &event {

@@ -9,7 +9,7 @@ use drift_api::timing::moment::Moment;
 use super::Target;
 use crate::engine::corrections::held::Held;
 use crate::engine::effect::{Effect, Report};
-use crate::engine::peers::Program;
+use crate::engine::shared_state::SharedState;
 
 /// How long a scope may be incomplete before its objects report it: at a start all lists are read within seconds, and a
 /// ConfigMap that a GitOps tool deletes comes back in less.
@@ -23,7 +23,7 @@ pub(super) struct ScopeWait {
     reported: HashSet<(Uid, bool)>,
 }
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// Reports once on each object that has to wait; asked at each housekeeping, since nothing happens meanwhile.
     pub(super) fn report_scope_wait(&mut self, now: Moment) {
         let Some(awaited) = self.program.awaited() else {

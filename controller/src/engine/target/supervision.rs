@@ -15,7 +15,7 @@ use crate::engine::effect::Report;
 use crate::engine::execution::ExecutionEnd;
 use crate::engine::input::Now;
 use crate::engine::operation::OngoingDecision;
-use crate::engine::peers::Program;
+use crate::engine::shared_state::SharedState;
 
 /// When an object that could not be read, written or got hold of is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub(super) struct Underway {
     is_correction: bool,
 }
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     /// Begins to carry out a decision. Returns false if the object is to be looked at again instead.
     pub(super) fn begin(&mut self, uid: &Uid, decision: Decision, now: Now) -> bool {
         let is_correction = matches!(decision, Decision::Correct(_));

@@ -22,7 +22,7 @@ struct Alone {
     attests: bool,
 }
 
-impl Program for Alone {
+impl SharedState for Alone {
     fn insert(&mut self, _: &Uid, _: Claimant) -> Vec<Uid> {
         Vec::new()
     }

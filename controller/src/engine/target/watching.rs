@@ -11,9 +11,9 @@ use crate::engine::effect::{Effect, Report};
 use crate::engine::input::Now;
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::claimant::claimant_of;
-use crate::engine::peers::Program;
+use crate::engine::shared_state::SharedState;
 
-impl<P: Program> Target<P> {
+impl<P: SharedState> Target<P> {
     pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
         // A list shows the object older than it is known: only a live read tells which of both holds.

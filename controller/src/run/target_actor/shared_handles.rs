@@ -12,14 +12,14 @@ use drift_kube::identities::{HeldClaim, Member, Wake};
 use drift_kube::under_way::Busy;
 use drift_language::Target;
 
-use crate::engine::Program;
+use crate::engine::SharedState;
 use crate::engine::rendering::secrets::SecretChange;
 use crate::run::context::Context;
 use crate::run::executor::Executor;
 use crate::run::secrets::SecretVersions;
 
 /// The handles of one target.
-pub(super) struct Shared {
+pub(super) struct SharedHandles {
     context: Arc<Context>,
     executor: Arc<Executor>,
     /// `None` once the target works by another text.
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     secrets: SecretVersions,
 }
 
-impl Shared {
+impl SharedHandles {
     pub(super) fn new(context: Arc<Context>, executor: Arc<Executor>) -> Self {
         let identities = Some(context.identities.join(&executor.target));
         let secrets = SecretVersions::default();
@@ -50,7 +50,7 @@ impl Shared {
     }
 }
 
-impl Program for Shared {
+impl SharedState for SharedHandles {
     fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
         self.identities.as_mut().map(|identities| identities.insert(uid, claimant)).unwrap_or_default()
     }

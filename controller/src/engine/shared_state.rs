@@ -9,7 +9,7 @@ use drift_api::timing::moment::Moment;
 use crate::engine::rendering::secrets::SecretChange;
 
 /// The part of one target in what all targets of the program share. An engine asks it while it decides; nothing waits.
-pub trait Program {
+pub trait SharedState {
     /// Takes an object in as a claimant. Returns the target's other objects whose rights may have changed.
     fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid>;
 
