@@ -222,7 +222,7 @@ async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poll
     world.shows(Shown::new(
         Group::Hints,
         "A change in the cluster between two texts of a target",
-        "what is read changes after a text of the target without a watch is active, and the former text comes back; regular polls are a day apart",
+        "what is read changes after a text of the target without a watch has become active, and the former text comes back; regular polls are a day apart",
         "the watch goes on from where it was: polled, True with FieldsDiffer",
         "",
     ));

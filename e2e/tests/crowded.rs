@@ -21,7 +21,7 @@ const CROWD: usize = 25;
 /// What the poller's Lease says of its targets.
 async fn word(world: &World) -> Result<String> {
     let lease = world.lease("drift-poller").await?.unwrap_or_default();
-    Ok(lease["metadata"]["annotations"][names::ACTIVE_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned())
+    Ok(lease["metadata"]["annotations"][names::ATTESTED_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned())
 }
 
 /// An object of the other namespace, and what the poller said of it last.

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_api::names::{ACTIVE_TARGETS_ANNOTATION, DRIFT_OBSERVED, PAUSED_ANNOTATION};
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, DRIFT_OBSERVED, PAUSED_ANNOTATION};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
@@ -22,7 +22,7 @@ use crate::stuck::wait_until_excepted;
 /// Within this a change of the poller's Lease or of the configuration is active in the controller: it reads the
 /// Lease every 2 s and a change of the ConfigMaps within one; the rest is for a busy machine, and far from the 40 s after
 /// which a poller's word is stale by itself.
-const IN_FORCE_WITHIN: Duration = Duration::from_secs(25);
+const ACTIVE_WITHIN: Duration = Duration::from_secs(25);
 
 /// For how long nothing may happen: many times what an unpaused object waits for its correction.
 pub(crate) const QUIET: Duration = Duration::from_secs(6);
@@ -129,7 +129,7 @@ async fn a_stopped_poller_is_not_believed() -> Result<()> {
         let bed = Bed::start(world).await?;
         bed.drifted_and_paused(world, "web").await?;
         bed.poller.stop().await?;
-        let took = bed.wait_until_attested(false, IN_FORCE_WITHIN).await?;
+        let took = bed.wait_until_attested(false, ACTIVE_WITHIN).await?;
         bed.ensure_held(world, "web").await?;
         world.shows(row(
             "the poller is stopped with a drift waiting",
@@ -195,7 +195,7 @@ async fn a_poller_with_another_text_attests_nothing() -> Result<()> {
         // The desired state stays the same: nothing but the text tells the two verdicts apart.
         gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
         world.apply_target(&bed.target.clone().with("/spec/confirm/drift", json!(2))).await?;
-        let took = bed.wait_until_attested(false, IN_FORCE_WITHIN).await?;
+        let took = bed.wait_until_attested(false, ACTIVE_WITHIN).await?;
         bed.ensure_held(world, "web").await?;
 
         let reads = bed.outside.requests().len();
@@ -271,7 +271,7 @@ async fn a_removed_target_polls_first_when_back() -> Result<()> {
         wait::until("the poller's Lease not to list the target", wait::DEADLINE, async || {
             let lease = world.lease("drift-poller").await?.unwrap_or_default();
             let word =
-                lease["metadata"]["annotations"][ACTIVE_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
+                lease["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
             Ok(if word.contains(bed.target.name()) { Seen::Instead(word) } else { Seen::Met(()) })
         })
         .await?;

@@ -58,7 +58,7 @@ impl Refusal {
 async fn is_excepted(world: &World, uid: &str) -> Result<(bool, String)> {
     let lease = world.lease("drift-poller").await?.unwrap_or_default();
     let word =
-        lease["metadata"]["annotations"][names::ACTIVE_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
+        lease["metadata"]["annotations"][names::ATTESTED_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
     Ok((word.contains(uid), word))
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Document {
 /// How much something matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// The target would not come into force, or would not work.
+    /// The target would not become active, or would not work.
     Error,
     /// It would, and perhaps not as it is meant.
     Warning,

@@ -14,7 +14,7 @@ pub(crate) use rates::{Rate, requests_of, total_rates};
 use crate::check::document::{Document, Remark, Severity};
 use doubts::doubts;
 
-/// A target that would come into force.
+/// A target that would become active.
 #[derive(Debug)]
 pub(crate) struct Good {
     /// The target.

@@ -71,10 +71,12 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
         held.extend(without_controller(facts, leases, now));
         return held;
     }
+    let other = other_text(facts, leases, now);
     if let Some(why) = idle(facts) {
-        return vec![why];
+        return other.into_iter().chain([why]).collect();
     }
     let mut held = tried_only(facts);
+    held.extend(other);
     held.extend(of_target(facts));
     held.extend(paused(facts.object));
     held.extend(of_conditions(facts));
@@ -203,14 +205,22 @@ fn without_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Opti
 fn unattested(facts: Facts<'_>, attestations: &BTreeMap<String, Attestation>) -> Option<String> {
     match attestations.get(&facts.target.name) {
         None => Some("the poller does not attest the target at the moment (its Lease does not list it)".to_owned()),
-        Some(attestation) if attestation.hash != facts.target.verdict_hash => {
-            Some("the poller attests another text of the target than this one".to_owned())
-        }
         Some(attestation) => attestation
             .except
             .has(&facts.object.id)
             .then(|| "the poller could not renew its verdict on this object and does not attest it".to_owned()),
     }
+}
+
+/// That the poller goes by another text of the target: what was found just now by this one is not what it says.
+fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
+    let attestations = attestations(leases.poller.as_ref(), now).filter(|_| facts.is_deployed)?;
+    let attestation = attestations.get(&facts.target.name)?;
+    (attestation.hash != facts.target.verdict_hash).then(|| {
+        "the poller attests another text of the target than this one: it was edited a moment ago, or is refused, as an Event on its \
+         ConfigMap says"
+            .to_owned()
+    })
 }
 
 #[cfg(test)]

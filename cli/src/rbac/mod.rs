@@ -74,7 +74,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let written = written_in(&sources);
     let documents = documents_of(sources);
     let mut report = check(&documents);
-    refuse_bad(&report, "no roles are printed for targets that would not come into force")?;
+    refuse_bad(&report, "no roles are printed for targets that would not become active")?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };

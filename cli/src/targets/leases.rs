@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use drift_api::attestation::Attestation;
-use drift_api::names::ACTIVE_TARGETS_ANNOTATION;
+use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub(crate) fn attestations(lease: Option<&Value>, now: Timestamp) -> Option<BTre
     let lease = lease.filter(|lease| is_held(Some(lease), now))?;
     let text = lease
         .pointer("/metadata/annotations")
-        .and_then(|all| all.get(ACTIVE_TARGETS_ANNOTATION))
+        .and_then(|all| all.get(ATTESTED_TARGETS_ANNOTATION))
         .and_then(Value::as_str);
     let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     Some(list.into_iter().filter_map(|(target, text)| Some((target, Attestation::parse(&text)?))).collect())

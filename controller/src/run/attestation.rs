@@ -2,7 +2,7 @@
 //!
 //! This file must not know what attestation allows.
 
-use drift_api::names::ACTIVE_TARGETS_ANNOTATION;
+use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use drift_kube::lease::ObservedLease;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ pub async fn follow(
 }
 
 fn read(lease: &ObservedLease) -> Attestations {
-    let annotation = lease.annotations.get(ACTIVE_TARGETS_ANNOTATION).map(String::as_str);
+    let annotation = lease.annotations.get(ATTESTED_TARGETS_ANNOTATION).map(String::as_str);
     Attestations {
         held: lease.holder.as_deref().is_some_and(|holder| !holder.is_empty()),
         changed_at: lease.changed_at,

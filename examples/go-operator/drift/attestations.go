@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ActiveTargetsAnnotation lists, on the poller's Lease, the targets whose verdicts are the poller's own at present.
-const ActiveTargetsAnnotation = "driftpoller.dev/active-targets"
+// AttestedTargetsAnnotation lists, on the poller's Lease, the targets whose verdicts are the poller's own at present.
+const AttestedTargetsAnnotation = "driftpoller.dev/attested-targets"
 
 // FreshFor is for how long an unchanged Lease counts: the poller renews it every 3 s, and a new one takes over within 15 s.
 const FreshFor = 40 * time.Second
@@ -40,7 +40,7 @@ func (attestations *Attestations) Observe(lease *coordinationv1.Lease, now time.
 	attestations.version = lease.ResourceVersion
 	attestations.targets = nil
 	isReleased := lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == ""
-	if isReleased || json.Unmarshal([]byte(lease.Annotations[ActiveTargetsAnnotation]), &attestations.targets) != nil {
+	if isReleased || json.Unmarshal([]byte(lease.Annotations[AttestedTargetsAnnotation]), &attestations.targets) != nil {
 		attestations.targets = nil
 	}
 }

@@ -58,7 +58,7 @@ func TestAVerdictCountsWhileItsLeaseIsRenewed(t *testing.T) {
 	lease := func(version, holder string) *coordinationv1.Lease {
 		lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
 		lease.ResourceVersion = version
-		lease.Annotations = map[string]string{ActiveTargetsAnnotation: `{"buckets":"3f2a9c71d0e4b5a6 except u7 u9"}`}
+		lease.Annotations = map[string]string{AttestedTargetsAnnotation: `{"buckets":"3f2a9c71d0e4b5a6 except u7 u9"}`}
 		return lease
 	}
 	var attestations Attestations

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drift_api::attestation::Attestation;
-use drift_api::names::ACTIVE_TARGETS_ANNOTATION;
+use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use drift_kube::telemetry::health::{Health, Remark};
 use tokio::sync::watch;
 
@@ -99,7 +99,7 @@ pub fn no_annotations() -> BTreeMap<String, String> {
 }
 
 fn annotations_of(words: &BTreeMap<&str, String>) -> BTreeMap<String, String> {
-    BTreeMap::from([(ACTIVE_TARGETS_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
+    BTreeMap::from([(ATTESTED_TARGETS_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
 }
 
 /// The words that the Lease has room for, and the targets that are left out. If all are too long, the targets with the longest
@@ -137,7 +137,7 @@ mod tests {
         let list: Attestations = (0..100).map(|number| (format!("t{number:02}"), word(number % 20))).collect();
         let (attestations, health) = (AttestationList::default(), Health::default());
         list.iter().for_each(|(target, attestation)| attestations.set(target, Some(attestation.clone())));
-        let text = &attestations.to_annotations(&list, &health)[ACTIVE_TARGETS_ANNOTATION];
+        let text = &attestations.to_annotations(&list, &health)[ATTESTED_TARGETS_ANNOTATION];
         assert!(text.len() <= MOST_BYTES + 2 && text.len() > MOST_BYTES - 2048, "{}", text.len());
         let listed: BTreeMap<String, String> = serde_json::from_str(text).unwrap();
         assert!((0..100).filter(|number| number % 20 < 10).all(|number| listed.contains_key(&format!("t{number:02}"))));
@@ -158,7 +158,7 @@ mod tests {
         list.set("a", word("1", &[]));
         assert!(changes.has_changed().is_ok_and(|changed| changed));
         assert_eq!(
-            list.to_annotations(&changes.borrow_and_update(), &health)[ACTIVE_TARGETS_ANNOTATION],
+            list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION],
             r#"{"a":"1"}"#
         );
         list.set("a", word("1", &[]));
@@ -166,10 +166,10 @@ mod tests {
         assert!(changes.has_changed().is_ok_and(|changed| !changed));
         list.set("a", word("1", &["u1"]));
         assert_eq!(
-            list.to_annotations(&changes.borrow_and_update(), &health)[ACTIVE_TARGETS_ANNOTATION],
+            list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION],
             r#"{"a":"1 except u1"}"#
         );
         list.set("a", None);
-        assert_eq!(list.to_annotations(&changes.borrow_and_update(), &health)[ACTIVE_TARGETS_ANNOTATION], "{}");
+        assert_eq!(list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION], "{}");
     }
 }

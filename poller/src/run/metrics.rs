@@ -119,7 +119,7 @@ impl Metrics {
             metrics.lateness.clone(),
         );
         ours.register("objects_flapping", "Objects whose verdict goes back and forth", metrics.flapping.clone());
-        ours.register("attested", "1 while the target is listed as active on the Lease", metrics.attested.clone());
+        ours.register("attested", "1 while the poller lists the target on its Lease", metrics.attested.clone());
         ours.register("objects_skipped", "Objects that another target owns", metrics.skipped.clone());
         ours.register(
             "collection_entries_unnamed",

@@ -74,7 +74,7 @@ pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at
 pub const OBJECT_ANNOTATIONS: &[&str] =
     &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION];
 /// Annotation on the poller's Lease: the targets it attests, as JSON of target name to [`crate::attestation::Attestation`].
-pub const ACTIVE_TARGETS_ANNOTATION: &str = "driftpoller.dev/active-targets";
+pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
 
 /// Annotation on each program's own Lease: what its targets select or selected, as a JSON list. It says where conditions
 /// and finalizers of ours may stand when a target is gone.

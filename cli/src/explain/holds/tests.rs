@@ -2,7 +2,7 @@
 
 use super::*;
 use drift_api::condition::{DesiredHash, Tag};
-use drift_api::names::{ACTIVE_TARGETS_ANNOTATION, PAUSED_ANNOTATION};
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, PAUSED_ANNOTATION};
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
 use serde_json::json;
@@ -29,7 +29,7 @@ fn object(current: &Verdict, note: &str, more: &Value) -> LeanObject {
 }
 
 fn leases(target: &Target, renewed: &str) -> Leases {
-    let lease = json!({"metadata": {"annotations": {ACTIVE_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
+    let lease = json!({"metadata": {"annotations": {ATTESTED_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
         "spec": {"holderIdentity": "a", "renewTime": renewed}});
     Leases { poller: Some(lease.clone()), controller: Some(lease) }
 }
@@ -63,7 +63,7 @@ fn each_thing_that_holds_is_told() {
     assert_eq!(holds(facts, &Leases::default(), now).len(), 2);
     assert_eq!(holds(Facts { is_deployed: false, ..facts }, &Leases::default(), now).len(), 1);
     let mut other = leases(&correcting, NOW);
-    other.poller.as_mut().unwrap()["metadata"]["annotations"][ACTIVE_TARGETS_ANNOTATION] = json!("{}");
+    other.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!("{}");
     assert!(holds(facts, &other, now)[0].contains("does not attest"));
 }
 
@@ -93,4 +93,20 @@ fn without_drift_or_mode_nothing_follows() {
         let held = holds(facts, &Leases::default(), now);
         assert!(held.len() == 1 && held[0].contains(expected), "{held:?}");
     }
+}
+
+#[test]
+fn another_text_at_the_poller_is_told_whatever_was_found() {
+    let observing = target(TEXT);
+    let in_sync = verdict(ObservedReason::InSync);
+    let object = object(&in_sync, "correction 2, owns \"x\": updated", &json!({}));
+    let mut leases = leases(&observing, NOW);
+    let facts = Facts { target: &observing, is_deployed: true, object: &object, verdict: &in_sync };
+    let now = NOW.parse().unwrap();
+    assert_eq!(holds(facts, &leases, now).len(), 1, "in sync alone");
+    let other = json!({&observing.name: "0123456789abcdef"}).to_string();
+    leases.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!(other);
+    let held = holds(facts, &leases, now);
+    assert!(held[0].contains("another text") && held[1].contains("in sync"), "{held:?}");
+    assert_eq!(holds(Facts { is_deployed: false, ..facts }, &leases, now).len(), 1, "from a file");
 }

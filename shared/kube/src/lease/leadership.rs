@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn one(text: &str) -> BTreeMap<String, String> {
-        BTreeMap::from([("active-targets".to_owned(), text.to_owned())])
+        BTreeMap::from([("attested-targets".to_owned(), text.to_owned())])
     }
 
     #[tokio::test(start_paused = true)]

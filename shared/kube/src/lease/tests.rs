@@ -108,7 +108,7 @@ fn settings(instance: &str) -> LeaseSettings {
         name: "drift-test".to_owned(),
         instance: instance.to_owned(),
         manager: "drift-test",
-        on_take: BTreeMap::from([("active-targets".to_owned(), "{}".to_owned())]),
+        on_take: BTreeMap::from([("attested-targets".to_owned(), "{}".to_owned())]),
         part: Health::default().part("lease"),
     }
 }
@@ -159,7 +159,7 @@ async fn a_leader_cut_off_steps_down_before_another_begins() {
     let token = first.handle.leadership().acquired().await;
     tokio::time::sleep(5 * SECOND).await;
     first.cut.store(true, Ordering::SeqCst);
-    assert!(first.handle.annotate(BTreeMap::from([("active-targets".to_owned(), "late".to_owned())])));
+    assert!(first.handle.annotate(BTreeMap::from([("attested-targets".to_owned(), "late".to_owned())])));
     let began = clock::now();
     let mut stepped_down = None;
     while !second.is_held() {
@@ -184,7 +184,7 @@ async fn a_leader_cut_off_steps_down_before_another_begins() {
     until(SECOND, "the first has it again", || first.is_held()).await;
     tokio::time::sleep(10 * SECOND).await;
     let annotations = &store.lease()["metadata"]["annotations"];
-    assert_eq!(*annotations, json!({"active-targets": "{}"}), "a word of the term before was written");
+    assert_eq!(*annotations, json!({"attested-targets": "{}"}), "a word of the term before was written");
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,8 +289,8 @@ async fn a_release_that_meets_a_renewal_is_tried_again() {
 async fn a_lease_that_somebody_removes_stays_with_its_holder() {
     let store = Store::default();
     let (first, second) = (leader(&store, "a").await, contender(&store, "b"));
-    let noted = json!({"active-targets": "one"});
-    assert!(first.handle.annotate(BTreeMap::from([("active-targets".to_owned(), "one".to_owned())])));
+    let noted = json!({"attested-targets": "one"});
+    assert!(first.handle.annotate(BTreeMap::from([("attested-targets".to_owned(), "one".to_owned())])));
     until(SECOND, "written", || store.lease()["metadata"]["annotations"] == noted).await;
     for _ in 0..3 {
         tokio::time::sleep(5 * SECOND).await;
@@ -322,14 +322,14 @@ async fn a_release_leaves_the_lease_of_another_alone() {
 async fn the_next_holder_empties_the_annotations() {
     let store = Store::default();
     let first = leader(&store, "a").await;
-    assert_eq!(store.lease()["metadata"]["annotations"], json!({"active-targets": "{}"}));
+    assert_eq!(store.lease()["metadata"]["annotations"], json!({"attested-targets": "{}"}));
     let before = first.log.lines().len();
     for text in ["one", "two"] {
         let ours =
-            BTreeMap::from([("active-targets".to_owned(), text.to_owned()), ("kinds".to_owned(), "k".to_owned())]);
+            BTreeMap::from([("attested-targets".to_owned(), text.to_owned()), ("kinds".to_owned(), "k".to_owned())]);
         assert!(first.handle.annotate(ours));
     }
-    let written = json!({"active-targets": "two", "kinds": "k"});
+    let written = json!({"attested-targets": "two", "kinds": "k"});
     until(SECOND / 5, "written", || store.lease()["metadata"]["annotations"] == written).await;
     assert_eq!(first.log.lines().len(), before + 1);
     tokio::time::sleep(10 * SECOND).await;
@@ -337,16 +337,16 @@ async fn the_next_holder_empties_the_annotations() {
     first.handle.put("kinds", "l").await;
     assert_eq!(
         store.lease()["metadata"]["annotations"],
-        json!({"active-targets": "two", "kinds": "l"}),
+        json!({"attested-targets": "two", "kinds": "l"}),
         "not yet written"
     );
     first.stop.cancel();
     first.task.await.unwrap();
     assert!(!first.handle.annotate(BTreeMap::new()));
     let second = leader(&store, "b").await;
-    assert_eq!(store.lease()["metadata"]["annotations"], json!({"active-targets": "{}", "kinds": "l"}));
+    assert_eq!(store.lease()["metadata"]["annotations"], json!({"attested-targets": "{}", "kinds": "l"}));
     let found = second.handle.leadership().found_annotations();
-    let left = [("active-targets", "two"), ("kinds", "l")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let left = [("attested-targets", "two"), ("kinds", "l")].map(|(name, text)| (name.to_owned(), text.to_owned()));
     assert_eq!(*found, BTreeMap::from(left));
 }
 
@@ -443,9 +443,10 @@ fn noting(target: &Target) -> Selections {
 async fn a_list_is_emptied_where_its_work_ends() {
     let store = Store::default();
     let first = leader(&store, "a").await;
-    let stands = || store.lease()["metadata"]["annotations"]["active-targets"].clone();
+    let stands = || store.lease()["metadata"]["annotations"]["attested-targets"].clone();
     let list = watch::Sender::new(BTreeSet::from(["web"]));
-    let annotations = |list: &BTreeSet<&str>| BTreeMap::from([("active-targets".to_owned(), json!(list).to_string())]);
+    let annotations =
+        |list: &BTreeSet<&str>| BTreeMap::from([("attested-targets".to_owned(), json!(list).to_string())]);
     let kept = first.handle.keep_list(list.subscribe(), annotations);
     let working = async {
         until(SECOND, "the target is listed", || stands() == json!(r#"["web"]"#)).await;

@@ -36,7 +36,7 @@ pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
 /// How the daemons write logs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogSettings {
-    /// error, warn, info, debug or trace, or a filter such as info,drift_poller=debug
+    /// error, warn, info, debug or trace, or a filter such as info,drift_kube=debug
     #[arg(long, global = true, default_value = "info", value_name = "LEVEL")]
     pub log_level: String,
     /// How logs are written to stderr

@@ -28,7 +28,7 @@ pub struct UnknownField {
     pub message: String,
 }
 
-/// Documents whose new text must not come into force, though it can be read.
+/// Documents whose new text must not become active, though it can be read.
 pub type Refused = BTreeMap<DocumentName, Vec<UnknownField>>;
 
 /// The active documents and what is wrong with the others.
