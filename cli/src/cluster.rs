@@ -128,7 +128,7 @@ pub(crate) async fn each_object(
     Ok(())
 }
 
-/// Whether a target selects an object of its kind.
+/// Returns true if a target selects an object of its kind.
 pub(crate) fn is_selected(objects: &ObjectSelection, seen: &SeenObject) -> bool {
     objects.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref())
 }

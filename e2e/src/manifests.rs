@@ -65,7 +65,7 @@ pub fn parse_stream(text: &str) -> Result<Vec<Value>> {
     serde_saphyr::from_multiple(text).context("parsing a stream of YAML documents")
 }
 
-/// Whether a document has this kind and name.
+/// Returns true if a document has this kind and name.
 #[must_use]
 pub fn is(document: &Value, kind: &str, name: &str) -> bool {
     document["kind"] == kind && document["metadata"]["name"] == name

@@ -41,7 +41,7 @@ impl Metrics {
         self.matching(name, labels).map(|sample| sample.value).fold(0.0, |sum, value| sum + value)
     }
 
-    /// Whether there is any sample with this name.
+    /// Returns true if there is any sample with this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.samples.iter().any(|sample| sample.name == name)

@@ -44,7 +44,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether it returned 0.
+    /// Returns true if it returned 0.
     #[must_use]
     pub fn success(self) -> bool {
         self == Self::Code(0)
@@ -252,7 +252,7 @@ fn thread_that_runs(pid: i32) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Whether a process with this id exists.
+/// Returns true if a process with this id exists.
 #[must_use]
 pub fn is_alive(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())

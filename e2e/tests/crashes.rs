@@ -42,7 +42,7 @@ struct Played {
     status_writes: u64,
     /// The points that were reached and how often, in the undisturbed run.
     reached: Vec<(KillPoint, usize)>,
-    /// Whether the program died as it was told.
+    /// True if the program died as it was told.
     died: bool,
 }
 

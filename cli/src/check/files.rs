@@ -48,7 +48,7 @@ pub(crate) fn read_with_neighbours<'p>(
     gather(paths.into_iter().map(|path| Ok((path, read_path(path)?))).collect::<Result<_, CommandError>>()?)
 }
 
-/// Whether it means standard input, which can be read once.
+/// Returns true if it means standard input, which can be read once.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT.0
 }
@@ -103,7 +103,7 @@ fn place(name: &str) -> PathBuf {
     fs::canonicalize(name).unwrap_or_else(|_| PathBuf::from(name))
 }
 
-/// Whether what lies in a folder is read. A folder that another place links to is read there.
+/// Returns true if what lies in a folder is read. A folder that another place links to is read there.
 fn is_read(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     let ends_so = path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));

@@ -25,7 +25,7 @@ pub(crate) struct Good {
     pub(crate) objects: Option<u64>,
     /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
     pub(crate) untried: Option<String>,
-    /// Whether it can be read, and would not work all the same.
+    /// True if it can be read, and would not work all the same.
     pub(crate) has_error: bool,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Report {
     pub(crate) remarks: Vec<Remark>,
     /// By name.
     pub(crate) targets: Vec<Good>,
-    /// Whether something could not be looked at, so that nothing is said of it.
+    /// True if something could not be looked at, so that nothing is said of it.
     pub(crate) is_partial: bool,
 }
 
 impl Report {
-    /// Whether something would not work.
+    /// Returns true if something would not work.
     #[must_use]
     pub(crate) fn is_bad(&self) -> bool {
         self.remarks.iter().any(|remark| remark.severity == Severity::Error)
@@ -74,7 +74,7 @@ impl Report {
         self.sort();
     }
 
-    /// Whether there are warnings.
+    /// Returns true if there are warnings.
     #[must_use]
     pub(crate) fn has_warnings(&self) -> bool {
         self.remarks.iter().any(|remark| remark.severity == Severity::Warning)

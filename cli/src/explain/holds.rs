@@ -20,7 +20,7 @@ use crate::targets::leases::{attestations, is_held};
 pub struct Facts<'f> {
     /// The target.
     pub target: &'f Target,
-    /// Whether it is one of the cluster, and not tried from a file.
+    /// True if it is one of the cluster, and not tried from a file.
     pub is_deployed: bool,
     /// The object.
     pub object: &'f LeanObject,
@@ -29,7 +29,7 @@ pub struct Facts<'f> {
 }
 
 impl Facts<'_> {
-    /// Whether there is something to correct.
+    /// Returns true if there is something to correct.
     #[must_use]
     pub fn is_drifted(&self) -> bool {
         self.verdict.status() == ConditionStatus::True

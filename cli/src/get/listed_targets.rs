@@ -15,7 +15,7 @@ pub(super) struct ListedTargets {
     pub(super) troubles: Vec<String>,
     /// Which of the objects.
     pub(super) selector: LabelSelector,
-    /// Whether that is all that there is.
+    /// True if that is all that there is.
     pub(super) whole: bool,
 }
 

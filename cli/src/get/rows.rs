@@ -40,15 +40,15 @@ pub(crate) struct Row {
     pub(crate) observed: Option<Observed>,
     /// What the controller says.
     pub(crate) corrected: Option<Corrected>,
-    /// Whether it is being deleted: nothing is said of such an object.
+    /// True if it is being deleted: nothing is said of such an object.
     pub(crate) deleting: bool,
-    /// Whether it is paused.
+    /// True if it is paused.
     pub(crate) paused: bool,
     /// Whether its whole target is suspended; `None` where the target's text is not known.
     pub(crate) suspended: Option<bool>,
     /// What comes next.
     pub(crate) next: Next,
-    /// Whether it was followed, and is gone now.
+    /// True if it was followed, and is gone now.
     pub(crate) gone: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Observed {
     pub(crate) text: String,
     /// The paths that differ.
     pub(crate) fields: Vec<String>,
-    /// Whether it speaks of an older generation of the object than the one that is there.
+    /// True if it speaks of an older generation of the object than the one that is there.
     pub(crate) is_outdated: bool,
 }
 
@@ -115,7 +115,7 @@ impl Wanted {
         }
     }
 
-    /// Whether this row is asked for.
+    /// Returns true if this row is asked for.
     #[must_use]
     pub(crate) fn wants(&self, row: &Row) -> bool {
         match row.status() {

@@ -30,7 +30,7 @@ impl KindWord {
         Self { word: word.to_owned(), served }
     }
 
-    /// Whether it stands for this kind.
+    /// Returns true if it stands for this kind.
     pub(crate) fn means(&self, kind: &ResolvedKind) -> bool {
         let ApiResource { group, plural, .. } = &kind.resource;
         let listed = self.served.iter().filter(|served| served.group == *group && served.plural == *plural);

@@ -16,12 +16,12 @@ pub(crate) struct ServedKind {
     pub(crate) singular: String,
     /// For example `px`.
     pub(crate) short_names: Vec<String>,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub(crate) is_namespaced: bool,
 }
 
 impl ServedKind {
-    /// Whether it is meant by this word.
+    /// Returns true if it is meant by this word.
     #[must_use]
     pub(crate) fn is_called(&self, word: &str) -> bool {
         let (name, place) = word.split_once('.').unwrap_or((word, ""));

@@ -121,7 +121,7 @@ impl LiveTargets {
         Self { good, ..Self::default() }
     }
 
-    /// Whether every text that stands there is good, none is known not to be active, and the Lease could be asked for others.
+    /// Returns true if every text that stands there is good, none is known not to be active, and the Lease could be asked for others.
     #[must_use]
     pub(crate) const fn is_whole(&self) -> bool {
         self.troubles.is_empty()
@@ -158,7 +158,7 @@ impl KnownTarget {
         }
     }
 
-    /// Whether an object of its kind is one of its objects. Of a text that is not known the selector is not known either: what
+    /// Returns true if an object of its kind is one of its objects. Of a text that is not known the selector is not known either: what
     /// carries a condition of ours may be its object.
     #[must_use]
     pub(crate) fn lists(&self, objects: &ObjectSelection, object: &LeanObject, labels: Option<&Value>) -> bool {
@@ -191,7 +191,7 @@ fn wrong_documents(texts: &Texts, problems: &[Problem]) -> Vec<Wrong> {
     wrong
 }
 
-/// Whether a wrong document may be what became of this target: by its name, or where it has none, or one that nobody knows, by its
+/// Returns true if a wrong document may be what became of this target: by its name, or where it has none, or one that nobody knows, by its
 /// ConfigMap.
 fn may_be_of(wrong: &Wrong, target: &str, notes: &LeaseNotes) -> bool {
     let is_noted = |name: &String| notes.places.iter().any(|place| place.target == *name);

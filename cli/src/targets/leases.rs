@@ -11,7 +11,7 @@ use serde_json::Value;
 /// How old the renewal of a Lease may be: the controller takes a poller whose record stood still for longer as gone.
 const FRESH_WITHIN: Duration = Duration::from_secs(40);
 
-/// Whether a program holds it at the moment.
+/// Returns true if a program holds it at the moment.
 pub(crate) fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
     let spec = |field: &str| lease.and_then(|lease| lease.get("spec")?.get(field)?.as_str());
     let renewed = spec("renewTime").and_then(|time| time.parse::<Timestamp>().ok());

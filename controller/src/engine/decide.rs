@@ -69,7 +69,7 @@ const fn not_ours_to_touch(surroundings: &Surroundings) -> Option<Held> {
     if surroundings.listed { None } else { Some(Held::NotListed) }
 }
 
-/// Whether a correction that was decided on `before` still holds on `after`, the same object after our own writes.
+/// Returns true if a correction that was decided on `before` still holds on `after`, the same object after our own writes.
 #[must_use]
 pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
     before.generation == after.generation

@@ -37,15 +37,15 @@ pub struct ObjectMemory {
     pub delay: Delay,
     /// What delays the next write to it.
     pub writes: WritePace,
-    /// Whether the external resource is deleted already, so that only the finalizer is left.
+    /// True if the external resource is deleted already, so that only the finalizer is left.
     pub deleted_outside: bool,
-    /// Whether nothing was asked for its deletion, since the target skipped every step: what is outside stays there.
+    /// True if nothing was asked for its deletion, since the target skipped every step: what is outside stays there.
     pub deletion_skipped: bool,
-    /// Whether a request may have taken the external resource away since it was last found in sync.
+    /// True if a request may have taken the external resource away since it was last found in sync.
     pub may_be_gone: bool,
     /// What tells the spec that the object has from another.
     spec: Option<SpecMark>,
-    /// Whether it was seen being deleted.
+    /// True if it was seen being deleted.
     deleting: bool,
     /// The last status that we know to have stood: this process wrote it, or found it when it first saw the object.
     /// Boxed: of most objects there is none.
@@ -69,7 +69,7 @@ struct SpecMark {
 }
 
 impl SpecMark {
-    /// Whether the object was edited between the two, and to another desired state. An edit of what the target does not read is
+    /// Returns true if the object was edited between the two, and to another desired state. An edit of what the target does not read is
     /// none, nor is an edit of the target; a kind without generation cannot tell the latter.
     fn is_edit_of(self, before: Self) -> bool {
         self.desired_hash != before.desired_hash && (self.generation.is_none() || self.generation != before.generation)
@@ -131,7 +131,7 @@ impl ObjectMemory {
         }
     }
 
-    /// Whether a status says what this process knows to be so: that what is to be replaced is being deleted, or that a Job was
+    /// Returns true if a status says what this process knows to be so: that what is to be replaced is being deleted, or that a Job was
     /// begun whose end could not be seen. Any other word that a correction has begun was left by a process that is no more.
     #[must_use]
     pub fn knows_to_go_on(&self, status: &CorrectionStatus) -> bool {
@@ -196,7 +196,7 @@ impl ObjectMemory {
         }
     }
 
-    /// Whether somebody asked for one more try since the last.
+    /// Returns true if somebody asked for one more try since the last.
     #[must_use]
     pub fn retry_is_requested(&self, retry_requested: Option<&str>) -> bool {
         retry_requested.is_some() && self.retry_seen.as_deref() != retry_requested
@@ -277,7 +277,7 @@ impl ObjectMemory {
     }
 }
 
-/// Whether what stands says so little of what was written that another writer must have taken it away. A status that
+/// Returns true if what stands says so little of what was written that another writer must have taken it away. A status that
 /// counts more corrections is newer, and may have given up a claim.
 fn is_lost_in(written: &CorrectionStatus, current: &CorrectionStatus) -> bool {
     if current.reason.is_none() {

@@ -61,7 +61,7 @@ fn drop_old(handovers: &mut HandoversByTarget, now: Moment) {
     handovers.retain(|_, left| !now.is_past(left.at, KEPT_FOR));
 }
 
-/// Whether two selections speak of one kind, in whatever version.
+/// Returns true if two selections speak of one kind, in whatever version.
 fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
     one.is_of(other.group(), &other.kind)
 }

@@ -153,13 +153,13 @@ pub struct RequestSender {
 }
 
 impl RequestSender {
-    /// Whether a correction may begin now.
+    /// Returns true if a correction may begin now.
     #[must_use]
     pub fn may_begin(&self) -> bool {
         !self.stop.is_cancelled() && self.may_go_on()
     }
 
-    /// Whether a correction whose first request was sent may go on: also while the program ends.
+    /// Returns true if a correction whose first request was sent may go on: also while the program ends.
     fn may_go_on(&self) -> bool {
         !self.term.is_cancelled() && self.leadership.renewed_within(FRESH_LEASE)
     }

@@ -90,7 +90,7 @@ impl Secrets {
     }
 }
 
-/// Whether its corrections send Secrets that stand beside its objects.
+/// Returns true if its corrections send Secrets that stand beside its objects.
 fn looks_beside(target: &Target) -> bool {
     target.secrets.iter().any(DeclaredSecret::is_of_object)
 }

@@ -64,7 +64,7 @@ pub(crate) struct State {
     pub(crate) log: Vec<String>,
     /// Live reads so far.
     pub(crate) reads: usize,
-    /// Whether live reads are answered.
+    /// True if live reads are answered.
     pub(crate) reads_fail: bool,
     /// Asked with each line of the log before it takes effect; may change the object and answer in place of the usual.
     pub(crate) replace: Replace,

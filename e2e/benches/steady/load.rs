@@ -29,11 +29,11 @@ pub(crate) fn first_pass(objects: usize) -> Duration {
 pub(crate) struct Load {
     /// Time between two reads of an object.
     pub(crate) interval: Duration,
-    /// Whether drift is corrected, with limits that nothing reaches.
+    /// True if drift is corrected, with limits that nothing reaches.
     pub(crate) corrects: bool,
-    /// Whether each object names its host.
+    /// True if each object names its host.
     pub(crate) with_hosts: bool,
-    /// Whether the target reads a field more of each object.
+    /// True if the target reads a field more of each object.
     pub(crate) reads_more: bool,
     /// One target, or one for each part of the objects.
     pub(crate) targets: usize,

@@ -89,7 +89,7 @@ impl KubectlWatch {
     }
 }
 
-/// Whether it says that it is in sync.
+/// Returns true if it says that it is in sync.
 pub(super) fn in_sync(object: &Value) -> bool {
     describe(object, "driftObserved") == "False/InSync"
 }

@@ -84,7 +84,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the node's processes and audit log are ours to look at.
+    /// Returns true if the node's processes and audit log are ours to look at.
     #[must_use]
     pub fn is_own(&self) -> bool {
         matches!(self, Self::Own(_))

@@ -15,9 +15,9 @@ pub struct Pod {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Whether its readiness probe succeeds.
+    /// True if its readiness probe succeeds.
     pub ready: bool,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub deleting: bool,
     /// How often its container was started again.
     pub restarts: u64,

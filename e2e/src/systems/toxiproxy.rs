@@ -27,7 +27,7 @@ pub struct Proxy {
     pub listen: String,
     /// Where it passes connections on to.
     pub upstream: String,
-    /// Whether it listens.
+    /// True if it listens.
     pub enabled: bool,
 }
 

@@ -20,7 +20,7 @@ pub fn note(object: &Value) -> CorrectionStatus {
     CorrectionStatus::parse(message(object, names::DRIFT_CORRECTED))
 }
 
-/// Whether the verdict is InSync and speaks of the state after the last correction: then nothing more is to be written.
+/// Returns true if the verdict is InSync and speaks of the state after the last correction: then nothing more is to be written.
 #[must_use]
 pub fn is_verified(object: &Value) -> bool {
     let is_in_sync = condition(object, names::DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "InSync");

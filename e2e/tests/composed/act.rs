@@ -73,7 +73,7 @@ impl Acting {
         }
     }
 
-    /// Whether the object was read live.
+    /// Returns true if the object was read live.
     pub(crate) const fn was_read(&self) -> bool {
         self.was_read
     }
@@ -90,7 +90,7 @@ impl Acting {
         self.work = Some(work).filter(|work| work.operation != Operation::Pause);
     }
 
-    /// Whether nothing is asked of anybody for now.
+    /// Returns true if nothing is asked of anybody for now.
     pub(crate) const fn pauses(&self) -> bool {
         self.work.is_none()
     }
@@ -147,7 +147,7 @@ impl Acting {
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    /// Whether the requests cannot be made of what is there.
+    /// Returns true if the requests cannot be made of what is there.
     pub(crate) fn lacks_something(&self, work: &Work, clock: Clock) -> bool {
         work.correction.as_ref().is_some_and(|correction| self.outgoing(&work.object, correction, clock).is_err())
     }

@@ -147,7 +147,7 @@ impl Claims {
         self.holders.insert(resource.to_owned(), holder);
     }
 
-    /// Whether the note of the object, which claims the resource, is younger than all others that do.
+    /// Returns true if the note of the object, which claims the resource, is younger than all others that do.
     fn is_evident(&self, uid: &Uid, resource: &str) -> bool {
         let noted = &self.current[uid].noted;
         let mut others = self.current.iter().filter(|(other, claim)| *other != uid && claim.resource == resource);
@@ -218,7 +218,7 @@ impl Claims {
         self.holders.get(resource).map(|holder| &holder.uid)
     }
 
-    /// Whether the object has the resource without having made or adopted it.
+    /// Returns true if the object has the resource without having made or adopted it.
     pub(crate) fn has_inherited(&self, uid: &Uid, resource: &str) -> bool {
         self.holders.get(resource).is_some_and(|holder| holder.is_inherited && holder.uid == *uid)
     }

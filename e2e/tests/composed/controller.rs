@@ -120,7 +120,7 @@ impl Controller {
         self.read_lists(watch, clock);
     }
 
-    /// Whether each target has read its list.
+    /// Returns true if each target has read its list.
     pub(crate) fn has_all_lists(&self) -> bool {
         self.resources.is_complete()
     }
@@ -323,7 +323,7 @@ impl Controller {
         self.tasks.len()
     }
 
-    /// Whether something is under way for the object.
+    /// Returns true if something is under way for the object.
     pub(crate) fn works_on(&self, uid: &Uid) -> bool {
         self.tasks.iter().any(|task| task.uid == *uid)
     }

@@ -35,7 +35,7 @@ pub(crate) fn compare(
     (!agree).then(|| format!("people are told of another end: {} {ending:?}, done {:?}", object.id, work.operation))
 }
 
-/// Whether the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that
+/// Returns true if the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that
 /// every step was skipped.
 fn knows_more(objects: &ObjectStore, resources: &Resources, object: &LeanObject) -> bool {
     let uid = &object.id.uid;

@@ -188,7 +188,7 @@ impl Poller {
         self.tasks.len()
     }
 
-    /// Whether each target has read its list.
+    /// Returns true if each target has read its list.
     pub(crate) fn has_all_lists(&self) -> bool {
         self.resources.is_complete()
     }

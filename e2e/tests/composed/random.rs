@@ -22,7 +22,7 @@ impl Random {
         (self.next() % bound as u64) as u8
     }
 
-    /// Whether one of so many came.
+    /// Returns true if one of so many came.
     pub(crate) const fn one_in(&mut self, of: u8) -> bool {
         self.below(of) == 0
     }

@@ -54,7 +54,7 @@ impl Resources {
         state.note_complete();
     }
 
-    /// Whether everybody is known who may have claimed something.
+    /// Returns true if everybody is known who may have claimed something.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.borrow().is_complete()
     }

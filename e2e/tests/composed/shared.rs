@@ -38,7 +38,7 @@ impl Around {
         self.0.borrow_mut().lost_lease = true;
     }
 
-    /// Whether the Lease is held.
+    /// Returns true if the Lease is held.
     pub(crate) fn has_lease(&self) -> bool {
         !self.0.borrow().lost_lease
     }

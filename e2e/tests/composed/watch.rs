@@ -43,7 +43,7 @@ impl Watch {
         };
     }
 
-    /// Whether the target's list cannot be read.
+    /// Returns true if the target's list cannot be read.
     pub(crate) fn is_rejected(&self, target: &str) -> bool {
         self.rejected.contains(target)
     }

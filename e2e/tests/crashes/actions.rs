@@ -23,7 +23,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// Whether both programs have to work before the action can begin.
+    /// Returns true if both programs have to work before the action can begin.
     pub(super) fn needs_both_before(self) -> bool {
         matches!(self, Self::Update | Self::Delete | Self::Release | Self::LetGo)
     }

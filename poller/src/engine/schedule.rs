@@ -82,7 +82,7 @@ struct Deviation {
 impl Deviation {
     const NONE: Self = Self { wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None };
 
-    /// Whether it may still put off a poll after that moment.
+    /// Returns true if it may still put off a poll after that moment.
     fn lasts(&self, now: Moment) -> bool {
         self.not_before > now || self.last_prompt.is_some_and(|last| last + PROMPT_SPACING > now)
     }
@@ -95,7 +95,7 @@ impl Schedule {
         Self { phase, regular: phase.next(now), deviation: None }
     }
 
-    /// Whether its last regular moment may have passed while nobody polled: a process that just began cannot know whether
+    /// Returns true if its last regular moment may have passed while nobody polled: a process that just began cannot know whether
     /// the one before still did. A short interval makes up for that by itself.
     #[must_use]
     pub fn may_have_been_missed(&self, now: Moment) -> bool {
@@ -134,7 +134,7 @@ impl Schedule {
         settled
     }
 
-    /// Whether a poll is wanted before its regular turn.
+    /// Returns true if a poll is wanted before its regular turn.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.deviation.as_ref().is_some_and(|deviation| deviation.wanted.is_some())

@@ -44,13 +44,13 @@ pub struct Exceptions {
 }
 
 impl Exceptions {
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.namespaces.is_empty()
     }
 
-    /// Whether the object is one.
+    /// Returns true if the object is one.
     #[must_use]
     pub fn has(&self, object: &ObjectId) -> bool {
         let is_inside = |namespace: &str| self.namespaces.contains(namespace);
@@ -88,7 +88,7 @@ impl Attestation {
     }
 }
 
-/// Whether it is no exception of another sort.
+/// Returns true if it is no exception of another sort.
 fn is_uid(word: &str) -> bool {
     !word.is_empty() && !word.starts_with(EXCEPT)
 }

@@ -66,7 +66,7 @@ pub struct Claimant {
     /// When the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet, and
     /// 0 where it claims nothing.
     pub claimed: u32,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub deleting: bool,
 }
 

@@ -6,7 +6,7 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|letter| if is_printable(letter) { letter } else { '�' }).collect()
 }
 
-/// Whether a letter is neither a control character, which terminals obey, nor one without a shape of its own, which turns
+/// Returns true if a letter is neither a control character, which terminals obey, nor one without a shape of its own, which turns
 /// or hides those beside it.
 #[must_use]
 pub fn is_printable(letter: char) -> bool {

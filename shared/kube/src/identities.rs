@@ -220,7 +220,7 @@ impl Member {
         self.identities.state().index.holder(&resource)
     }
 
-    /// Whether everybody is known who may have claimed something in the target's scope.
+    /// Returns true if everybody is known who may have claimed something in the target's scope.
     #[must_use]
     pub fn is_scope_complete(&self) -> bool {
         self.identities.state().incomplete.is_complete(self.scope)

@@ -261,7 +261,7 @@ fn error_of(error: CallError) -> ResourceError {
     }
 }
 
-/// Whether an answer is the API server's own word about this very object. One about the path (the kind was just removed, or is
+/// Returns true if an answer is the API server's own word about this very object. One about the path (the kind was just removed, or is
 /// served by nobody yet) and one of a proxy on the way name none.
 fn says_absent(status: &Status, kind: &ResolvedKind, name: &str) -> bool {
     let details = status.details.as_ref();

@@ -52,7 +52,7 @@ impl Read {
         self.source.section().keys()
     }
 
-    /// Whether the target's own rule tells a real answer about one object from another's.
+    /// Returns true if the target's own rule tells a real answer about one object from another's.
     #[must_use]
     pub fn judges_answers(&self) -> bool {
         self.source.section().judges_answers()

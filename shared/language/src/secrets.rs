@@ -63,7 +63,7 @@ impl ObjectSecret {
 }
 
 impl DeclaredSecret {
-    /// Whether it stands beside the object, in a namespace that is not ours.
+    /// Returns true if it stands beside the object, in a namespace that is not ours.
     #[must_use]
     pub const fn is_of_object(&self) -> bool {
         matches!(self.source, SecretSource::OfObject(_))

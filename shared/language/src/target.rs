@@ -51,13 +51,13 @@ pub struct Target {
     pub interval: Duration,
     /// Deadline of one poll.
     pub timeout: Duration,
-    /// Whether the whole target is suspended.
+    /// True if the whole target is suspended.
     pub suspend: bool,
     /// Whether it is suspended for one object; use [`Target::is_suspended_for`].
     pub suspend_when: Option<Expression>,
     /// How many polls in a row confirm a change of verdict.
     pub confirm: Confirm,
-    /// Whether credentials and secrets may go where others can read them.
+    /// True if credentials and secrets may go where others can read them.
     pub insecure: bool,
     /// Networks that requests may go to though a guard would refuse them.
     pub allow_networks: Vec<Network>,
@@ -97,7 +97,7 @@ pub struct DesiredState {
 }
 
 impl Target {
-    /// Whether a field stands in the identity in which objects may differ.
+    /// Returns true if a field stands in the identity in which objects may differ.
     #[must_use]
     pub fn has_own_identities(&self) -> bool {
         let is_shared = |path: &[String]| path.first().is_some_and(|first| SHARED_FIELDS.contains(&first.as_str()));
@@ -184,7 +184,7 @@ impl Target {
         self.publish.names().map(|name| ("publish", name)).chain(self.correct.stored().map(|name| ("store", name)))
     }
 
-    /// Whether a correction depends on which fields differ: only then a verdict names them.
+    /// Returns true if a correction depends on which fields differ: only then a verdict names them.
     #[must_use]
     pub fn uses_differs(&self) -> bool {
         self.correct.reads_differs()
@@ -203,13 +203,13 @@ impl Target {
         }
     }
 
-    /// Whether a difference can lead to a deletion and a creation: only then a verdict says that it asks for them.
+    /// Returns true if a difference can lead to a deletion and a creation: only then a verdict says that it asks for them.
     #[must_use]
     pub fn replaces(&self) -> bool {
         self.correct.actions().replace && self.compare.rules.replace()
     }
 
-    /// Whether every difference leads to a replacement, so that there is nothing to update.
+    /// Returns true if every difference leads to a replacement, so that there is nothing to update.
     #[must_use]
     pub fn replaces_all(&self) -> bool {
         self.correct.actions().replace && self.compare.replaces_all()

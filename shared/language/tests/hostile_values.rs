@@ -48,7 +48,7 @@ fn requests(value: &str) -> [Result<HttpRequest, String>; 6] {
     std::array::from_fn(step)
 }
 
-/// Whether the place refuses the value; a request that goes out is what it may be at most.
+/// Returns true if the place refuses the value; a request that goes out is what it may be at most.
 fn refuses(place: &str, request: Result<HttpRequest, String>, holds: impl Fn(&HttpRequest) -> bool) -> bool {
     match request {
         Err(error) => {
@@ -63,14 +63,14 @@ fn refuses(place: &str, request: Result<HttpRequest, String>, holds: impl Fn(&Ht
     }
 }
 
-/// Whether the value is the second of three segments.
+/// Returns true if the value is the second of three segments.
 fn is_one_segment(value: &str, request: &HttpRequest) -> bool {
     let segments: Vec<_> = request.url.path_segments().unwrap().collect();
     let decoded = percent_encoding::percent_decode_str(segments[1]).decode_utf8().unwrap();
     segments.len() == 3 && segments[0] == "v" && decoded == value && segments[2] == "w" && request.url.query().is_none()
 }
 
-/// Whether the value is the second of three parameters.
+/// Returns true if the value is the second of three parameters.
 fn is_one_parameter(value: &str, request: &HttpRequest) -> bool {
     let pairs: Vec<_> = request.url.query_pairs().collect();
     pairs.len() == 3 && pairs[1] == ("q".into(), value.into()) && request.url.path() == "/v"

@@ -102,7 +102,7 @@ fn failure_of(error: CallError) -> Failure {
     }
 }
 
-/// Whether admission refuses what is written: a webhook, a policy, or a plug-in. A missing right is told of the user.
+/// Returns true if admission refuses what is written: a webhook, a policy, or a plug-in. A missing right is told of the user.
 fn is_by_admission(error: &CallError) -> bool {
     let CallError::Answered(status) = error else { return false };
     let said = &status.message;

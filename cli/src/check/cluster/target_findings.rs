@@ -17,7 +17,7 @@ pub(super) struct TargetFindings {
     pub(super) objects: Option<u64>,
     /// Why no write of the condition was tried, where that is nobody's mistake.
     pub(super) untried: Option<String>,
-    /// Whether something could not be asked.
+    /// True if something could not be asked.
     pub(super) is_partial: bool,
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn lost_fields(sent: &Condition, object: &Value) -> Vec<&'static str>
         .collect()
 }
 
-/// Whether a value came back: a time may be written otherwise.
+/// Returns true if a value came back: a time may be written otherwise.
 fn is_same(sent: &Value, kept: &Value) -> bool {
     let time = |value: &Value| value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
     sent == kept || time(sent).is_some_and(|sent| time(kept) == Some(sent))

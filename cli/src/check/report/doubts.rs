@@ -88,14 +88,14 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     remarks
 }
 
-/// Whether the controller has to read the Secrets of all namespaces.
+/// Returns true if the controller has to read the Secrets of all namespaces.
 fn reads_every_secret(target: &Target) -> bool {
     target.correct.mode == Mode::Correct
         && target.objects.namespaces.is_empty()
         && target.secrets.iter().any(DeclaredSecret::is_of_object)
 }
 
-/// Whether a create begins with a POST that may be a look-up: the read is one, and a later step can write.
+/// Returns true if a create begins with a POST that may be a look-up: the read is one, and a later step can write.
 fn has_unmarked_look_up(target: &Target) -> bool {
     let (Some(Destination::Http(correct)), Some(read)) = (&target.correct.destination, target.read.http()) else {
         return false;
@@ -152,12 +152,12 @@ fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     remarks
 }
 
-/// Whether a document has a key: one that it lacks is placed where the nearest above it stands.
+/// Returns true if a document has a key: one that it lacks is placed where the nearest above it stands.
 fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
     place_of_key(text, &path) != place_of_key(text, &path[..DEPTH - 1])
 }
 
-/// Whether its corrections change the external system by themselves.
+/// Returns true if its corrections change the external system by themselves.
 fn writes(target: &Target) -> bool {
     target.correct.mode == Mode::Correct && target.correct.writes_outside()
 }

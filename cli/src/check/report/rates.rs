@@ -12,7 +12,7 @@ pub(crate) struct Requests {
     pub(crate) host: String,
     /// How many a poll sends; of a collection, so many pages more.
     pub(crate) count: u32,
-    /// Whether they answer for all objects of the target.
+    /// True if they answer for all objects of the target.
     pub(crate) is_shared: bool,
 }
 

@@ -66,7 +66,7 @@ pub struct AskedFor {
 }
 
 impl Correction {
-    /// Whether the resource may be gone after this outcome.
+    /// Returns true if the resource may be gone after this outcome.
     #[must_use]
     pub fn may_have_taken_away(&self, outcome: &Outcome) -> bool {
         let takes_away = match self.action {
@@ -117,7 +117,7 @@ impl Correction {
         AskedFor { action, number: self.asked_as(), generation, desired_hash, correct_hash }
     }
 
-    /// Whether the object says that it has begun before the first write outside: where the claim is new, before each
+    /// Returns true if the object says that it has begun before the first write outside: where the claim is new, before each
     /// try of a replacement, and before a Job, unless the object says so already or it is tried again: a Job that is turned away
     /// again and again is no news. Whoever finds that after a crash has a poll
     /// tell what is left, and takes nothing away again. A deletion needs no verdict, so that a poll would tell it nothing.
@@ -127,7 +127,7 @@ impl Correction {
         self.claim_first || self.action == Action::Replace || by_job && !self.was_announced() && !self.was_in_doubt
     }
 
-    /// Whether the object says already that it has begun: a process that is no more said so, or this one, which could not see
+    /// Returns true if the object says already that it has begun: a process that is no more said so, or this one, which could not see
     /// how it ended.
     #[must_use]
     pub fn was_announced(&self) -> bool {
@@ -166,7 +166,7 @@ impl Correction {
         Some(Claim::Owns(self.resource.clone().into()))
     }
 
-    /// Whether the claim that stands permits no more than to create.
+    /// Returns true if the claim that stands permits no more than to create.
     fn creates_only(&self) -> bool {
         matches!(self.before.claim, Some(Claim::Claims(_))) && self.action != Action::Nudge
     }

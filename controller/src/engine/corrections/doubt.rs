@@ -38,7 +38,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Whether it is certain that nothing was sent.
+    /// Returns true if it is certain that nothing was sent.
     #[must_use]
     pub const fn sent_nothing(self) -> bool {
         matches!(
@@ -51,13 +51,13 @@ impl Doubt {
         )
     }
 
-    /// Whether it is certain that nobody was asked for anything: no token server either.
+    /// Returns true if it is certain that nobody was asked for anything: no token server either.
     #[must_use]
     pub const fn asked_nobody(self) -> bool {
         self.sent_nothing() && !matches!(self, Self::TokenUnavailable)
     }
 
-    /// Whether the API server refused a correction that goes to itself, for a reason that may pass: it does so before it does
+    /// Returns true if the API server refused a correction that goes to itself, for a reason that may pass: it does so before it does
     /// anything.
     #[must_use]
     pub const fn is_refusal_of_api_server(self) -> bool {

@@ -100,7 +100,7 @@ impl Held {
         }
     }
 
-    /// Whether a person looking for uncorrected drift wants to see it; the others are the normal course.
+    /// Returns true if a person looking for uncorrected drift wants to see it; the others are the normal course.
     #[must_use]
     pub const fn is_noteworthy(self) -> bool {
         !matches!(self, Self::NoVerdict | Self::InSync | Self::VerdictUnknown | Self::Observing | Self::Deleting)

@@ -32,7 +32,7 @@ pub enum StepOutcome {
     Refused {
         /// What is told of it.
         refusal: Refusal,
-        /// Whether it is certain that the request did nothing.
+        /// True if it is certain that the request did nothing.
         did_nothing: bool,
     },
     /// What was to be taken away is not ours, so it is left as it is.
@@ -53,7 +53,7 @@ pub enum StepOutcome {
 }
 
 impl StepOutcome {
-    /// Whether the target accepts the answer.
+    /// Returns true if the target accepts the answer.
     #[must_use]
     pub const fn is_accepted(&self) -> bool {
         matches!(self, Self::Accepted | Self::NotThere | Self::Underway { .. })
@@ -224,13 +224,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether it counts as a correction: a definite outcome spends one K.
+    /// Returns true if it counts as a correction: a definite outcome spends one K.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
         !matches!(self, Self::Doubtful(..))
     }
 
-    /// Whether it is certain that this correction changed nothing outside.
+    /// Returns true if it is certain that this correction changed nothing outside.
     #[must_use]
     pub fn changed_nothing(&self) -> bool {
         match self {
@@ -242,13 +242,13 @@ impl Outcome {
         }
     }
 
-    /// Whether it could not be sent, so that nobody outside heard of it.
+    /// Returns true if it could not be sent, so that nobody outside heard of it.
     #[must_use]
     pub const fn sent_nothing(&self) -> bool {
         matches!(self, Self::Doubtful(FailedStep { reach: Reach::Unsent, .. }, _))
     }
 
-    /// Whether the first write was turned away at the door: a credential that is refused, or too many requests.
+    /// Returns true if the first write was turned away at the door: a credential that is refused, or too many requests.
     #[must_use]
     pub fn was_turned_away(&self) -> bool {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
@@ -256,7 +256,7 @@ impl Outcome {
             && (why.is_refusal_of_api_server() || matches!(why, Doubt::CredentialRefused | Doubt::RateLimited))
     }
 
-    /// Whether a write of it may have been done that nobody answered for. The API server answers before it does anything; of
+    /// Returns true if a write of it may have been done that nobody answered for. The API server answers before it does anything; of
     /// an external system that turns a request away nobody knows.
     #[must_use]
     pub fn may_have_written(&self) -> bool {

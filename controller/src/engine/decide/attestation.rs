@@ -19,7 +19,7 @@ pub const FRESH_FOR: Duration = Duration::from_secs(40);
 /// What the poller's Lease says now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attestations {
-    /// Whether somebody holds it.
+    /// True if somebody holds it.
     pub held: bool,
     /// When its record last changed under our eyes; `None` until a change was seen.
     pub changed_at: Option<Moment>,
@@ -40,7 +40,7 @@ impl Attestations {
             .collect()
     }
 
-    /// Whether a poller lives, as far as we can tell.
+    /// Returns true if a poller lives, as far as we can tell.
     #[must_use]
     pub fn is_fresh(&self, now: Moment) -> bool {
         self.held && self.changed_at.is_some_and(|changed| now.saturating_since(changed) <= FRESH_FOR)
@@ -52,7 +52,7 @@ impl Attestations {
         self.by_target.get(target).filter(|attestation| self.is_fresh(now) && attestation.hash == verdict_hash)
     }
 
-    /// Whether the poller attests the verdict on this object of the target with this text.
+    /// Returns true if the poller attests the verdict on this object of the target with this text.
     #[must_use]
     pub fn attests_to(&self, object: &ObjectId, (target, verdict_hash): (&str, &str), now: Moment) -> bool {
         self.word_for(target, verdict_hash, now).is_some_and(|attestation| !attestation.except.has(object))

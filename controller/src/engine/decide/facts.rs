@@ -24,7 +24,7 @@ pub struct TargetFacts {
     pub limits: CorrectLimits,
     /// Which actions it has.
     pub actions: Actions,
-    /// Whether Jobs do them, which go on when this process ends.
+    /// True if Jobs do them, which go on when this process ends.
     pub by_job: bool,
     /// The fingerprint of what its requests are made of.
     pub correct_hash: u64,
@@ -57,7 +57,7 @@ impl TargetFacts {
         ResourceName { scope: self.scope, identity }
     }
 
-    /// Whether the target deletes outside, and so needs its finalizer on what it owns.
+    /// Returns true if the target deletes outside, and so needs its finalizer on what it owns.
     #[must_use]
     pub fn deletes(&self) -> bool {
         self.mode == Mode::Correct && self.actions.delete

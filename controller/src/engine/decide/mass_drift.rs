@@ -169,13 +169,13 @@ impl Breaker {
         })
     }
 
-    /// Whether it is open.
+    /// Returns true if it is open.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Whether it holds the incident of this object.
+    /// Returns true if it holds the incident of this object.
     #[must_use]
     pub fn holds(&self, uid: &Uid) -> bool {
         self.is_open() && !self.passed.contains(uid)

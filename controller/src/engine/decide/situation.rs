@@ -75,7 +75,7 @@ impl Situation<'_> {
         is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
     }
 
-    /// Whether the object names the resource that it owns, or one of both is not known. What was begun for another one nobody goes on with.
+    /// Returns true if the object names the resource that it owns, or one of both is not known. What was begun for another one nobody goes on with.
     #[must_use]
     pub fn may_name_what_it_owns(&self, status: &CorrectionStatus) -> bool {
         let named = status.owned().zip(self.named());

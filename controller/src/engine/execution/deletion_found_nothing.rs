@@ -29,7 +29,7 @@ impl AnswersSeen {
 }
 
 impl Execution {
-    /// Whether this end is that of a deletion that found nothing, though the last poll saw the resource and no request may have taken it
+    /// Returns true if this end is that of a deletion that found nothing, though the last poll saw the resource and no request may have taken it
     /// away since. Answers tell it that name a resource (404, 410, NotFound); what a statement or a Job finds is not known.
     #[must_use]
     pub fn misses_what_was_seen(&self, end: &ExecutionEnd) -> bool {

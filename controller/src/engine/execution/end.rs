@@ -26,7 +26,7 @@ pub enum ExecutionEnd {
         outcome: Outcome,
         /// The status that says so; `None` where there is nothing to say, or where the next leader says it.
         status: Option<CorrectionStatus>,
-        /// Whether that status stands on the object. It is not waited for on an object that is being deleted.
+        /// True if that status stands on the object. It is not waited for on an object that is being deleted.
         written: bool,
     },
     /// Another writer was faster, or the API server did not answer: it is decided anew.
@@ -53,7 +53,7 @@ pub enum ExecutionEnd {
 }
 
 impl ExecutionEnd {
-    /// Whether a correction that had begun counts as none: nothing was sent.
+    /// Returns true if a correction that had begun counts as none: nothing was sent.
     #[must_use]
     pub const fn sent_nothing(&self) -> bool {
         match self {

@@ -146,7 +146,7 @@ impl Execution {
         if self.object.deleting && !is_needed { self.give_up() } else { Step::Pause(pause) }
     }
 
-    /// Whether a deletion may have to know what is to be stored. What is refused holds up no deletion.
+    /// Returns true if a deletion may have to know what is to be stored. What is refused holds up no deletion.
     fn is_needed_by_deletion(&self, last: Option<&Failure>) -> bool {
         !self.progress.stored.is_empty() && !matches!(last, Some(Failure::Refused(_)))
     }

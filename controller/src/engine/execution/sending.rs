@@ -55,7 +55,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Whether nothing was sent yet, nor written on the object.
+    /// Returns true if nothing was sent yet, nor written on the object.
     const fn is_silent(&self) -> bool {
         !self.looked_up && !self.claimed && !self.wrote
     }
@@ -139,7 +139,7 @@ impl Execution {
         if self.still_stands() { self.send(index) } else { self.call_off() }
     }
 
-    /// Whether the correction holds on the object as it is known now. Somebody may have taken the finalizer off since it was
+    /// Returns true if the correction holds on the object as it is known now. Somebody may have taken the finalizer off since it was
     /// decided on, or put: without it no deletion would see what is made.
     fn still_stands(&self) -> bool {
         let is_put = self.correction().is_some_and(|correction| correction.put_finalizer);

@@ -336,7 +336,7 @@ fn a_deletion_is_done_only_where_something_was_asked() {
     }
 }
 
-/// Whether a deletion of these steps, each answered or skipped, misses what a poll saw.
+/// Returns true if a deletion of these steps, each answered or skipped, misses what a poll saw.
 fn misses(seen: ObservedReason, may_be_gone: bool, (kinds, answers): (&str, &[Option<StepOutcome>])) -> bool {
     let correction = Correction { may_be_gone, ..correction(Action::Delete) };
     let object = Scene::new().observed(seen).object;

@@ -94,7 +94,7 @@ impl World {
         set_corrected(&mut self.object.conditions, status);
     }
 
-    /// Whether another writer was faster than a write of ours that insists on the whole state.
+    /// Returns true if another writer was faster than a write of ours that insists on the whole state.
     pub(super) fn is_overtaken(&mut self) -> bool {
         let Some(left) = self.overtaken.checked_sub(1) else { return false };
         self.overtaken = left;

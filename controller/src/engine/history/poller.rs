@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-/// Whether one value cannot be made of another in place.
+/// Returns true if one value cannot be made of another in place.
 const fn needs_replacement(observed: u8, desired: u8) -> bool {
     observed % 2 != desired % 2
 }

@@ -131,7 +131,7 @@ impl Delay {
         self.tried.as_mut().is_some_and(|tried| std::mem::take(&mut tried.unsent) > 0)
     }
 
-    /// Whether the last correction could not be sent.
+    /// Returns true if the last correction could not be sent.
     #[must_use]
     pub fn could_not_send(&self) -> bool {
         self.tried().unsent > 0
@@ -179,26 +179,26 @@ impl Delay {
         self.edited.max(self.first_seen)
     }
 
-    /// Whether the last correction's outcome is open, so that what follows is its retry.
+    /// Returns true if the last correction's outcome is open, so that what follows is its retry.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.tried().doubtful > 0
     }
 
-    /// Whether a Job was begun for exactly this, and its end was not seen.
+    /// Returns true if a Job was begun for exactly this, and its end was not seen.
     #[must_use]
     pub fn left_unseen(&self, asked_for: &AskedFor) -> bool {
         self.tried().unseen_job.as_ref() == Some(asked_for)
     }
 
-    /// Whether requests made of something else than `correct_hash` are in doubt: what follows is another request, and
+    /// Returns true if requests made of something else than `correct_hash` are in doubt: what follows is another request, and
     /// the external system may have done the first.
     #[must_use]
     pub fn doubts_another(&self, correct_hash: u64) -> bool {
         self.tried().doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
     }
 
-    /// Whether requests made of this created something that nobody knows by its name: each further one would create another.
+    /// Returns true if requests made of this created something that nobody knows by its name: each further one would create another.
     #[must_use]
     pub fn lost_what_it_made(&self, correct_hash: u64) -> bool {
         self.tried().unstored_hash == Some(correct_hash)

@@ -160,7 +160,7 @@ impl ObjectStore {
         self.breaker.keep_only(|uid| self.known.contains_key(uid));
     }
 
-    /// Whether the first full list is read.
+    /// Returns true if the first full list is read.
     #[must_use]
     pub const fn is_listed(&self) -> bool {
         self.listed
@@ -281,7 +281,7 @@ impl ObjectStore {
         self.breaker.let_pass()
     }
 
-    /// Whether the breaker is open.
+    /// Returns true if the breaker is open.
     #[must_use]
     pub const fn breaker_is_open(&self) -> bool {
         self.breaker.is_open()

@@ -30,7 +30,7 @@ pub struct PlannedStep {
 }
 
 impl Plan {
-    /// Whether the step writes.
+    /// Returns true if the step writes.
     #[must_use]
     pub fn writes(&self, index: usize) -> bool {
         self.steps.get(index).is_some_and(|step| !step.looks_up)

@@ -29,7 +29,7 @@ pub struct Statements {
     statements: Vec<RenderedStatement>,
     secrets: ObjectSecrets,
     transaction: bool,
-    /// Whether they take the resource away.
+    /// True if they take the resource away.
     deletes: bool,
 }
 

@@ -80,7 +80,7 @@ impl<'a> JobRequest<'a> {
         Self { job, action, client, slots, next: None, followed: None }
     }
 
-    /// Whether what is done next begins the Job: from then on it may run, whether it is followed or not.
+    /// Returns true if what is done next begins the Job: from then on it may run, whether it is followed or not.
     fn begins_job(&self) -> bool {
         self.next == Some(JobStep::Run)
     }

@@ -46,7 +46,7 @@ impl Asked {
         self.uri.contains("/leases")
     }
 
-    /// Whether the query has this part.
+    /// Returns true if the query has this part.
     fn has(&self, part: &str) -> bool {
         self.uri.split(['?', '&']).skip(1).any(|each| each == part)
     }

@@ -77,7 +77,7 @@ impl Ruled {
         let _ = self.rules.wait_for(|rules| !is_held(rules)).await;
     }
 
-    /// Whether the answer is to break off, by a rule that came after the request or by the end of its own.
+    /// Returns true if the answer is to break off, by a rule that came after the request or by the end of its own.
     pub(super) fn is_cut(&self) -> bool {
         let cuts = |rule: &Rule| rule.fault != Fault::Hold && rule.number >= self.later && (rule.which)(&self.asked);
         let rules = self.rules.borrow();

@@ -48,7 +48,7 @@ pub struct AuditRecord {
 }
 
 impl AuditRecord {
-    /// Whether the API server did it.
+    /// Returns true if the API server did it.
     #[must_use]
     pub fn accepted(&self) -> bool {
         (200..300).contains(&self.code)

@@ -14,7 +14,7 @@ pub(super) trait Builder: Debug {
     /// Its name for messages, and for the hash of what an image was built with.
     fn name(&self) -> &'static str;
 
-    /// Whether it has an image of this name.
+    /// Returns true if it has an image of this name.
     fn has(&self, image: &str) -> bool;
 
     /// Makes an image of files alone: each file, or all that is in a folder, at its place.
@@ -30,7 +30,7 @@ pub(super) trait Builder: Debug {
     /// things here, and of no use.
     fn forget_others(&self, key: &str) -> Result<()>;
 
-    /// Whether it has this image of somebody else's registry, brought now if it can be.
+    /// Returns true if it has this image of somebody else's registry, brought now if it can be.
     fn brings(&self, image: &str) -> bool;
 }
 

@@ -22,7 +22,7 @@ const PULL_SECONDS: &str = "600";
 #[derive(Debug)]
 pub(super) struct Docker;
 
-/// Whether there is an engine. The command line alone is often there without one.
+/// Returns true if there is an engine. The command line alone is often there without one.
 pub(in super::super) fn answers() -> bool {
     docker_within(ANSWER_SECONDS, &["info", "--format", "{{.ServerVersion}}"])
         .is_ok_and(|version| !version.trim().is_empty())

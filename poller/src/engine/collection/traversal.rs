@@ -134,7 +134,7 @@ fn next_of_link(reply: &HttpReply) -> Result<Option<String>, Failure> {
     Ok(None)
 }
 
-/// Whether a parameter of a link says that it leads to the next page.
+/// Returns true if a parameter of a link says that it leads to the next page.
 fn is_next(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else { return false };
     name.trim().eq_ignore_ascii_case("rel")

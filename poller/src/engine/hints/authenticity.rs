@@ -24,7 +24,7 @@ const USUAL_HEADER: &str = "x-hub-signature-256";
 /// What stands in the place of a secret that is not there.
 const NOBODYS: &[u8] = b"nobody knows a secret that is not there";
 
-/// Whether the request is by somebody who knows the secret of these hints. `None` is nobody's.
+/// Returns true if the request is by somebody who knows the secret of these hints. `None` is nobody's.
 #[must_use]
 pub fn is_authentic(of: Option<(&WebhookHints, &[u8])>, headers: &HeaderMap, body: &[u8]) -> bool {
     let known = of.filter(|(_, secret)| secret.len() >= LEAST_SECRET_BYTES);

@@ -45,9 +45,9 @@ pub struct NewFinding<'l> {
     pub basis: &'l Basis,
     /// The verdict that stands.
     pub current: Option<&'l CurrentVerdict>,
-    /// Whether the resource was seen or corrected before.
+    /// True if the resource was seen or corrected before.
     pub was_there: bool,
-    /// Whether the object's verdict goes back and forth.
+    /// True if the object's verdict goes back and forth.
     pub flaps: bool,
     /// When it was found.
     pub at: Moment,
@@ -88,7 +88,7 @@ fn needed_time(new: &NewFinding<'_>, confirm: &Confirm) -> Duration {
     if is_asked { confirm.absent_for } else { Duration::ZERO }
 }
 
-/// Whether the finding turns the verdict of an object that flaps from in sync to drifted.
+/// Returns true if the finding turns the verdict of an object that flaps from in sync to drifted.
 fn flips(new: &NewFinding<'_>) -> bool {
     let is_in_sync = |current: &CurrentVerdict| {
         current.reason.status() == ConditionStatus::False && new.basis.is_spoken_of_by(current)
@@ -114,7 +114,7 @@ fn needed(new: &NewFinding<'_>, confirm: &Confirm) -> u32 {
     }
 }
 
-/// Whether drift of that kind was confirmed before for the same desired state and correction.
+/// Returns true if drift of that kind was confirmed before for the same desired state and correction.
 fn stands(new: &NewFinding<'_>, is_kind: impl Fn(ObservedReason) -> bool) -> bool {
     new.current.is_some_and(|current| {
         let is_true = current.reason.status() == ConditionStatus::True;

@@ -38,7 +38,7 @@ impl<'t> Credentials<'t> {
         self.values.get_or_init(|| of(&self.secrets).and_former(&self.sent.values(of)))
     }
 
-    /// Whether one of them occurs in what a difference says was observed, or in `line`, which tells of that and of nothing else.
+    /// Returns true if one of them occurs in what a difference says was observed, or in `line`, which tells of that and of nothing else.
     /// What is desired is not looked at: it stands in the object, and whoever writes it would learn which guess is right.
     #[must_use]
     pub fn occur_in(&self, difference: &Difference<'_, '_>, line: &str) -> bool {

@@ -61,7 +61,7 @@ impl Flapping {
         self.last = None;
     }
 
-    /// Whether it flaps: too many changes came, and the rest since then was not long enough.
+    /// Returns true if it flaps: too many changes came, and the rest since then was not long enough.
     #[must_use]
     pub fn lasts(&self, now: Moment) -> bool {
         self.state != FlapState::Calm && self.changes.as_ref().is_some_and(|changes| !changes.is_full(now))
@@ -72,7 +72,7 @@ impl Flapping {
         self.changes.get_or_insert_with(full).take(now)
     }
 
-    /// Whether people have not been told yet; they count as told with this.
+    /// Returns true if people have not been told yet; they count as told with this.
     pub fn is_news(&mut self) -> bool {
         let is_news = self.state == FlapState::Untold;
         if is_news {

@@ -36,19 +36,19 @@ impl Basis {
         }
     }
 
-    /// Whether a current verdict speaks of this spec.
+    /// Returns true if a current verdict speaks of this spec.
     #[must_use]
     pub fn is_spoken_of_by(&self, current: &CurrentVerdict) -> bool {
         current.is_of(self.generation, self.desired_hash)
     }
 
-    /// Whether a current verdict says that just this is in sync.
+    /// Returns true if a current verdict says that just this is in sync.
     #[must_use]
     pub fn is_in_sync_by(&self, current: &CurrentVerdict) -> bool {
         current.reason == ObservedReason::InSync && self.is_verified_by(current) && self.moved == 0
     }
 
-    /// Whether a current verdict speaks of this spec, this desired state and this correction.
+    /// Returns true if a current verdict speaks of this spec, this desired state and this correction.
     #[must_use]
     pub fn is_verified_by(&self, current: &CurrentVerdict) -> bool {
         self.is_spoken_of_by(current)
@@ -56,7 +56,7 @@ impl Basis {
             && current.tag.correction == self.correction
     }
 
-    /// Whether two states have the same spec, whatever was corrected between them.
+    /// Returns true if two states have the same spec, whatever was corrected between them.
     #[must_use]
     pub fn has_the_spec_of(&self, other: &Self) -> bool {
         match self.generation {

@@ -81,13 +81,13 @@ pub struct ObjectState {
     settings: Arc<PollSettings>,
     schedule: Schedule,
     confirmation: Confirmation,
-    /// Whether this process saw the object in sync at this spec.
+    /// True if this process saw the object in sync at this spec.
     seen_in_sync: bool,
     last_failure: Option<Box<Failure>>,
     last_heard: Moment,
     /// When the poll under way began.
     polling: Option<Moment>,
-    /// Whether the templates may see something else than when it began.
+    /// True if the templates may see something else than when it began.
     edited_meanwhile: bool,
     /// What the state is called in which it was last in sync.
     tag: Option<Box<RememberedTag>>,
@@ -181,7 +181,7 @@ impl ObjectState {
         Some(if is_own { Affair::OfObject } else { Affair::OfTarget })
     }
 
-    /// Whether the others of its target wait for the verdict that it owes: only if it owes it since the start, until a
+    /// Returns true if the others of its target wait for the verdict that it owes: only if it owes it since the start, until a
     /// write of it fails or it has taken too long already.
     #[must_use]
     pub fn is_waited_for(&self, now: Moment) -> bool {
@@ -282,7 +282,7 @@ impl ObjectState {
     }
 }
 
-/// Whether the target's text changed what in sync means. Such objects are judged before any of them is corrected, so
+/// Returns true if the target's text changed what in sync means. Such objects are judged before any of them is corrected, so
 /// that the breaker sees them all: a typo in a target must not be written to the first dozen of them.
 fn means_something_else(current: Option<&CurrentVerdict>, object: &LeanObject, rendered: &Rendered) -> bool {
     current.is_some_and(|current| {

@@ -165,7 +165,7 @@ impl ObjectStore {
         }
     }
 
-    /// Whether polls wait for the read limits.
+    /// Returns true if polls wait for the read limits.
     #[must_use]
     pub fn has_waiting_polls(&self) -> bool {
         !self.polls.is_empty()

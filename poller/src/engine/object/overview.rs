@@ -24,7 +24,7 @@ pub const MOST_ROWS: usize = 200;
 pub struct Question {
     /// Of one target alone; of all without.
     pub target: Option<String>,
-    /// Whether they are to be shown, and not only counted.
+    /// True if they are to be shown, and not only counted.
     pub with_rows: bool,
     /// Stands somewhere in `namespace/name`; empty for all.
     pub search: String,
@@ -77,7 +77,7 @@ pub struct ObjectRow {
     pub object: String,
     /// The verdict; `None` before the first, and of what is being deleted.
     pub verdict: Option<RowCondition>,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub deleting: bool,
     /// What the controller noted; `None` where it did nothing.
     pub correction: Option<RowCondition>,
@@ -162,7 +162,7 @@ const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {
 }
 
 impl Question {
-    /// Whether objects of this target are to be shown.
+    /// Returns true if objects of this target are to be shown.
     #[must_use]
     pub fn asks_for(&self, target: &str) -> bool {
         self.with_rows && self.target.as_ref().is_none_or(|asked| asked == target)

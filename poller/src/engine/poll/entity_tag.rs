@@ -60,7 +60,7 @@ impl EntityTag {
         }
     }
 
-    /// Whether the answer to a request with this tag says that the state still has that name.
+    /// Returns true if the answer to a request with this tag says that the state still has that name.
     #[must_use]
     pub fn is_repeated_by(&self, reply: &HttpReply) -> bool {
         let is_same = || Self::of(reply).is_some_and(|tag| tag.opaque() == self.opaque());
@@ -93,7 +93,7 @@ impl RememberedTag {
     }
 }
 
-/// Whether a read is one request for one state, without a condition of its own.
+/// Returns true if a read is one request for one state, without a condition of its own.
 #[must_use]
 pub fn can_be_tagged(read: &HttpRead) -> bool {
     let request = &read.first.request;

@@ -18,13 +18,13 @@ const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(10);
 pub struct PollSettings {
     /// Time between polls.
     pub interval: Duration,
-    /// Whether polls are so frequent that what they begin with is kept.
+    /// True if polls are so frequent that what they begin with is kept.
     pub keeps_requests: bool,
     /// How long a correction needs until a read shows it.
     pub settle: Duration,
-    /// Whether corrections are made where drift stands.
+    /// True if corrections are made where drift stands.
     pub corrects: bool,
-    /// Whether an edit of the object has to settle as a correction has: another operator has its turn then.
+    /// True if an edit of the object has to settle as a correction has: another operator has its turn then.
     pub settles_edits: bool,
     /// How often a finding must repeat.
     pub confirm: Confirm,

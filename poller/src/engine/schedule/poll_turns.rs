@@ -47,19 +47,19 @@ impl PollTurns {
         self.regular.leave(uid);
     }
 
-    /// Whether the object waits for a prompt poll.
+    /// Returns true if the object waits for a prompt poll.
     #[must_use]
     pub fn has_prompt(&self, uid: &Uid) -> bool {
         self.prompt.has(uid)
     }
 
-    /// Whether the object waits for its regular poll.
+    /// Returns true if the object waits for its regular poll.
     #[must_use]
     pub fn has_regular(&self, uid: &Uid) -> bool {
         self.regular.has(uid)
     }
 
-    /// Whether nobody waits.
+    /// Returns true if nobody waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prompt.is_empty() && self.regular.is_empty()

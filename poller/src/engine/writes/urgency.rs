@@ -75,7 +75,7 @@ impl LastDefinite {
     }
 }
 
-/// Whether `verdict` changes anything of what stands, whoever wrote that.
+/// Returns true if `verdict` changes anything of what stands, whoever wrote that.
 #[must_use]
 pub fn is_change(current: Option<&Condition>, verdict: &Verdict) -> bool {
     current.is_none_or(|current| !verdict.is_said_by(current)) || is_planted(Mutant::WrittenAgain)

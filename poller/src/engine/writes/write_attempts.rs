@@ -122,13 +122,13 @@ impl WriteAttempts {
     /// None.
     pub const NONE: Self = Self { under_way: None, failures: None };
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub const fn are_none(&self) -> bool {
         self.under_way.is_none() && self.failures.is_none()
     }
 
-    /// Whether a write is under way.
+    /// Returns true if a write is under way.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         self.under_way.is_some()
@@ -148,43 +148,43 @@ impl WriteAttempts {
             .map_or(Moment::START, |failures| failures.backoff.ready_at().max(failures.with_fields.ready_at()))
     }
 
-    /// Whether the last write with fields was refused: until one lands, the condition is written without them.
+    /// Returns true if the last write with fields was refused: until one lands, the condition is written without them.
     #[must_use]
     pub fn fields_are_refused(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.with_fields.failures() > 0)
     }
 
-    /// Whether the write under way has fields.
+    /// Returns true if the write under way has fields.
     #[must_use]
     pub fn sends_fields(&self) -> bool {
         self.under_way.as_ref().is_some_and(|sent| !sent.fields.is_empty())
     }
 
-    /// Whether so many races were lost that the object is to be polled anew.
+    /// Returns true if so many races were lost that the object is to be polled anew.
     #[must_use]
     pub fn gave_up(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.gave_up())
     }
 
-    /// Whether the last write was refused or not answered.
+    /// Returns true if the last write was refused or not answered.
     #[must_use]
     pub fn have_failed(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.backoff.failures() > 0)
     }
 
-    /// Whether the API server refused one since something was written.
+    /// Returns true if the API server refused one since something was written.
     #[must_use]
     pub fn are_refused(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.is_refused)
     }
 
-    /// Whether a state of the condition is our own: the one being written, or one whose answer was lost.
+    /// Returns true if a state of the condition is our own: the one being written, or one whose answer was lost.
     #[must_use]
     pub fn explains(&self, condition: Option<&Condition>) -> bool {
         condition.is_some_and(|condition| self.sent().any(|sent| sent.condition == *condition))
     }
 
-    /// Whether an object's fields became so by our own hand.
+    /// Returns true if an object's fields became so by our own hand.
     #[must_use]
     pub fn explain_view(&self, before: &Value, after: &Value) -> bool {
         self.sent().any(|sent| !sent.fields.is_empty() && sent.fields.put_on(before) == *after)
@@ -218,7 +218,7 @@ impl WriteAttempts {
         }
     }
 
-    /// Whether a refusal is news: the first since something was written. It counts as told with this.
+    /// Returns true if a refusal is news: the first since something was written. It counts as told with this.
     pub fn refusal_is_news(&mut self) -> bool {
         !std::mem::replace(&mut self.failures.get_or_insert_default().refusal_told, true)
     }

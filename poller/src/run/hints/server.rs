@@ -117,7 +117,7 @@ impl Rates {
         }
     }
 
-    /// Whether so much was refused lately that nothing more is looked at.
+    /// Returns true if so much was refused lately that nothing more is looked at.
     fn are_used_up(&self) -> bool {
         let now = clock::now();
         self.refused.available_at(now) > now

@@ -36,7 +36,7 @@ pub(super) struct TargetLine {
     pub(super) interval: Duration,
     /// What is done about drift: `Observe`, `Correct`, or `suspended`.
     pub(super) mode: &'static str,
-    /// Whether it is listed on our Lease.
+    /// True if it is listed on our Lease.
     pub(super) attested: bool,
     /// What it says of its objects; `None` while it has no kind, is busy, or where another replica leads.
     pub(super) overview: Option<TargetOverview>,

@@ -22,7 +22,7 @@ const MOST_CAUSES: usize = 32;
 #[derive(Debug, Default)]
 pub struct Troubles {
     told: Mutex<HashMap<String, HashMap<String, Moment>>>,
-    /// Whether the log is spared: whoever reads them here tells them otherwise.
+    /// True if the log is spared: whoever reads them here tells them otherwise.
     is_silent: bool,
 }
 

@@ -31,13 +31,13 @@ impl Fifo {
         self.waiting.remove(uid);
     }
 
-    /// Whether it waits.
+    /// Returns true if it waits.
     #[must_use]
     pub fn has(&self, uid: &Uid) -> bool {
         self.waiting.contains(uid)
     }
 
-    /// Whether nobody waits.
+    /// Returns true if nobody waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -37,13 +37,13 @@ pub struct ClaimedName {
 }
 
 impl ClaimedName {
-    /// Whether that resource is claimed.
+    /// Returns true if that resource is claimed.
     #[must_use]
     pub fn names(&self, resource: &ResourceName) -> bool {
         self.identity == resource.identity && self.is_in(resource.scope)
     }
 
-    /// Whether the claim was made in that scope.
+    /// Returns true if the claim was made in that scope.
     #[must_use]
     pub fn is_in(&self, scope: ScopeId) -> bool {
         self.scope.is_none_or(|claimed_in| claimed_in == scope)
@@ -96,7 +96,7 @@ pub struct CorrectionStatus {
     pub claim: Option<Claim>,
     /// What is known of secrets that were sent; it stands only beside a claim.
     pub secrets: NotedSecrets,
-    /// Whether the last correction replaced the external resource, deleted it for that, or created what such a deletion took away,
+    /// True if the last correction replaced the external resource, deleted it for that, or created what such a deletion took away,
     /// and no poll has said yet that it helped; it stands only beside a claim.
     pub replaced: bool,
     /// The sentence for people.
@@ -190,7 +190,7 @@ impl CorrectionStatus {
         self.in_doubt(INTERRUPTED, generation)
     }
 
-    /// Whether the correction that was counted last was interrupted.
+    /// Returns true if the correction that was counted last was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.reason == Some(CorrectedReason::CorrectionFailed) && self.text.starts_with(INTERRUPTED)
@@ -218,7 +218,7 @@ impl CorrectionStatus {
         })
     }
 
-    /// Whether exactly this stands already. A claim that stands without its scope says as much: the scope comes with the
+    /// Returns true if exactly this stands already. A claim that stands without its scope says as much: the scope comes with the
     /// next status that says something else.
     #[must_use]
     pub fn stands(&self, current: Option<&Condition>) -> bool {

@@ -121,7 +121,7 @@ impl Condition {
         current.filter(is_kept).map(|current| current.last_transition_time.clone()).unwrap_or(now)
     }
 
-    /// Whether writing `self` over `other` would change nothing that anybody reads (times aside).
+    /// Returns true if writing `self` over `other` would change nothing that anybody reads (times aside).
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
         self.status == other.status

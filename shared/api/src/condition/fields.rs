@@ -55,13 +55,13 @@ impl DifferingFields {
         (fields.written.as_deref() == Some(text)).then_some(fields)
     }
 
-    /// Whether this field differs.
+    /// Returns true if this field differs.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.written.as_deref().is_some_and(|written| written == EVERY || written.split(' ').any(|known| known == name))
     }
 
-    /// Whether nothing is said of fields.
+    /// Returns true if nothing is said of fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.written.is_none()
@@ -75,7 +75,7 @@ impl DifferingFields {
     }
 }
 
-/// Whether a name can stand in a tag and be read back.
+/// Returns true if a name can stand in a tag and be read back.
 fn is_plain(name: &str) -> bool {
     let is_separator = |letter: char| letter.is_whitespace() || letter.is_control() || "[],".contains(letter);
     !name.is_empty() && name != EVERY && !name.contains(is_separator)

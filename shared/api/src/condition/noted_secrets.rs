@@ -57,7 +57,7 @@ impl NotedSecrets {
         Self(says_something.then(|| Box::new(Noted { sent, moved })))
     }
 
-    /// Whether nothing is said.
+    /// Returns true if nothing is said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

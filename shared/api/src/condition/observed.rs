@@ -30,7 +30,7 @@ impl CurrentVerdict {
         Some(Self { reason, tag, generation: condition.observed_generation })
     }
 
-    /// Whether it speaks of the same spec: the same generation, or for a kind without generations the same desired state.
+    /// Returns true if it speaks of the same spec: the same generation, or for a kind without generations the same desired state.
     #[must_use]
     pub fn is_of(&self, generation: Option<i64>, desired_hash: Option<DesiredHash>) -> bool {
         match generation {
@@ -39,7 +39,7 @@ impl CurrentVerdict {
         }
     }
 
-    /// Whether it proves that the object was in sync once at the generation it speaks of.
+    /// Returns true if it proves that the object was in sync once at the generation it speaks of.
     #[must_use]
     pub fn proves_seen(&self) -> bool {
         match self.reason {
@@ -49,7 +49,7 @@ impl CurrentVerdict {
         }
     }
 
-    /// Whether one more replacement would take the resource away in vain: the record of the last correction says that it was
+    /// Returns true if one more replacement would take the resource away in vain: the record of the last correction says that it was
     /// replaced for this spec, and a poll after that still finds a field that only a replacement changes. A deletion that is under
     /// way, and a create that failed, made nothing that could fit.
     #[must_use]
@@ -85,7 +85,7 @@ impl Verdict {
         self.reason.status()
     }
 
-    /// Whether a condition says just this, whoever wrote it and when.
+    /// Returns true if a condition says just this, whoever wrote it and when.
     #[must_use]
     pub fn is_said_by(&self, condition: &Condition) -> bool {
         self.status() == condition.status

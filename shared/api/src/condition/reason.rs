@@ -101,19 +101,19 @@ reasons! {
 }
 
 impl ObservedReason {
-    /// Whether the external resource was in sync at this generation before it drifted, so that the drift is an incident.
+    /// Returns true if the external resource was in sync at this generation before it drifted, so that the drift is an incident.
     #[must_use]
     pub const fn is_incident(self) -> bool {
         matches!(self, Self::ExternalMissing | Self::FieldsDiffer)
     }
 
-    /// Whether the external resource was found absent.
+    /// Returns true if the external resource was found absent.
     #[must_use]
     pub const fn is_absence(self) -> bool {
         matches!(self, Self::ExternalMissing | Self::NotCreated)
     }
 
-    /// Whether this Unknown was decided without asking the external system, so that it needs no confirmation.
+    /// Returns true if this Unknown was decided without asking the external system, so that it needs no confirmation.
     #[must_use]
     pub const fn needs_no_read(self) -> bool {
         matches!(self, Self::RuleError | Self::NotAllowed | Self::IdentityTaken | Self::Suspended | Self::NotYetPolled)

@@ -27,13 +27,13 @@ impl StatusFields {
         self.0.extend(later.0);
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a value of any has this.
+    /// Returns true if a value of any has this.
     #[must_use]
     pub fn any(&self, holds: impl Fn(&Value) -> bool) -> bool {
         self.0.values().any(holds)

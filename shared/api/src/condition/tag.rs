@@ -43,7 +43,7 @@ impl Tag {
         }
     }
 
-    /// Whether it says the same of what was compared and corrected and of what is to be done, whatever the fields that differ:
+    /// Returns true if it says the same of what was compared and corrected and of what is to be done, whatever the fields that differ:
     /// those change as often as the outside does, and nobody acts on such a change alone.
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {

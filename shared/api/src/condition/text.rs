@@ -49,7 +49,7 @@ pub(super) fn fit_message(text: &str, tag: &Tag) -> String {
     tag.append_to(&format!("{}{ELLIPSIS}", text.get(..end).unwrap_or_default()))
 }
 
-/// Whether a message is what [`fit_message`] makes of a text and a tag. This is asked with every poll, so where the message
+/// Returns true if a message is what [`fit_message`] makes of a text and a tag. This is asked with every poll, so where the message
 /// is as expected nothing is made for it.
 #[must_use]
 pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
@@ -61,7 +61,7 @@ pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
     is_whole || message == fit_message(text, tag)
 }
 
-/// Whether a text is what a value is written as, without making that.
+/// Returns true if a text is what a value is written as, without making that.
 #[must_use]
 pub(super) fn spells(text: &str, value: &impl fmt::Display) -> bool {
     let mut rest = Expected(text);

@@ -21,19 +21,19 @@ enum Written {
 }
 
 impl TransitionTime {
-    /// Whether nothing is written there.
+    /// Returns true if nothing is written there.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Written::Other(text) if text.is_empty())
     }
 
-    /// Whether it is later than another; what is no time is not, nor is anything later than that.
+    /// Returns true if it is later than another; what is no time is not, nor is anything later than that.
     #[must_use]
     pub fn is_later_than(&self, other: &Self) -> bool {
         matches!((self.timestamp(), other.timestamp()), (Some(time), Some(other)) if time > other)
     }
 
-    /// Whether it is more than `margin` after `wall`, a time since 1970: only a wrong clock writes that.
+    /// Returns true if it is more than `margin` after `wall`, a time since 1970: only a wrong clock writes that.
     #[must_use]
     pub fn is_ahead_of(&self, wall: Duration, margin: Duration) -> bool {
         let latest = i64::try_from((wall + margin).as_secs()).unwrap_or(i64::MAX);

@@ -44,7 +44,7 @@ impl Rank {
         Self { without_claim, noted, created: claimant.created, uid: uid.clone() }
     }
 
-    /// Whether it takes the resource from the one who has it. What was claimed before is taken only while not everybody is
+    /// Returns true if it takes the resource from the one who has it. What was claimed before is taken only while not everybody is
     /// known: the order in which lists are read says nothing.
     fn displaces(&self, first: &Self, takes_claimed: bool) -> bool {
         (first.without_claim || takes_claimed) && self < first
@@ -56,7 +56,7 @@ impl Contenders {
         self.first.is_none()
     }
 
-    /// Whether none of the others comes before that one.
+    /// Returns true if none of the others comes before that one.
     pub(super) fn may_have(&self, own: &Rank) -> bool {
         let first_other = self.ranked().find(|rank| rank.uid != own.uid);
         self.first.as_ref() == Some(own) || first_other.is_none_or(|other| own.displaces(other, false))

@@ -28,7 +28,7 @@ impl FieldPaths {
         self.paths.iter().map(Vec::as_slice)
     }
 
-    /// Whether a path, or one above it, is among them.
+    /// Returns true if a path, or one above it, is among them.
     #[must_use]
     pub fn covers(&self, path: &[String]) -> bool {
         self.iter().any(|known| path.starts_with(known))

@@ -151,7 +151,7 @@ impl Budget {
 struct Seed<'a> {
     plan: &'a Plan,
     budget: &'a Budget,
-    /// Whether the value may be dropped where the budget is spent: never metadata and conditions, whose size the API
+    /// True if the value may be dropped where the budget is spent: never metadata and conditions, whose size the API
     /// server or our own choice bounds.
     may_drop: bool,
     /// Lists and maps around the value.
@@ -164,7 +164,7 @@ impl Seed<'_> {
         if self.may_drop && self.budget.is_spent.get() { Value::Null } else { value.into() }
     }
 
-    /// Whether a list or a map nests too deep to be kept, which makes the object an oversized one.
+    /// Returns true if a list or a map nests too deep to be kept, which makes the object an oversized one.
     fn is_too_deep(&self) -> bool {
         let is_too_deep = self.depth >= MAX_DEPTH;
         self.budget.is_spent.set(self.budget.is_spent.get() || is_too_deep);

@@ -45,7 +45,7 @@ impl std::fmt::Display for ObjectId {
 }
 
 impl ObjectId {
-    /// Whether people who search for this mean it: it stands somewhere in `namespace/name`. Nothing searched for means all.
+    /// Returns true if people who search for this mean it: it stands somewhere in `namespace/name`. Nothing searched for means all.
     #[must_use]
     pub fn is_found_by(&self, search: &str) -> bool {
         search.is_empty() || self.to_string().contains(search)
@@ -67,13 +67,13 @@ pub struct LeanObject {
     pub generation: Option<i64>,
     /// `metadata.creationTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
     pub created: u32,
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
     /// `metadata.finalizers`, in order, since a removal tests the index.
     pub finalizers: Box<[SharedText]>,
-    /// Whether the object asks for no create, update or delete.
+    /// True if the object asks for no create, update or delete.
     pub paused: bool,
-    /// Whether a deletion of the object is to leave the external resource as it is.
+    /// True if a deletion of the object is to leave the external resource as it is.
     pub orphan: bool,
     /// What is asked of it. Boxed: of nearly all objects it is nothing.
     pub asked: Option<Box<AnnotationRequests>>,
@@ -178,25 +178,25 @@ impl LeanObject {
         self.asked.as_ref().map_or(0, |asked| asked.deletion)
     }
 
-    /// Whether our finalizer is on the object.
+    /// Returns true if our finalizer is on the object.
     #[must_use]
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER)
     }
 
-    /// Whether something of either program stands on the object.
+    /// Returns true if something of either program stands on the object.
     #[must_use]
     pub fn carries_ours(&self) -> bool {
         self.conditions.observed.is_some() || self.conditions.corrected.is_some() || self.has_finalizer()
     }
 
-    /// Whether templates evaluate to the same for both.
+    /// Returns true if templates evaluate to the same for both.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
         self.view == other.view && self.is_oversized == other.is_oversized
     }
 
-    /// Whether `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
+    /// Returns true if `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
         match (self.resource_version.number(), other.resource_version.number()) {
@@ -214,7 +214,7 @@ impl LeanObject {
         Self { current_at: VersionNumber::of(list_version).map(Box::new), ..self }
     }
 
-    /// Whether it came in a list that is older than what is known: only a live read can tell which of both holds.
+    /// Returns true if it came in a list that is older than what is known: only a live read can tell which of both holds.
     #[must_use]
     pub fn is_listed_before(&self, known: &Self) -> bool {
         self.current_at.is_some() && !self.is_as_new_as(known)

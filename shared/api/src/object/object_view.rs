@@ -35,7 +35,7 @@ impl ObjectView {
         OpenView { view: self, tree: OnceLock::new() }
     }
 
-    /// Whether it is just this view, and not only an equal one.
+    /// Returns true if it is just this view, and not only an equal one.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         SharedText::ptr_eq(&self.text, &other.text)

@@ -19,7 +19,7 @@ pub struct HttpRequest {
     pub headers: Arc<http::HeaderMap>,
     /// The body, already serialised.
     pub body: Option<Vec<u8>>,
-    /// Whether an object's field takes part in the URL's host: then whoever may edit the object chooses the server.
+    /// True if an object's field takes part in the URL's host: then whoever may edit the object chooses the server.
     pub has_chosen_host: bool,
     /// The unix socket through which it goes; the URL's host is then only a header.
     pub socket: Option<Arc<str>>,

@@ -82,7 +82,7 @@ impl Job {
         }
     }
 
-    /// Whether it may still do something.
+    /// Returns true if it may still do something.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         matches!(self.progress, JobProgress::Open(_))
@@ -97,20 +97,20 @@ impl Job {
         }
     }
 
-    /// Whether somebody holds it, and nothing tells of a Pod of it.
+    /// Returns true if somebody holds it, and nothing tells of a Pod of it.
     #[must_use]
     pub const fn is_held_unstarted(&self) -> bool {
         self.suspended && matches!(self.progress, JobProgress::Open(JobStage::NotTakenUp))
     }
 
-    /// Whether it is certain that no Pod of it ever was. A Job that is not held may have one before its status tells of it, and one
+    /// Returns true if it is certain that no Pod of it ever was. A Job that is not held may have one before its status tells of it, and one
     /// that is held again has lost its start time; but nobody lets go of a Job, or holds it, without an edit of its spec.
     #[must_use]
     pub fn surely_never_had_a_pod(&self) -> bool {
         self.is_held_unstarted() && self.generation == Some(1)
     }
 
-    /// Whether it belongs to the object of this uid.
+    /// Returns true if it belongs to the object of this uid.
     #[must_use]
     pub fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| owner == uid)

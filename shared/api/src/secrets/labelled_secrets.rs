@@ -151,7 +151,7 @@ impl LabelledSecret {
         Ok(())
     }
 
-    /// Whether its owner named the hosts that it may be sent to.
+    /// Returns true if its owner named the hosts that it may be sent to.
     #[must_use]
     pub fn names_hosts(&self) -> bool {
         self.hosts != AllowedHosts::Any
@@ -190,7 +190,7 @@ impl AllowedHosts {
 }
 
 impl LabelledSecrets {
-    /// Whether they were listed: before that, a Secret that is not among them may well exist.
+    /// Returns true if they were listed: before that, a Secret that is not among them may well exist.
     #[must_use]
     pub const fn are_listed(&self) -> bool {
         self.listed
@@ -208,7 +208,7 @@ impl LabelledSecrets {
         Self { refused: true, ..Self::from_iter([]) }
     }
 
-    /// Whether the API server does not list them.
+    /// Returns true if the API server does not list them.
     #[must_use]
     pub const fn are_refused(&self) -> bool {
         self.refused

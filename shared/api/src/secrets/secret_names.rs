@@ -17,7 +17,7 @@ const SECRET_LOOKING: [&str; 11] = [
     "authorization",
 ];
 
-/// Whether what stands under this name is not to be shown.
+/// Returns true if what stands under this name is not to be shown.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());

@@ -49,7 +49,7 @@ impl Moment {
         Self::from_start(Duration::from_nanos(rounded.unwrap_or(since_start)))
     }
 
-    /// Whether at least `span` has passed since `earlier`.
+    /// Returns true if at least `span` has passed since `earlier`.
     #[must_use]
     pub fn is_past(self, earlier: Self, span: Duration) -> bool {
         self.saturating_since(earlier) >= span

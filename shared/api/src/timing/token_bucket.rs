@@ -47,7 +47,7 @@ impl TokenBucket {
         if bucket.tokens > 0 { now } else { bucket.filling_since + bucket.refill }
     }
 
-    /// Whether nothing was taken for so long that it is full again.
+    /// Returns true if nothing was taken for so long that it is full again.
     #[must_use]
     pub fn is_full(&self, now: Moment) -> bool {
         let mut bucket = *self;

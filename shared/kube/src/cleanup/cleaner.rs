@@ -14,7 +14,7 @@ pub trait Cleaner {
     /// The label under which it is counted.
     const OUTCOME: &'static str;
 
-    /// Whether it stands on the object.
+    /// Returns true if it stands on the object.
     fn is_marked(&self, object: &LeanObject) -> bool;
 
     /// Takes it off an object as it was just read. A refusal is news at the first try only.
@@ -37,7 +37,7 @@ pub struct SweepSettings {
     pub at_once: usize,
     /// The pauses after failures.
     pub retries: Series,
-    /// Whether nothing of ours is left on an object afterwards: what is noted of it is struck out then.
+    /// True if nothing of ours is left on an object afterwards: what is noted of it is struck out then.
     pub is_last: bool,
 }
 

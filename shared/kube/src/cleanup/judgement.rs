@@ -22,7 +22,7 @@ pub enum Judgement {
     Foreign,
 }
 
-/// Whether it is known what has become of a noted target. The ConfigMap that has it now counts, else the one that had
+/// Returns true if it is known what has become of a noted target. The ConfigMap that has it now counts, else the one that had
 /// it last: a target keeps its name when it moves to another ConfigMap.
 #[must_use]
 pub fn is_decided(active: ActiveTargets<'_>, selection: &Selection, config_map: &str) -> bool {
@@ -30,7 +30,7 @@ pub fn is_decided(active: ActiveTargets<'_>, selection: &Selection, config_map: 
     active.whole.contains(present.unwrap_or(config_map))
 }
 
-/// Whether some noted target that may have had objects of that kind in that namespace is undecided.
+/// Returns true if some noted target that may have had objects of that kind in that namespace is undecided.
 #[must_use]
 pub fn is_in_doubt(
     selections: &Selections,

@@ -138,19 +138,19 @@ impl Schedule {
         Some(Duty::KindSweep(kind.clone(), ids.collect()))
     }
 
-    /// Whether a look at the object is due.
+    /// Returns true if a look at the object is due.
     #[must_use]
     pub fn is_due(&self, kind: &KindName, uid: &Uid, now: Moment) -> bool {
         self.orphan(kind, uid).and_then(|orphan| orphan.due).is_some_and(|due| due <= now)
     }
 
-    /// Whether the kind did not fail lately.
+    /// Returns true if the kind did not fail lately.
     #[must_use]
     pub fn is_ready(&self, kind: &KindName, now: Moment) -> bool {
         self.kinds.get(kind).is_some_and(|current| current.backoff.ready_at() <= now)
     }
 
-    /// Whether no look at the object has failed yet.
+    /// Returns true if no look at the object has failed yet.
     #[must_use]
     pub fn is_first_look(&self, kind: &KindName, uid: &Uid) -> bool {
         self.orphan(kind, uid).is_none_or(|orphan| orphan.backoff.failures() == 0)

@@ -46,7 +46,7 @@ impl IncompleteScopes {
         Self::These(incomplete)
     }
 
-    /// Whether everybody is known who may have claimed something in a scope.
+    /// Returns true if everybody is known who may have claimed something in a scope.
     #[must_use]
     pub fn is_complete(&self, scope: ScopeId) -> bool {
         match self {

@@ -54,14 +54,14 @@ impl Selection {
         self.scope.as_deref().and_then(ScopeId::parse)
     }
 
-    /// Whether an object of that kind in that namespace (`None`: of a cluster-scoped kind) may be one of its objects.
+    /// Returns true if an object of that kind in that namespace (`None`: of a cluster-scoped kind) may be one of its objects.
     #[must_use]
     pub fn covers(&self, kind: &KindName, namespace: Option<&str>) -> bool {
         let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
         self.kind_name() == *kind && (self.namespaces.is_empty() || namespace.is_none_or(is_inside))
     }
 
-    /// Whether it is all of that kind and those namespaces that a target has now, labels aside.
+    /// Returns true if it is all of that kind and those namespaces that a target has now, labels aside.
     #[must_use]
     pub fn is_all_of(&self, now: &ObjectSelection) -> bool {
         self.api_version == now.api_version && self.kind == now.kind && self.namespaces == now.namespaces
@@ -112,7 +112,7 @@ impl Selections {
         self.config_maps.remove(selection);
     }
 
-    /// Whether the selection is noted.
+    /// Returns true if the selection is noted.
     #[must_use]
     pub fn has(&self, selection: &Selection) -> bool {
         self.config_maps.contains_key(selection)

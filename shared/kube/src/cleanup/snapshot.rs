@@ -30,7 +30,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether `now` says something else, apart from notes that were struck out.
+    /// Returns true if `now` says something else, apart from notes that were struck out.
     pub(super) fn say_more_than(&self, now: &Self) -> bool {
         self.selections != now.selections || self.undecided != now.undecided || !now.noted.is_subset(&self.noted)
     }

@@ -29,7 +29,7 @@ impl KindName {
         Self { group: selection.group().to_owned(), kind: selection.kind.clone() }
     }
 
-    /// Whether a selection speaks of this kind.
+    /// Returns true if a selection speaks of this kind.
     #[must_use]
     pub fn is_of(&self, selection: &ObjectSelection) -> bool {
         selection.is_of(&self.group, &self.kind)
@@ -41,7 +41,7 @@ impl KindName {
 pub struct ResolvedKind {
     /// Group, version, kind, plural.
     pub resource: ApiResource,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
 }
 

@@ -80,13 +80,13 @@ impl CallError {
         }
     }
 
-    /// Whether there was no answer at all, good or bad: other calls will hardly get one either.
+    /// Returns true if there was no answer at all, good or bad: other calls will hardly get one either.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         matches!(self, Self::TimedOut(_) | Self::Transport(_))
     }
 
-    /// Whether a patch that held a uid met another object of that name: a uid never changes.
+    /// Returns true if a patch that held a uid met another object of that name: a uid never changes.
     #[must_use]
     pub fn is_about_another(&self) -> bool {
         let Self::Answered(status) = self else { return false };
@@ -110,7 +110,7 @@ impl CallError {
         retry_after::is_too_busy(status).then(|| self.retry_after()).flatten()
     }
 
-    /// Whether the same call may succeed later without anybody changing anything: no answer, 429, 502, 503, 504.
+    /// Returns true if the same call may succeed later without anybody changing anything: no answer, 429, 502, 503, 504.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         self.code().is_none_or(|code| matches!(code, 408 | 429 | 502 | 503 | 504))

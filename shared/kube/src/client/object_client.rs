@@ -64,7 +64,7 @@ impl From<CallError> for WriteError {
     }
 }
 
-/// Whether the answer says that the patch does not apply to the object as it is.
+/// Returns true if the answer says that the patch does not apply to the object as it is.
 fn is_failed_test(status: &Status) -> bool {
     let has_causes = status.details.as_ref().is_some_and(|details| !details.causes.is_empty());
     status.code == 422 && !has_causes && status.message.starts_with(PATCH_DOES_NOT_APPLY)

@@ -39,7 +39,7 @@ where
     Response::from_parts(head, Body::from(status.to_string()))
 }
 
-/// Whether priority and fairness refused, before it looked at what was asked for: a plain text 429.
+/// Returns true if priority and fairness refused, before it looked at what was asked for: a plain text 429.
 pub(super) fn is_too_busy(status: &Status) -> bool {
     status.code == StatusCode::TOO_MANY_REQUESTS.as_u16() && status.message == TOO_BUSY
 }

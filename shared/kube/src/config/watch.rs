@@ -184,7 +184,7 @@ impl<J: Judge> ConfigWatch<J> {
         self.judge().await;
     }
 
-    /// Whether the documents say something else now.
+    /// Returns true if the documents say something else now.
     fn hear(&mut self, change: Change) -> bool {
         let effect = self.store.hear(change, |object, _| Some(kept(object)));
         match &effect {

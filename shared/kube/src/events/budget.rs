@@ -25,7 +25,7 @@ pub(crate) struct EventBudget {
 }
 
 impl EventBudget {
-    /// Whether `key` may cause one more now; then it is counted.
+    /// Returns true if `key` may cause one more now; then it is counted.
     pub(crate) fn take(&mut self, key: &str, now: Moment) -> bool {
         if self.buckets.len() >= MAX_KEYS && !self.buckets.contains_key(key) {
             self.buckets.retain(|_, bucket| !bucket.is_full(now));

@@ -174,7 +174,7 @@ impl<'a> Schema<'a> {
         (most < needed).then(|| self.say(&problem, &format!("maxLength: {needed} or more"), place))
     }
 
-    /// Whether an object here has no other fields than those that are declared.
+    /// Returns true if an object here has no other fields than those that are declared.
     pub(super) fn declares_all(schema: &Value) -> bool {
         let is_object = schema.get("properties").is_some() || schema.get("type").is_some_and(|kind| kind == "object");
         let is_embedded = schema.get("x-kubernetes-embedded-resource").is_some_and(|embedded| *embedded == true);
@@ -216,7 +216,7 @@ fn words_of(field: &str) -> Vec<&'static str> {
     }
 }
 
-/// Whether the API server keeps fields that the schema does not declare.
+/// Returns true if the API server keeps fields that the schema does not declare.
 fn keeps_everything(schema: &Value) -> bool {
     let preserves = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
     preserves == Some(true) || schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false))

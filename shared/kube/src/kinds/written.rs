@@ -92,7 +92,7 @@ impl WrittenKinds {
         self.defined.iter().find(|one| one.group == version.group && one.kind == kind)
     }
 
-    /// Whether kinds are defined here, and this one is neither among them nor one of Kubernetes' own. The groups of its own have no
+    /// Returns true if kinds are defined here, and this one is neither among them nor one of Kubernetes' own. The groups of its own have no
     /// dot or end in `.k8s.io`, also those of kinds that are not listed above.
     #[must_use]
     pub fn lacks(&self, objects: &ObjectSelection) -> bool {

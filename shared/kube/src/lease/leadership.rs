@@ -42,13 +42,13 @@ impl Leadership {
         Self { term: watch::channel(None).1 }
     }
 
-    /// Whether we hold the Lease now, by the clock and not by what any task got round to.
+    /// Returns true if we hold the Lease now, by the clock and not by what any task got round to.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.renewed_within(STEP_DOWN_AFTER)
     }
 
-    /// Whether we hold it and renewed it within `age`.
+    /// Returns true if we hold it and renewed it within `age`.
     #[must_use]
     pub fn renewed_within(&self, age: Duration) -> bool {
         let now = clock::now();

@@ -27,12 +27,12 @@ pub struct ObservedLease {
     /// When its record last changed under our eyes; `None` until one change was seen, since the first reading may be
     /// of a record that its holder left long ago.
     pub changed_at: Option<Moment>,
-    /// Whether it exists and has no holder.
+    /// True if it exists and has no holder.
     pub released: bool,
 }
 
 impl ObservedLease {
-    /// Whether somebody holds it, and its record changed at most `age` ago.
+    /// Returns true if somebody holds it, and its record changed at most `age` ago.
     #[must_use]
     pub fn is_fresh(&self, age: Duration, now: Moment) -> bool {
         self.holder.is_some() && self.changed_at.is_some_and(|changed| now - changed <= age)

@@ -49,7 +49,7 @@ pub struct LeaseRecord {
 pub struct LeaseView {
     seen: Option<(Option<LeaseRecord>, Moment)>,
     looked_at: Moment,
-    /// Whether there ever was a record: one that is gone since then was removed by somebody, and its holder may believe.
+    /// True if there ever was a record: one that is gone since then was removed by somebody, and its holder may believe.
     was_there: bool,
 }
 
@@ -114,7 +114,7 @@ pub fn decide(view: &LeaseView, me: &str, renewed: Option<Moment>, now: Moment) 
     }
 }
 
-/// Whether a renewal that began at `renewed` still counts for its holder.
+/// Returns true if a renewal that began at `renewed` still counts for its holder.
 #[must_use]
 pub fn holds(renewed: Moment, now: Moment) -> bool {
     now - renewed < STEP_DOWN_AFTER

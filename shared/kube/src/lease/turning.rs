@@ -47,7 +47,7 @@ impl Turning {
         self.with(|turns| turns.last) + LONGEST_SILENCE
     }
 
-    /// Whether the work turns, and did so at its last turn but one. After a silence that is a second later than its first
+    /// Returns true if the work turns, and did so at its last turn but one. After a silence that is a second later than its first
     /// turn, in which what the end of the term before cuts off sees that end.
     pub(super) fn is_steady(&self, now: Moment) -> bool {
         !now.is_past(self.with(|turns| turns.before), LONGEST_SILENCE)

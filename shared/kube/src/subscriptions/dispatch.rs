@@ -247,7 +247,7 @@ impl Dispatch {
         told.flat_map(|told| told.iter().map(|(target, _)| target))
     }
 
-    /// Whether the target was told of all its objects.
+    /// Returns true if the target was told of all its objects.
     #[must_use]
     pub fn is_listed(&self, target: &str) -> bool {
         self.members.get(target).is_some_and(|member| member.is_listed)

@@ -95,7 +95,7 @@ async fn only_by_address(request: Request, next: Next) -> Response {
     (StatusCode::FORBIDDEN, "open this by an address or as localhost\n").into_response()
 }
 
-/// Whether what stands before the port is an address, or the name that every machine keeps for itself.
+/// Returns true if what stands before the port is an address, or the name that every machine keeps for itself.
 fn is_address(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_matches(['[', ']']);

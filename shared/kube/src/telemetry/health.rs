@@ -121,7 +121,7 @@ impl Health {
         self.board().remarks.iter().map(line).collect()
     }
 
-    /// Whether every part is ready.
+    /// Returns true if every part is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.board().parts.values().all(Option::is_none)

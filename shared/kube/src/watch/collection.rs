@@ -262,7 +262,7 @@ async fn read_line(events: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Ve
     if line.len() == MAX_ANSWER_BYTES { Err(CallError::TooLarge(MAX_ANSWER_BYTES)) } else { Ok(None) }
 }
 
-/// Whether the other side hung up; the decoder of chunks says it only in its text.
+/// Returns true if the other side hung up; the decoder of chunks says it only in its text.
 fn is_cut_off(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::UnexpectedEof || causes(error).to_lowercase().contains("unexpected eof")
 }

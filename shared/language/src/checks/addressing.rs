@@ -59,7 +59,7 @@ pub(crate) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Ta
     }
 }
 
-/// Whether a field is the same as long as its object lives, or is our own: `store` and `publish` write the status.
+/// Returns true if a field is the same as long as its object lives, or is our own: `store` and `publish` write the status.
 fn is_fixed(field: &[String]) -> bool {
     let names: Vec<&str> = field.iter().map(String::as_str).collect();
     matches!(

@@ -38,7 +38,7 @@ fn misplaced(entry: &Entry, spec: &Node, compare: &Node) -> Option<Fault> {
     lacks.then_some(Fault { at: entry.key_at, message })
 }
 
-/// Whether it is a list of nothing else.
+/// Returns true if it is a list of nothing else.
 fn items(node: &Node, is_one: impl Fn(&Node) -> bool) -> bool {
     matches!(&node.content, Content::List(items) if !items.is_empty() && items.iter().all(is_one))
 }
@@ -64,7 +64,7 @@ fn has_pointer(node: &Node) -> bool {
     node.get("path").and_then(Node::as_text).is_some_and(|path| path.starts_with('/'))
 }
 
-/// Whether it is a map that has some of these keys and no others.
+/// Returns true if it is a map that has some of these keys and no others.
 fn has_only(node: &Node, known: &[&str]) -> bool {
     matches!(&node.content, Content::Map(entries) if !entries.is_empty() && entries.iter().all(|entry| known.contains(&&*entry.key)))
 }

@@ -69,7 +69,7 @@ impl Target {
     }
 }
 
-/// Whether no field of one is, or holds, one of the other, and none tells objects apart by itself.
+/// Returns true if no field of one is, or holds, one of the other, and none tells objects apart by itself.
 fn are_apart(fields: &FieldPaths, known: &FieldPaths) -> bool {
     let is_given = |field: &[String]| {
         let names: Vec<&str> = field.iter().map(String::as_str).collect();

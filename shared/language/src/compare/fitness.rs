@@ -22,7 +22,7 @@ pub fn json_of(text: &str) -> Option<Value> {
 }
 
 impl Rules {
-    /// Whether some desired state can be unfit.
+    /// Returns true if some desired state can be unfit.
     pub(super) fn ask_something(&self) -> bool {
         self.any(|Effects { form, list, ignore, .. }| {
             form.is_some() || matches!(list, Some(ListKind::Map(_))) || *ignore

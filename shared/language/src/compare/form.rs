@@ -54,7 +54,7 @@ impl Form {
         Self::WORDS.iter().find(|(_, form)| *form == self).map_or("", |(word, _)| word)
     }
 
-    /// Whether it makes numbers, which can be nearly the same.
+    /// Returns true if it makes numbers, which can be nearly the same.
     pub(super) const fn is_numeric(self) -> bool {
         !matches!(self, Self::CaseInsensitive | Self::Json)
     }
@@ -96,7 +96,7 @@ fn without_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether two scalars say the same, numbers within the tolerance.
+/// Returns true if two scalars say the same, numbers within the tolerance.
 pub(super) fn is_same(form: Option<Form>, tolerance: Option<Decimal>, desired: &Value, observed: &Value) -> bool {
     if form.is_none() {
         match (desired, observed) {

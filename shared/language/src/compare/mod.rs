@@ -93,7 +93,7 @@ impl Compare {
         self.known_desired().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
     }
 
-    /// Whether every difference asks for a replacement.
+    /// Returns true if every difference asks for a replacement.
     pub(crate) fn replaces_all(&self) -> bool {
         let root = self.rules.root();
         match self.known_desired().differing {
@@ -102,7 +102,7 @@ impl Compare {
         }
     }
 
-    /// Whether a key of the desired state hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
+    /// Returns true if a key of the desired state hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
     /// the same whatever is answered.
     pub(crate) fn is_settled(&self, key: &str, selecting: &FieldPaths, observed: &ValueTemplate) -> bool {
         let is_found_by = |expected: &Template| {

@@ -154,7 +154,7 @@ pub(super) fn unobserved(
     desired.into_iter().filter(is_lacked).map(told).collect()
 }
 
-/// Whether both maps have the same at a key, whatever the object and the answer.
+/// Returns true if both maps have the same at a key, whatever the object and the answer.
 pub(super) fn is_same_constant(desired: &DesiredPlace<'_>, observed: &DesiredPlace<'_>, key: &str) -> bool {
     let [desired, known] = [desired, observed].map(|known| {
         let field =

@@ -67,12 +67,12 @@ impl RuleTree {
         &self.nodes[number]
     }
 
-    /// Whether any path has such an effect.
+    /// Returns true if any path has such an effect.
     pub(super) fn any(&self, holds: impl Fn(&Effects) -> bool) -> bool {
         self.nodes.iter().any(|node| holds(&node.effects))
     }
 
-    /// Whether something is never shown at a node or below it.
+    /// Returns true if something is never shown at a node or below it.
     pub(super) fn redacts_within(&self, number: usize) -> bool {
         let node = self.node(number);
         node.effects.redact || node.children().any(|child| self.redacts_within(child))

@@ -35,13 +35,13 @@ impl Rules {
         RulePlace { places: &self.places, here: &self.places[0] }
     }
 
-    /// Whether a difference at any path asks for a deletion and a creation.
+    /// Returns true if a difference at any path asks for a deletion and a creation.
     #[must_use]
     pub fn replace(&self) -> bool {
         self.any(|effects| effects.replace)
     }
 
-    /// Whether any path has such an effect.
+    /// Returns true if any path has such an effect.
     pub(super) fn any(&self, holds: impl Fn(&Effects) -> bool) -> bool {
         self.tree.any(holds)
     }
@@ -105,14 +105,14 @@ impl<'r> RulePlace<'r> {
         &self.here.list
     }
 
-    /// Whether more fields of a map here differ.
+    /// Returns true if more fields of a map here differ.
     #[must_use]
     #[inline]
     pub fn refuses_more_fields(self) -> bool {
         self.here.extra == Some(Extra::Drift)
     }
 
-    /// Whether more items of a list here differ.
+    /// Returns true if more items of a list here differ.
     #[must_use]
     #[inline]
     pub fn refuses_more_items(self) -> bool {
@@ -136,7 +136,7 @@ impl<'r> RulePlace<'r> {
         &self.here.list_path
     }
 
-    /// Whether numbers here may be apart.
+    /// Returns true if numbers here may be apart.
     #[must_use]
     pub const fn is_tolerant(self) -> bool {
         self.here.tolerance.is_some()
@@ -166,19 +166,19 @@ impl<'r> RulePlace<'r> {
         self.here.flags.is_replaced
     }
 
-    /// Whether something below is never shown.
+    /// Returns true if something below is never shown.
     #[must_use]
     pub const fn redacts_below(self) -> bool {
         self.here.redacts_below
     }
 
-    /// Whether single items of a list here are never shown, by their places.
+    /// Returns true if single items of a list here are never shown, by their places.
     #[must_use]
     pub const fn redacts_single_items(self) -> bool {
         self.here.redacts_single_items
     }
 
-    /// Whether rules speak of what is below.
+    /// Returns true if rules speak of what is below.
     pub(super) const fn has_rules_below(self) -> bool {
         self.here.has_rules_below
     }
@@ -189,7 +189,7 @@ impl<'r> RulePlace<'r> {
         form::meaning(self.form(), value)
     }
 
-    /// Whether two scalars here say the same.
+    /// Returns true if two scalars here say the same.
     #[must_use]
     #[inline]
     pub fn is_same(self, desired: &Value, observed: &Value) -> bool {

@@ -29,7 +29,7 @@ impl WriteOnly {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// Whether a difference here asks for a deletion and a creation.
+    /// Returns true if a difference here asks for a deletion and a creation.
     #[must_use]
     pub fn is_replaced(&self, rules: &Rules) -> bool {
         self.path.iter().fold(rules.root(), |place, name| place.field(name)).is_replaced()
@@ -90,7 +90,7 @@ fn names_of(steps: Vec<Step>) -> Option<Vec<String>> {
     steps.into_iter().map(name).collect()
 }
 
-/// Whether `desired` says something at a path, as far as can be known without an object.
+/// Returns true if `desired` says something at a path, as far as can be known without an object.
 fn is_written(desired: &Template, path: &[String]) -> bool {
     let Some((name, below)) = path.split_first() else { return true };
     match desired {

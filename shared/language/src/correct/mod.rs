@@ -102,19 +102,19 @@ impl Correct {
         self.section().map(CorrectSection::key)
     }
 
-    /// Whether it writes to the external system; a nudge does not.
+    /// Returns true if it writes to the external system; a nudge does not.
     #[must_use]
     pub fn writes_outside(&self) -> bool {
         self.section().is_some_and(CorrectSection::writes_outside)
     }
 
-    /// Whether Jobs do the work, which go on when the controller ends.
+    /// Returns true if Jobs do the work, which go on when the controller ends.
     #[must_use]
     pub fn runs_jobs(&self) -> bool {
         self.section().is_some_and(CorrectSection::runs_jobs)
     }
 
-    /// Whether it has steps of its own for a replacement, or corrects in a way that knows none.
+    /// Returns true if it has steps of its own for a replacement, or corrects in a way that knows none.
     #[must_use]
     pub fn replaces_by_own_steps(&self) -> bool {
         self.section().is_some_and(|section| section.replaces().unwrap_or(true))
@@ -125,7 +125,7 @@ impl Correct {
         self.section().into_iter().flat_map(CorrectSection::stored)
     }
 
-    /// Whether a step depends on which fields differ.
+    /// Returns true if a step depends on which fields differ.
     pub(crate) fn reads_differs(&self) -> bool {
         self.section().is_some_and(CorrectSection::reads_differs)
     }

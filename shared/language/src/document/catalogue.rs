@@ -58,7 +58,7 @@ struct Offer {
 }
 
 impl Offer {
-    /// Whether its text differs from the active one.
+    /// Returns true if its text differs from the active one.
     fn is_new(&self) -> bool {
         match (&self.new, &self.current) {
             (Some(new), Some(current)) => !Arc::ptr_eq(new, current),

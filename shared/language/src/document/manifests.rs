@@ -35,7 +35,7 @@ pub struct Holder {
     pub namespace: Option<String>,
     /// The data key.
     pub key: String,
-    /// Whether it has the label by which the programs find it.
+    /// True if it has the label by which the programs find it.
     pub is_labelled: bool,
 }
 

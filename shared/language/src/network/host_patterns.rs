@@ -32,7 +32,7 @@ impl HostPatterns {
         Self(patterns)
     }
 
-    /// Whether a host in normal form, with its port, is among them.
+    /// Returns true if a host in normal form, with its port, is among them.
     pub(crate) fn allow(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|pattern| pattern.port.is_none_or(|only| only == port) && pattern.name.fits(host))
     }

@@ -40,7 +40,7 @@ impl Network {
         Self(IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)))
     }
 
-    /// Whether the address is in it. IPv4 and IPv6 are different, also where one writes the other.
+    /// Returns true if the address is in it. IPv4 and IPv6 are different, also where one writes the other.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)

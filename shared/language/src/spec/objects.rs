@@ -35,13 +35,13 @@ impl ObjectSelection {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Whether it speaks of objects of that kind, in whatever version of the group.
+    /// Returns true if it speaks of objects of that kind, in whatever version of the group.
     #[must_use]
     pub fn is_of(&self, group: &str, kind: &str) -> bool {
         self.group() == group && self.kind == kind
     }
 
-    /// Whether it selects an object of its kind with this namespace and these labels. An object without a namespace is
+    /// Returns true if it selects an object of its kind with this namespace and these labels. An object without a namespace is
     /// of a cluster-scoped kind, for which namespaces mean nothing.
     #[must_use]
     pub fn selects(&self, namespace: Option<&str>, labels: Option<&Value>) -> bool {
@@ -50,7 +50,7 @@ impl ObjectSelection {
         is_in_scope && self.label_selector.matches(labels)
     }
 
-    /// Whether some object could be selected by both, provably: the same kind, a common namespace, and selectors that
+    /// Returns true if some object could be selected by both, provably: the same kind, a common namespace, and selectors that
     /// are the same or of which one selects everything. Other overlaps are found when they happen.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {

@@ -31,13 +31,13 @@ impl LabelSelector {
         Ok(Self { expressions })
     }
 
-    /// Whether it selects every object.
+    /// Returns true if it selects every object.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.expressions.is_empty()
     }
 
-    /// Whether a label of that key makes a difference.
+    /// Returns true if a label of that key makes a difference.
     #[must_use]
     pub fn asks_for(&self, label: &str) -> bool {
         self.expressions.iter().any(|expression| match expression {
@@ -50,7 +50,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether the labels of an object (`metadata.labels`) match.
+    /// Returns true if the labels of an object (`metadata.labels`) match.
     #[must_use]
     pub fn matches(&self, labels: Option<&Value>) -> bool {
         if self.expressions.is_empty() {

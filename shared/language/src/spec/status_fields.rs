@@ -34,7 +34,7 @@ impl StatusTemplates {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -73,7 +73,7 @@ impl StatusTemplates {
         Ok(stored)
     }
 
-    /// Whether one of them reads a variable of the language.
+    /// Returns true if one of them reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.0.iter().any(|(_, template)| template.reads(variable))
     }

@@ -27,7 +27,7 @@ pub struct Actions {
 pub(crate) struct MadeOf {
     /// The fields under `self`.
     pub(crate) fields: FieldPaths,
-    /// Whether any of the desired state is in it.
+    /// True if any of the desired state is in it.
     pub(crate) reads_desired: bool,
 }
 

@@ -75,7 +75,7 @@ impl NudgeCorrect {
         Ok(patch)
     }
 
-    /// Whether two nudges with different numbers differ.
+    /// Returns true if two nudges with different numbers differ.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.reads(CORRECTION)

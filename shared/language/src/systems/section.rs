@@ -35,7 +35,7 @@ pub(crate) trait ReadSection {
         None
     }
 
-    /// Whether the target's own rule tells a real answer about one object from another's.
+    /// Returns true if the target's own rule tells a real answer about one object from another's.
     fn judges_answers(&self) -> bool;
 
     /// The fields under `self` that its templates read.
@@ -71,18 +71,18 @@ pub(crate) trait CorrectSection {
     /// Which actions it has steps for.
     fn actions(&self) -> Actions;
 
-    /// Whether a step depends on which fields differ.
+    /// Returns true if a step depends on which fields differ.
     fn reads_differs(&self) -> bool;
 
     /// The fields under `self` that its templates read.
     fn fields(&self) -> FieldPaths;
 
-    /// Whether it writes to the external system. A nudge leaves that to the operator that it wakes.
+    /// Returns true if it writes to the external system. A nudge leaves that to the operator that it wakes.
     fn writes_outside(&self) -> bool {
         true
     }
 
-    /// Whether a Job does the work.
+    /// Returns true if a Job does the work.
     fn runs_jobs(&self) -> bool {
         false
     }
@@ -97,12 +97,12 @@ pub(crate) trait CorrectSection {
         u32::MAX
     }
 
-    /// Whether an update certainly sends nothing where this is the only key of the desired state that differs.
+    /// Returns true if an update certainly sends nothing where this is the only key of the desired state that differs.
     fn leaves(&self, _key: &str) -> bool {
         false
     }
 
-    /// Whether no request of an update carries a key of the desired state, which is made of these fields, though one carries others.
+    /// Returns true if no request of an update carries a key of the desired state, which is made of these fields, though one carries others.
     fn lacks(&self, _key: &str, _fields: &FieldPaths) -> bool {
         false
     }

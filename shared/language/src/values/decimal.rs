@@ -95,7 +95,7 @@ impl Decimal {
         Self { digits: -self.digits, exponent: self.exponent }
     }
 
-    /// Whether two numbers are at most `tolerance` apart.
+    /// Returns true if two numbers are at most `tolerance` apart.
     #[must_use]
     pub fn is_within(self, tolerance: Self, other: Self) -> bool {
         let apart = self.minus(other).map(|apart| if apart.is_negative() { apart.negated() } else { apart });

@@ -264,7 +264,7 @@ impl Node {
         self.span.clone()
     }
 
-    /// Whether it is written in double quotes with backslashes, which YAML takes for itself.
+    /// Returns true if it is written in double quotes with backslashes, which YAML takes for itself.
     pub(crate) fn has_escapes(&self, document: &str) -> bool {
         document.get(self.span.clone()).is_some_and(|raw| raw.starts_with('"') && raw.contains('\\'))
     }

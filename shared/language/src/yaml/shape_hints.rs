@@ -32,7 +32,7 @@ pub(crate) fn shape_hint(node: &Node, wanted: &str) -> String {
     }
 }
 
-/// Whether it is a map that could be the one item of a list by a `- ` in front: it is not in `{…}`, so that it begins where its
+/// Returns true if it is a map that could be the one item of a list by a `- ` in front: it is not in `{…}`, so that it begins where its
 /// first key does. What holds nothing but maps may be several items.
 fn is_item_in_lines(node: &Node) -> bool {
     let Content::Map(entries) = &node.content else { return false };
@@ -40,7 +40,7 @@ fn is_item_in_lines(node: &Node) -> bool {
         && entries.iter().any(|entry| !matches!(entry.value.content, Content::Map(_)))
 }
 
-/// Whether it is a map whose keys mean the same without the list around it. Of items that say their `name`, as Kubernetes writes
+/// Returns true if it is a map whose keys mean the same without the list around it. Of items that say their `name`, as Kubernetes writes
 /// them, the name may be the key.
 fn is_map_of_its_own(node: &Node) -> bool {
     matches!(&node.content, Content::Map(entries) if !entries.is_empty() && entries.iter().all(|entry| entry.key != "name"))
@@ -48,7 +48,7 @@ fn is_map_of_its_own(node: &Node) -> bool {
 
 const WITHOUT_QUOTES: &str = ": write it without quotes";
 
-/// Whether it can stand in `[…]` as it is, and is a text there too.
+/// Returns true if it can stand in `[…]` as it is, and is a text there too.
 fn is_plain(text: &str) -> bool {
     let is_a_word_of_yaml = ["true", "false", "null"].iter().any(|word| text.eq_ignore_ascii_case(word));
     !is_a_word_of_yaml

@@ -66,7 +66,7 @@ const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 /// Which addresses a request may go to. Requests with different rules share no connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct DialRules {
-    /// Whether an object's field takes part in the host: then it has to lead to a public address.
+    /// True if an object's field takes part in the host: then it has to lead to a public address.
     pub(crate) has_chosen_host: bool,
     /// What the target allows though it would be refused.
     pub(crate) allowed: Vec<Network>,
@@ -78,7 +78,7 @@ pub(crate) struct DialRules {
 pub(crate) struct AddressRefused;
 
 impl DialRules {
-    /// Whether a request may go to a host that is an address. A name's addresses are judged when they are dialled, and a
+    /// Returns true if a request may go to a host that is an address. A name's addresses are judged when they are dialled, and a
     /// unix socket has none.
     pub(crate) fn allow_literal(&self, request: &HttpRequest) -> bool {
         request.socket.is_some()
@@ -89,7 +89,7 @@ impl DialRules {
             }
     }
 
-    /// Whether a connection to this address may be opened.
+    /// Returns true if a connection to this address may be opened.
     pub(crate) fn allow(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let holds = |networks: &[Network], address| networks.iter().any(|network| network.contains(address));

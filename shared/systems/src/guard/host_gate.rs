@@ -192,7 +192,7 @@ impl Host {
         self.health.paused(now).is_some() || self.health.is_silent() || self.is_asked()
     }
 
-    /// Whether a request to it is under way, or waits for its slot.
+    /// Returns true if a request to it is under way, or waits for its slot.
     fn is_asked(&self) -> bool {
         Arc::strong_count(&self.slots) > 1
     }

@@ -121,7 +121,7 @@ impl HostHealth {
         asked.into_iter().chain(silent).filter(|pause| pause.until > now).max_by_key(|pause| pause.until)
     }
 
-    /// Whether the host gave no answer since it was held to be silent: one request at a time may find out.
+    /// Returns true if the host gave no answer since it was held to be silent: one request at a time may find out.
     #[must_use]
     pub const fn is_silent(&self) -> bool {
         self.silence.failures() > 0

@@ -90,7 +90,7 @@ impl HttpSender {
         self.shared.secrets.load_full()
     }
 
-    /// Whether a request with these options can be judged by whether its Secrets are there: it needs none, or they were
+    /// Returns true if a request with these options can be judged by whether its Secrets are there: it needs none, or they were
     /// listed.
     #[must_use]
     pub fn knows_secrets_of(&self, options: &HttpOptions<'_>) -> bool {
@@ -134,7 +134,7 @@ fn may_be_asked_twice(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Whether what failed so may be sent once more, on a fresh connection. On one that was opened for it a drop is the answer.
+/// Returns true if what failed so may be sent once more, on a fresh connection. On one that was opened for it a drop is the answer.
 fn may_be_sent_again(error: &reqwest::Error, has_opened: bool, method: &Method) -> bool {
     let was_dropped = !has_opened && may_be_asked_twice(method) && was_dropped_unanswered(error);
     was_dropped || was_not_looked_at(error)

@@ -81,7 +81,7 @@ impl Databases {
         Self { secrets, program, slots: Arc::default() }
     }
 
-    /// Whether it can be judged by now whether a Secret is there.
+    /// Returns true if it can be judged by now whether a Secret is there.
     #[must_use]
     pub fn knows_secrets(&self) -> bool {
         self.secrets.load().are_listed()

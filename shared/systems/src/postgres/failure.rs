@@ -105,7 +105,7 @@ impl SqlFailure {
         matches!(self, Self::Answered(state) if state.is_denial())
     }
 
-    /// Whether the connection itself is lost, and not only this statement.
+    /// Returns true if the connection itself is lost, and not only this statement.
     #[must_use]
     pub fn is_loss(&self) -> bool {
         match self {

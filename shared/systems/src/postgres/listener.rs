@@ -43,7 +43,7 @@ impl Listener {
         Ok(Self { session })
     }
 
-    /// Whether it was made by these parameters.
+    /// Returns true if it was made by these parameters.
     #[must_use]
     pub fn serves(&self, parameters: &ConnectionParameters) -> bool {
         self.session.serves(parameters)

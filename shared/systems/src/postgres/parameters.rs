@@ -147,7 +147,7 @@ impl ConnectionParameters {
         self.schemas.iter().map(String::as_str).filter(|name| !["$user", "pg_temp"].contains(name))
     }
 
-    /// Whether nobody on the way can read what is sent there, or answer in the server's place and be sent the password.
+    /// Returns true if nobody on the way can read what is sent there, or answer in the server's place and be sent the password.
     pub(super) fn is_safe(&self) -> bool {
         self.ssl_mode == SslMode::VerifyFull || self.host.starts_with('/') || drift_language::is_unread_host(&self.host)
     }

@@ -93,17 +93,17 @@ impl Session {
         Ok(session)
     }
 
-    /// Whether it was made by these parameters and still stands, as far as is known, and the server has not sent too much.
+    /// Returns true if it was made by these parameters and still stands, as far as is known, and the server has not sent too much.
     pub(super) fn serves(&self, parameters: &ConnectionParameters) -> bool {
         !self.line.has_ended() && !self.allowance.is_worn() && self.made_by == parameters.hash()
     }
 
-    /// Whether another query or correction may use it.
+    /// Returns true if another query or correction may use it.
     pub(super) fn is_reusable(&self, parameters: &ConnectionParameters) -> bool {
         self.opened.elapsed() < LIFE && self.serves(parameters)
     }
 
-    /// Whether the server still answers on it, and has forgotten what statements before left in it.
+    /// Returns true if the server still answers on it, and has forgotten what statements before left in it.
     pub(super) async fn starts_over(&mut self) -> bool {
         self.allow(GREETING_BYTES);
         self.set_up(format!("{FORGET}; {}", self.settings)).await.is_ok()
@@ -149,7 +149,7 @@ fn of_start(error: tokio_postgres::Error) -> SqlFailure {
 }
 
 impl Line {
-    /// Whether nothing comes or goes over it any more.
+    /// Returns true if nothing comes or goes over it any more.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }

@@ -13,7 +13,7 @@ const ANSWER_BYTES: usize = 1024 * 1024;
 /// How statements are run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Whether they are done all or none.
+    /// True if they are done all or none.
     pub transaction: bool,
     /// What the server may take for each.
     pub timeout: Duration,

@@ -56,7 +56,7 @@ impl Tried {
         awaited_job: None,
     };
 
-    /// Whether nothing of it can delay anything any more.
+    /// Returns true if nothing of it can delay anything any more.
     pub(super) fn is_past(&self, now: Moment) -> bool {
         let Self { begun, doubtful, doubtful_hash, unstored_hash, deletions_undone, unsent, unseen_job, .. } = self;
         let is_settled = (*doubtful, *deletions_undone, *unsent) == (0, 0, 0)

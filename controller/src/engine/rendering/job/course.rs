@@ -52,7 +52,7 @@ impl CorrectionJob {
         Turn::After(held.cloned().collect())
     }
 
-    /// Whether a Job of our own name is none that this verdict asked for: numbers begin anew where both conditions were taken
+    /// Returns true if a Job of our own name is none that this verdict asked for: numbers begin anew where both conditions were taken
     /// away. One that is being deleted before its end is none that could be followed.
     fn is_outdated(&self, job: &Job) -> bool {
         match (&job.ended_at, &self.asked_at) {
@@ -75,7 +75,7 @@ impl CorrectionJob {
         }
     }
 
-    /// Whether a Job that cannot be looked at for the moment is to be looked at again, so long after it was begun.
+    /// Returns true if a Job that cannot be looked at for the moment is to be looked at again, so long after it was begun.
     #[must_use]
     pub fn is_awaited(&self, ran_for: Duration) -> bool {
         ran_for < self.deadline + MARGIN + MARGIN

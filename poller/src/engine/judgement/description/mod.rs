@@ -202,7 +202,7 @@ fn show_key(key: &Key<'_>) -> String {
     format!("{}={value}", show_name(key.name))
 }
 
-/// Whether a text can stand without quotes and be taken for nothing else.
+/// Returns true if a text can stand without quotes and be taken for nothing else.
 fn is_plain_word(text: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
     let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');

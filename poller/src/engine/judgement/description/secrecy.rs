@@ -11,18 +11,18 @@ use crate::engine::judgement::difference::{Key, Segment};
 /// Fields by which items of lists are named: what an item called `API_TOKEN` holds is a secret.
 const NAMING_FIELDS: [&str; 5] = ["name", "key", "id", "field", "header"];
 
-/// Whether a text here is hidden. Numbers and booleans are not: nobody keeps a secret in one.
+/// Returns true if a text here is hidden. Numbers and booleans are not: nobody keeps a secret in one.
 pub(super) fn is_hidden_text(place: &RulePlace<'_>, text: &str, is_secret: bool) -> bool {
     place.is_redacted() || holds_secret(text) || (is_secret && !place.is_shown())
 }
 
-/// Whether the value of a key is hidden.
+/// Returns true if the value of a key is hidden.
 pub(super) fn is_hidden_key(key: &Key<'_>) -> bool {
     let is_secret_text = |text: &str| holds_secret(text) || (looks_secret(key.name) && !key.is_shown);
     key.is_redacted || key.value.as_str().is_some_and(is_secret_text)
 }
 
-/// Whether a path names a secret.
+/// Returns true if a path names a secret.
 pub(super) fn names_secret(path: &[Segment<'_>]) -> bool {
     path.iter().any(|segment| match segment {
         Segment::Field(name) => looks_secret(name),
@@ -33,13 +33,13 @@ pub(super) fn names_secret(path: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Whether an item of a list is called like a secret: `{name: DB_PASSWORD, value: …}`.
+/// Returns true if an item of a list is called like a secret: `{name: DB_PASSWORD, value: …}`.
 #[must_use]
 pub fn is_named_like_a_secret(item: &Value) -> bool {
     NAMING_FIELDS.iter().any(|field| item.get(field).and_then(Value::as_str).is_some_and(looks_secret))
 }
 
-/// Whether a text is itself a private key, or sets a password as connection strings do, whatever its field is called.
+/// Returns true if a text is itself a private key, or sets a password as connection strings do, whatever its field is called.
 #[must_use]
 pub fn holds_secret(text: &str) -> bool {
     let sets_secret = text

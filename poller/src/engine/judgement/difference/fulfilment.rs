@@ -67,7 +67,7 @@ impl Comparison {
         self.pay(bytes / bytes_of_a_visit);
     }
 
-    /// Whether an observed value is what the desired state asks for. Says no once the work has run out.
+    /// Returns true if an observed value is what the desired state asks for. Says no once the work has run out.
     pub(super) fn fulfils(&self, place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
         if !self.visit() {
             return false;

@@ -59,7 +59,7 @@ impl Comparison {
     }
 }
 
-/// Whether each item outside is where the desired state has the one with its keys, as it is while nobody touches the list. Of a long
+/// Returns true if each item outside is where the desired state has the one with its keys, as it is while nobody touches the list. Of a long
 /// list this is not asked.
 pub(super) fn are_in_place(place: &RulePlace<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
     let item = place.any_item();
@@ -111,7 +111,7 @@ fn same_columns<'v>(
     keys.iter().map(column).collect()
 }
 
-/// Whether no two items have the same keys.
+/// Returns true if no two items have the same keys.
 fn tell_apart(columns: &[Vec<Meaning<'_>>], items: usize) -> bool {
     let are_same = |one: usize, other: usize| columns.iter().all(|column| column.get(one) == column.get(other));
     (0..items).all(|one| (0..one).all(|other| !are_same(one, other)))

@@ -193,7 +193,7 @@ fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
 }
 
-/// Whether one side is a text that is to be taken apart.
+/// Returns true if one side is a text that is to be taken apart.
 fn is_packed(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     place.form() == Some(Form::Json) && (desired.is_string() || observed.is_some_and(Value::is_string))
 }

@@ -71,7 +71,7 @@ impl Comparison {
         gaps
     }
 
-    /// Whether every item of the stretch is there at another place, and nothing else.
+    /// Returns true if every item of the stretch is there at another place, and nothing else.
     pub(super) fn is_reordered(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> bool {
         if middle.desired.len() != middle.real.len() {
             return false;

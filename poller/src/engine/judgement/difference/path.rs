@@ -33,9 +33,9 @@ pub struct Key<'v> {
     pub name: &'v str,
     /// What the item has there.
     pub value: &'v Value,
-    /// Whether a rule hides it.
+    /// True if a rule hides it.
     pub is_redacted: bool,
-    /// Whether a rule shows it, whatever its name looks like.
+    /// True if a rule shows it, whatever its name looks like.
     pub is_shown: bool,
 }
 

@@ -140,7 +140,7 @@ impl Comparison {
     }
 }
 
-/// Whether two scalars here are the same just where they mean the same.
+/// Returns true if two scalars here are the same just where they mean the same.
 fn is_exact(place: &RulePlace<'_>) -> bool {
     !place.is_tolerant()
 }

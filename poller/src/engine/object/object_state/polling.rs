@@ -40,13 +40,13 @@ impl ObjectState {
         wanted.then(|| self.schedule.due())
     }
 
-    /// Whether its next poll was asked for, and is not only the regular one.
+    /// Returns true if its next poll was asked for, and is not only the regular one.
     #[must_use]
     pub fn wants_prompt_poll(&self) -> bool {
         self.schedule.is_wanted()
     }
 
-    /// Whether a poll that was asked for comes within [`PROMPT_SPACING`], or once the one under way has ended.
+    /// Returns true if a poll that was asked for comes within [`PROMPT_SPACING`], or once the one under way has ended.
     #[must_use]
     pub fn is_polled_soon(&self, now: Moment) -> bool {
         self.wants_prompt_poll() && self.poll_due().is_none_or(|due| due <= now + PROMPT_SPACING)
@@ -187,13 +187,13 @@ impl ObjectState {
         }
     }
 
-    /// Whether its verdict goes back and forth.
+    /// Returns true if its verdict goes back and forth.
     #[must_use]
     pub fn is_flapping(&self, now: Moment) -> bool {
         self.flapping.lasts(now)
     }
 
-    /// Whether that is news for people; it counts as told with this.
+    /// Returns true if that is news for people; it counts as told with this.
     pub fn flapping_is_news(&mut self) -> bool {
         self.flapping.is_news()
     }
@@ -215,7 +215,7 @@ impl ObjectState {
         self.last_heard = self.last_heard.max(settled);
     }
 
-    /// Whether that was the poll under way, which it is no more.
+    /// Returns true if that was the poll under way, which it is no more.
     fn end_poll(&mut self, begun: BegunPoll) -> bool {
         self.polling.take_if(|at| *at == begun.at).is_some()
     }

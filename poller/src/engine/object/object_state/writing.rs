@@ -148,13 +148,13 @@ impl ObjectState {
         BegunWrite { condition, fields, announcement }
     }
 
-    /// Whether the last write was the fifth in a row that lost its race.
+    /// Returns true if the last write was the fifth in a row that lost its race.
     #[must_use]
     pub fn has_given_up(&self) -> bool {
         self.writing().attempts.gave_up()
     }
 
-    /// Whether a refused write is news for people; it counts as told with this.
+    /// Returns true if a refused write is news for people; it counts as told with this.
     pub fn refusal_is_news(&mut self) -> bool {
         self.writing_mut().attempts.refusal_is_news()
     }

@@ -51,12 +51,12 @@ struct HttpRequests<'r> {
     rate: Option<&'r SharedRate>,
     /// How long the objects are to be left alone, as the last answer asked.
     pause: Option<Duration>,
-    /// Whether the log says already why there was no answer.
+    /// True if the log says already why there was no answer.
     told: bool,
     /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
     left: Duration,
     progress: ExchangeProgress,
-    /// Whether some of the requests were answered, and another one follows.
+    /// True if some of the requests were answered, and another one follows.
     goes_on: bool,
     /// Of the answers that are kept.
     room: Option<Room>,

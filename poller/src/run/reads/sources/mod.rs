@@ -43,7 +43,7 @@ pub struct ReadResult<T> {
     pub read: Result<Result<T, Failure>, Postponed>,
     /// How long the objects are to be left alone, as an answer asked.
     pub pause: Option<Duration>,
-    /// Whether the log says already why there was no answer.
+    /// True if the log says already why there was no answer.
     pub told: bool,
     /// How long it took, without the wait for a place.
     pub took: Duration,

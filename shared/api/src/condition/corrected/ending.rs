@@ -15,7 +15,7 @@ pub(super) struct Ending {
     pub(super) scope: Option<ScopeId>,
     /// Which secrets were sent.
     pub(super) secrets: NotedSecrets,
-    /// Whether the last correction was a replacement that was accepted.
+    /// True if the last correction was a replacement that was accepted.
     pub(super) replaced: bool,
 }
 

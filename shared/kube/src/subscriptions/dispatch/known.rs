@@ -63,7 +63,7 @@ impl KnownObjects {
         self.told.get(self.objects.get(uid)?.told as usize)
     }
 
-    /// Whether the object was known at the version that it has.
+    /// Returns true if the object was known at the version that it has.
     pub(super) fn has_version_of(&self, object: &LeanObject) -> bool {
         let version = stored_version(object);
         version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version == version)
@@ -110,7 +110,7 @@ impl KnownObjects {
         missing.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// Whether there is an object of which such were told.
+    /// Returns true if there is an object of which such were told.
     pub(super) fn any(&self, such: impl Fn(&Recipients) -> bool) -> bool {
         self.objects.values().filter_map(|known| self.told.get(known.told as usize)).any(such)
     }

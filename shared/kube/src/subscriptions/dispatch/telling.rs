@@ -124,7 +124,7 @@ impl Dispatch {
     }
 }
 
-/// Whether a selection reaches into a namespace; `None` is that of a cluster-scoped object.
+/// Returns true if a selection reaches into a namespace; `None` is that of a cluster-scoped object.
 fn is_within(selection: &ObjectSelection, namespace: Option<&str>) -> bool {
     let is_inside = |namespace: &str| selection.namespaces.iter().any(|one| one == namespace);
     selection.namespaces.is_empty() || namespace.is_none_or(is_inside)

@@ -52,7 +52,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether it is the status of an answer.
+/// Returns true if it is the status of an answer.
 fn is_status(expression: &IdedExpr) -> bool {
     let Some(chain) = Chain::of(expression) else { return false };
     match (chain.name, chain.fields.as_slice()) {

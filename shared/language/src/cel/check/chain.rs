@@ -17,9 +17,9 @@ pub(in crate::cel) struct Chain<'e> {
     pub(in crate::cel) name: &'e str,
     /// The fields up to the first index that is not written out.
     pub(in crate::cel) fields: Vec<String>,
-    /// Whether such an index follows.
+    /// True if such an index follows.
     cut: bool,
-    /// Whether it asks if an answer has a body, as `response.?body` does.
+    /// True if it asks if an answer has a body, as `response.?body` does.
     pub(in crate::cel) asks_for_body: bool,
     /// Indexes that are expressions of their own.
     pub(in crate::cel) indexes: Vec<&'e IdedExpr>,
@@ -52,7 +52,7 @@ impl<'e> Chain<'e> {
         }
     }
 
-    /// Whether it comes to headers of an answer, or to something that has them.
+    /// Returns true if it comes to headers of an answer, or to something that has them.
     pub(in crate::cel) fn may_see_headers(&self) -> bool {
         let place = match self.name {
             RESPONSE => 0,

@@ -12,7 +12,7 @@ use crate::cel::check::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, R
 use crate::suggest::{did_you_mean, nearest};
 
 impl Checker<'_> {
-    /// Whether a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are names
+    /// Returns true if a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are names
     /// that people like, so they are taken only where they mean something.
     pub(super) fn is_taken(&self, name: &str) -> bool {
         let is_everywhere = VARIABLES.contains(&name)

@@ -158,7 +158,7 @@ fn wrap(expression: &mut IdedExpr, function: &str, further: Option<IdedExpr>) {
     expression.expr = Expr::Call(call);
 }
 
-/// Whether it gives a part of a variable, which is never copied.
+/// Returns true if it gives a part of a variable, which is never copied.
 fn is_borrowed(expression: &IdedExpr, variables: &[&str]) -> bool {
     Chain::of(expression).is_some_and(|chain| variables.contains(&chain.name))
 }

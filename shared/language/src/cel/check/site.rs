@@ -26,7 +26,7 @@ pub struct Site {
     pub scope: Scope,
     /// What the target names itself.
     pub(crate) names: Arc<Names>,
-    /// Whether what stands here is sent to the external system and shown to nobody else.
+    /// True if what stands here is sent to the external system and shown to nobody else.
     pub(crate) sends: bool,
 }
 
@@ -47,7 +47,7 @@ impl Site {
         Self { sends: matches!(self.scope, Scope::Correction | Scope::Deletion), ..self }
     }
 
-    /// Whether secrets may be written here, if the target declares any.
+    /// Returns true if secrets may be written here, if the target declares any.
     pub(in crate::cel) const fn may_send(&self) -> bool {
         self.sends
     }
@@ -59,7 +59,7 @@ impl Site {
         self.scope.variables().iter().copied().chain(steps).chain(secrets)
     }
 
-    /// Whether a variable exists here.
+    /// Returns true if a variable exists here.
     pub(in crate::cel) fn has_variable(&self, name: &str) -> bool {
         self.variables().any(|variable| variable == name)
     }

@@ -46,7 +46,7 @@ impl Cost {
         MAX_COST.saturating_sub(self.spent.load(Ordering::Relaxed))
     }
 
-    /// Whether too much was asked for. `||` and `&&` may have swallowed the error, and loops ended early: the result
+    /// Returns true if too much was asked for. `||` and `&&` may have swallowed the error, and loops ended early: the result
     /// means nothing.
     pub(in crate::cel) fn is_exhausted(&self) -> bool {
         self.spent.load(Ordering::Relaxed) > MAX_COST

@@ -15,7 +15,7 @@ pub(in crate::cel) const EQUALS: &str = "@equals";
 /// The function that stands for `in`.
 pub(in crate::cel) const CONTAINS: &str = "@in";
 
-/// Whether two values are equal: lists item by item, maps key by key, numbers by value.
+/// Returns true if two values are equal: lists item by item, maps key by key, numbers by value.
 ///
 /// Ends early where the cost is exhausted; the evaluation then fails as a whole.
 pub(in crate::cel) fn equal(left: &dyn Val, right: &dyn Val, cost: &Cost) -> bool {

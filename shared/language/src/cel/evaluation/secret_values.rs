@@ -52,7 +52,7 @@ impl SecretValues {
         moved.and(&self)
     }
 
-    /// Whether a value has one of them in any of its texts: as it is, or without the line end that files leave behind.
+    /// Returns true if a value has one of them in any of its texts: as it is, or without the line end that files leave behind.
     #[must_use]
     pub fn occur_in(&self, value: &Value) -> bool {
         match value {
@@ -69,7 +69,7 @@ impl SecretValues {
         }
     }
 
-    /// Whether a line that is to be shown has one of them, or a piece of one.
+    /// Returns true if a line that is to be shown has one of them, or a piece of one.
     #[must_use]
     pub fn occur_in_line(&self, line: &str) -> bool {
         self.texts().any(|secret| repeats(line, secret)) || self.pieces_occur_in(line)
@@ -92,7 +92,7 @@ impl SecretValues {
         }
     }
 
-    /// Whether a line that is to be shown has a piece of one of them: servers quote what they refuse, and cut it.
+    /// Returns true if a line that is to be shown has a piece of one of them: servers quote what they refuse, and cut it.
     #[must_use]
     pub fn pieces_occur_in(&self, line: &str) -> bool {
         let letters: Vec<char> = line.chars().collect();
@@ -114,7 +114,7 @@ fn repeats(text: &str, secret: &str) -> bool {
     text.trim() == secret || secret.chars().count() >= MIN_TELLING_CHARS && holds(text, secret)
 }
 
-/// Whether a text has the secret in it, as it is or in a form in which requests carry it.
+/// Returns true if a text has the secret in it, as it is or in a form in which requests carry it.
 fn holds(text: &str, secret: &str) -> bool {
     let escaped = Value::from(secret).to_string();
     let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);

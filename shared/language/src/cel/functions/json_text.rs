@@ -119,7 +119,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether it is an optional without value, which is left out of lists and maps.
+/// Returns true if it is an optional without value, which is left out of lists and maps.
 fn is_left_out(value: &dyn Val) -> bool {
     value.downcast_ref::<CelOptional>().is_some_and(|optional| optional.option().is_none_or(is_left_out))
 }

@@ -100,7 +100,7 @@ impl Expression {
         &self.fields
     }
 
-    /// Whether it reads a variable of the language, or a secret by its name (`secrets.password`).
+    /// Returns true if it reads a variable of the language, or a secret by its name (`secrets.password`).
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.variables.contains(variable)
     }
@@ -170,7 +170,7 @@ impl Expression {
         }
     }
 
-    /// Whether it is false wherever this is the only key of the desired state that differs, whatever the object and the answers.
+    /// Returns true if it is false wherever this is the only key of the desired state that differs, whatever the object and the answers.
     pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
         let differs = Value::from(vec![key]);
         let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };

@@ -70,7 +70,7 @@ impl Names {
     }
 }
 
-/// Whether expressions can call something so.
+/// Returns true if expressions can call something so.
 pub(crate) fn is_word(name: &str) -> bool {
     name.starts_with(|first: char| !first.is_ascii_digit())
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')

@@ -57,12 +57,12 @@ impl TextTemplate {
         fields
     }
 
-    /// Whether it reads a variable of the language.
+    /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.parts.iter().any(|part| matches!(part, TextPart::Expression(expression) if expression.reads(variable)))
     }
 
-    /// Whether nothing is to be evaluated in it.
+    /// Returns true if nothing is to be evaluated in it.
     pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))
     }

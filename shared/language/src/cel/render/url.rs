@@ -94,18 +94,18 @@ impl UrlTemplate {
         self.authority.literal_base()
     }
 
-    /// Whether an object's field takes part in the host.
+    /// Returns true if an object's field takes part in the host.
     pub(crate) fn has_chosen_host(&self) -> bool {
         self.literal_base().is_none()
     }
 
-    /// Whether requests are encrypted.
+    /// Returns true if requests are encrypted.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.authority.is_https()
     }
 
-    /// Whether it reads a variable of the language.
+    /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         let reads = |part: &UrlPart| match part {
             UrlPart::Literal(_) => false,
@@ -207,7 +207,7 @@ impl UrlTemplate {
     }
 }
 
-/// Whether a text has a part `.` or `..` between `/` or `\`, as it stands or decoded.
+/// Returns true if a text has a part `.` or `..` between `/` or `\`, as it stands or decoded.
 fn has_dot_part(text: &str) -> bool {
     let mut bytes = Cow::Borrowed(text.as_bytes());
     for _ in 0..=MAX_DECODINGS {

@@ -207,7 +207,7 @@ impl ValueTemplate {
         self.root.fields()
     }
 
-    /// Whether it reads a variable of the language.
+    /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.root.reads(variable)
     }

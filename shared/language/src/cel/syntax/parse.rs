@@ -40,7 +40,7 @@ pub(crate) enum Piece<'a> {
     },
 }
 
-/// Whether a text holds anything that the scanner would act upon.
+/// Returns true if a text holds anything that the scanner would act upon.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("${")
 }
@@ -143,7 +143,7 @@ fn scan_noting(source: &str, deepest: &mut usize) -> Option<usize> {
     None
 }
 
-/// Whether the quote that follows `before` begins a raw string: `r'…'`, `br'…'`, `rb'…'`.
+/// Returns true if the quote that follows `before` begins a raw string: `r'…'`, `br'…'`, `rb'…'`.
 fn is_raw(before: &[u8]) -> bool {
     let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
     let prefix: Vec<u8> = before.iter().rev().take_while(is_word).map(u8::to_ascii_lowercase).collect();

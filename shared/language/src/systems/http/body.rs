@@ -62,7 +62,7 @@ impl Body {
         }
     }
 
-    /// Whether it reads a variable of the language.
+    /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         match self {
             Self::Json(tree) | Self::Form(tree) => tree.reads(variable),

@@ -88,7 +88,7 @@ impl CorrectSection for HttpCorrect {
         Some(actions.map(|steps| MadeOf::of(steps.iter().map(made_of))))
     }
 
-    /// Whether the one request that an update always sends carries others and not this key of the desired state, which is made of these fields.
+    /// Returns true if the one request that an update always sends carries others and not this key of the desired state, which is made of these fields.
     /// Of several, one may switch on what another switches off, without a value of the key in either.
     fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {

@@ -48,13 +48,13 @@ pub struct HttpStep {
 }
 
 impl HttpStep {
-    /// Whether it changes nothing outside.
+    /// Returns true if it changes nothing outside.
     #[must_use]
     pub fn looks_up(&self) -> bool {
         matches!(self.request.method, Method::GET | Method::HEAD) || self.reads == Some(true)
     }
 
-    /// Whether it sends the secret of that name.
+    /// Returns true if it sends the secret of that name.
     #[must_use]
     pub fn sends(&self, secret: &str) -> bool {
         self.request.reads(&secret_variable(secret))
@@ -99,7 +99,7 @@ impl HttpStep {
         Ok(())
     }
 
-    /// Whether anything of it depends on which fields differ.
+    /// Returns true if anything of it depends on which fields differ.
     pub(crate) fn reads_differs(&self) -> bool {
         let mut rules = self.when.iter().chain(&self.refused_when);
         self.request.reads(DIFFERS)
@@ -108,7 +108,7 @@ impl HttpStep {
             || self.store.reads(DIFFERS)
     }
 
-    /// Whether it certainly changes nothing where this is the only key that differs.
+    /// Returns true if it certainly changes nothing where this is the only key that differs.
     pub(crate) fn leaves(&self, key: &str) -> bool {
         self.looks_up() || self.when.as_ref().is_some_and(|when| when.is_false_where_differs(key))
     }
@@ -150,7 +150,7 @@ impl Purpose {
         }
     }
 
-    /// Whether a step takes the resource away. In a replacement that is its method's word alone: to make anew what is
+    /// Returns true if a step takes the resource away. In a replacement that is its method's word alone: to make anew what is
     /// answered 404 is not done.
     fn deletes(self, method: &Method) -> bool {
         self == Self::Deleting || self == Self::Replacing && *method == Method::DELETE

@@ -57,13 +57,13 @@ fn check_section<'r>(
     reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
 }
 
-/// Whether nobody on its way can read a request.
+/// Returns true if nobody on its way can read a request.
 pub(crate) fn goes_unread(request: &RequestTemplate) -> bool {
     let url = &request.url;
     request.socket.is_some() || url.is_https() || url.literal_base().is_some_and(is_unread)
 }
 
-/// Whether nobody on the way to a URL can read what is sent there.
+/// Returns true if nobody on the way to a URL can read what is sent there.
 #[must_use]
 pub fn is_unread(base: &str) -> bool {
     let Ok(url) = Url::parse(base) else { return false };

@@ -52,7 +52,7 @@ pub struct HttpRead {
     pub observed: ValueTemplate,
     /// Cap on the decoded body of each answer, bytes; default 1 MiB.
     pub max_bytes: usize,
-    /// Whether what is found may depend on headers of the answers.
+    /// True if what is found may depend on headers of the answers.
     pub sees_headers: bool,
 }
 

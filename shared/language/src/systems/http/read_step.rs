@@ -56,7 +56,7 @@ pub enum Absence {
 }
 
 impl ReadStep {
-    /// Whether its templates read a variable of the language.
+    /// Returns true if its templates read a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         let in_absence = matches!(&self.absence, Absence::When(rule) if rule.reads(variable));
         in_absence || self.request.reads(variable)

@@ -79,14 +79,14 @@ impl RequestTemplate {
         Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
     }
 
-    /// Whether a retry may see it change though object and target are the same: it is made of answers to other requests,
+    /// Returns true if a retry may see it change though object and target are the same: it is made of answers to other requests,
     /// or of what a verdict found to differ.
     #[must_use]
     pub fn may_vary(&self) -> bool {
         [STEPS, DIFFERS].iter().any(|variable| self.reads(variable))
     }
 
-    /// Whether it reads a variable of the language.
+    /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.url.reads(variable)
             || self.headers.iter().any(|(_, template)| template.reads(variable))

@@ -17,7 +17,7 @@ const NEVER_ACCEPTED: &[u16] = &[401, 403, 407, 408, 425, 429];
 pub struct StatusSet(pub Vec<RangeInclusive<u16>>);
 
 impl StatusSet {
-    /// Whether the status is in it.
+    /// Returns true if the status is in it.
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))

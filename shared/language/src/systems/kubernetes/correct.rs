@@ -35,12 +35,12 @@ pub struct KubernetesCorrect {
     annotations: Vec<Mark>,
     /// The fields beside the metadata.
     fields: Vec<(String, ValueTemplate)>,
-    /// Whether it is deleted with its object.
+    /// True if it is deleted with its object.
     delete: bool,
 }
 
 impl KubernetesCorrect {
-    /// Whether what it makes may be an object that these select: each would then have one of its own made, without end. Labels of what is
+    /// Returns true if what it makes may be an object that these select: each would then have one of its own made, without end. Labels of what is
     /// made may tell them apart.
     #[must_use]
     pub fn makes_what_is_selected(&self, objects: &ObjectSelection) -> bool {

@@ -115,7 +115,7 @@ impl ReadSection for KubernetesRead {
     }
 }
 
-/// Whether a text can stand in a path as it is, and name an object. Kubernetes allows more in the names of a few kinds, but
+/// Returns true if a text can stand in a path as it is, and name an object. Kubernetes allows more in the names of a few kinds, but
 /// none that its own objects have.
 fn is_name(text: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_' | ':');

@@ -23,7 +23,7 @@ const MAX_STATEMENTS: usize = 32;
 pub struct PostgresCorrect {
     /// Which database, and as whom.
     pub connection: Connection,
-    /// Whether the statements of an action are done all or none; default true.
+    /// True if the statements of an action are done all or none; default true.
     pub transaction: bool,
     /// Statements of a creation; empty where the target has no `create`.
     pub create: Vec<SqlStatement>,
@@ -45,7 +45,7 @@ pub struct SqlStatement {
 }
 
 impl SqlStatement {
-    /// Whether it sends the secret of that name.
+    /// Returns true if it sends the secret of that name.
     #[must_use]
     pub fn sends(&self, secret: &str) -> bool {
         self.sql.reads(&secret_variable(secret))

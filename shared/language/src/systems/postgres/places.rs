@@ -236,12 +236,12 @@ fn behind_block_comment(inside: &str) -> &str {
     rest
 }
 
-/// Whether a word stands in the text, written in any case. Quotes and comments count as text.
+/// Returns true if a word stands in the text, written in any case. Quotes and comments count as text.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     text.split(|letter| !is_of_word(letter)).any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Whether a character may be in a word.
+/// Returns true if a character may be in a word.
 fn is_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '$' || !letter.is_ascii()
 }

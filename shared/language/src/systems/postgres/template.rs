@@ -69,7 +69,7 @@ impl SqlTemplate {
         if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
     }
 
-    /// Whether it begins with one of these words, written in any case, behind comments.
+    /// Returns true if it begins with one of these words, written in any case, behind comments.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let Some(StatementPart::Text(text)) = self.parts.first() else { return false };
         let word: String = behind_comments(text).chars().take_while(char::is_ascii_alphabetic).collect();
@@ -97,7 +97,7 @@ impl SqlTemplate {
         fields
     }
 
-    /// Whether it reads a variable of the language.
+    /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.expressions().any(|expression| expression.reads(variable))
     }

@@ -38,7 +38,7 @@ pub(super) fn take_word(expression: &mut IdedExpr) -> Result<Role, String> {
     Ok(*role)
 }
 
-/// Whether whatever this may be is written in the target.
+/// Returns true if whatever this may be is written in the target.
 fn is_written(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Literal(LiteralValue::String(_)) => true,

@@ -29,7 +29,7 @@ const REMEMBERED: usize = 4096;
 pub(in crate::http) struct Realm {
     /// With the service and the scopes in its query.
     url: Url,
-    /// Whether it is the host itself, which an object's field may have chosen.
+    /// True if it is the host itself, which an object's field may have chosen.
     is_own: bool,
 }
 
@@ -117,7 +117,7 @@ impl Realm {
         Ok(Some(Self { url, is_own }))
     }
 
-    /// Whether this challenge allows its token server: the realm may have been remembered for another target, or before
+    /// Returns true if this challenge allows its token server: the realm may have been remembered for another target, or before
     /// the target was changed.
     pub(in crate::http) fn may_be_asked(&self, challenge: &Challenge) -> bool {
         let listed = self.url.host_str().zip(self.url.port_or_known_default());

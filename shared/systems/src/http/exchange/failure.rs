@@ -57,7 +57,7 @@ impl HttpFailure {
     }
 }
 
-/// Whether a connection stood, the request went out on it, and it ended before an answer came.
+/// Returns true if a connection stood, the request went out on it, and it ended before an answer came.
 pub(in crate::http) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
     !error.is_connect()
         && causes(error).any(|cause| {
@@ -66,7 +66,7 @@ pub(in crate::http) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
         })
 }
 
-/// Whether an HTTP/2 server says that it did not look at the request: it is going away, or takes no more of them on that
+/// Returns true if an HTTP/2 server says that it did not look at the request: it is going away, or takes no more of them on that
 /// connection (RFC 9113, 8.7).
 pub(in crate::http) fn was_not_looked_at(error: &reqwest::Error) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {

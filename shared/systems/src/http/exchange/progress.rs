@@ -48,7 +48,7 @@ struct TokenWait {
 }
 
 impl ExchangeProgress {
-    /// Whether the answer had to wait for memory, which other hosts' answers took.
+    /// Returns true if the answer had to wait for memory, which other hosts' answers took.
     #[must_use]
     pub fn has_waited(&self) -> bool {
         self.waited.load(Ordering::Relaxed)

@@ -27,7 +27,7 @@ impl Challenge {
         Some(Self { secret: secret.map(str::to_owned), hosts: HostPatterns::new(hosts?) })
     }
 
-    /// Whether a token server on another host than the request's may be asked; `host` is in normal form.
+    /// Returns true if a token server on another host than the request's may be asked; `host` is in normal form.
     #[must_use]
     pub fn may_ask(&self, host: &str, port: u16) -> bool {
         self.hosts.allow(host, port)
