@@ -3,8 +3,6 @@
 //! Looked for in this order: `KUBEBUILDER_ASSETS` (the folder that envtest users already have) → the cached build
 //! in the user's cache folder → a build with Go from the modules that `control-plane/go.mod` pins. There is no
 //! container engine and no download of binaries in this.
-//!
-//! It must not know what the programs are used for.
 
 mod build;
 pub(crate) mod cache;

@@ -5,8 +5,6 @@
 //! their own. Only what no real system does on demand (a truncated answer, a dropped connection, a 429 with a
 //! date) comes from a server of our own, [`systems::outside::Outside`].
 //!
-//! It must not know how the programs work inside: it starts them, reads the API and reads the outside.
-//!
 //! # A behaviour test
 //!
 //! ```no_run

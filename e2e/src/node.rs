@@ -4,8 +4,6 @@
 //! It exists for what processes on loopback cannot show: that the images start, that the manifests' limits,
 //! probes and grace periods fit, and what a rollout or a killed Pod costs. Everything of it lives in namespaces of
 //! the kernel that one process holds; when that ends, so does the node.
-//!
-//! It must not know what the programs do.
 
 mod cgroup;
 mod cluster;

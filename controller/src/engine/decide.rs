@@ -1,9 +1,8 @@
 //! The decision: what to do for one object now.
 //!
-//! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last
-//! correction, the poller attests it, the resource is ours or may become so, and delays, limits and the breaker
-//! allow. Everything else is a reason to do nothing, a status, or a moment to look again. This file must not know how
-//! anything is done.
+//! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last correction, the
+//! poller attests it, the resource is ours or may become so, and delays, limits and the breaker allow. Everything else is a reason to
+//! do nothing, a status, or a moment to look again.
 
 pub mod attempts;
 pub mod attestation;

@@ -1,9 +1,8 @@
 //! The order in which a decision is carried out, as a state machine that a crash at any point leaves safe.
 //!
-//! A correction: live read, decision on that, look-ups, finalizer, claim, a last look that the object is still what was
-//! decided on, the writes, and what came of them on the object. Each step is told what came of the one before.
-//! It waits for nothing and sends nothing itself: the shell does, and random histories do instead of it.
-//! It must not know what a request looks like, or when a correction is due.
+//! A correction: live read, decision on that, look-ups, finalizer, claim, a last look that the object is still what was decided on,
+//! the writes, and what came of them on the object. Each step is told what came of the one before. It waits for nothing and sends
+//! nothing itself: the shell does, and random histories do instead of it.
 
 mod deletion_found_nothing;
 mod end;

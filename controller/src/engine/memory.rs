@@ -1,7 +1,7 @@
 //! What this process remembers of one object: what was written, when it was corrected, and what came of it.
 //!
-//! It keeps a lost status from being believed, and an old verdict from being acted on. A restart starts anew; whatever
-//! must survive one stands on the object. This file must not know what is decided from it.
+//! It keeps a lost status from being believed, and an old verdict from being acted on. A restart starts anew; whatever must survive
+//! one stands on the object.
 
 mod delay;
 mod verdicts;

@@ -1,6 +1,4 @@
 //! What `drift-controller release` would do, told and not done: nothing is written, and no Lease taken.
-//!
-//! It must not know how a finalizer is taken off.
 
 use drift_api::object::LeanObject;
 use drift_kube::cleanup::Selections;

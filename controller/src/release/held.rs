@@ -1,6 +1,4 @@
 //! The objects of one kind that have our finalizer, where targets select or selected them.
-//!
-//! It must not know what becomes of them.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,4 @@
 //! What `drift-controller release` says to whoever called it.
-//!
-//! It must not know what there is to say.
 
 use std::io::Write as _;
 

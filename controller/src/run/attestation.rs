@@ -1,6 +1,4 @@
 //! What the poller attests, as its Lease says: read from the Lease once for each change.
-//!
-//! This file must not know what attestation allows.
 
 use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use drift_kube::lease::ObservedLease;

@@ -1,7 +1,7 @@
 //! What the controller leaves on objects, and how it is taken off once no target selects them: its finalizer within
 //! seconds, since it holds up whoever deletes the object, and its condition later.
 //!
-//! Nothing is deleted outside, and an Event says so. It must not know when anything is taken off.
+//! Nothing is deleted outside, and an Event says so.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! What the parts of the controller share, for one term of leadership: made in `app`, handed to every target.
-//!
-//! It must not know what a part does with it.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! What the actor of a target's former text leaves to that of the next.
-//!
-//! It must not know what is in it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! What the controller holds and why, for people: `/objects` on the admin port, as JSON.
 //!
-//! It only shows. It must not know why anything is held.
+//! It only shows.
 
 use axum::Router;
 use axum::extract::{RawQuery, State};

@@ -1,7 +1,6 @@
 //! What the controller counts, under the names that dashboards and alerts use.
 //!
 //! Labels hold targets, actions and closed words, never objects, hosts or values: their number stays bounded.
-//! This file must not know when anything is counted.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

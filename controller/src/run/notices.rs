@@ -1,7 +1,7 @@
 //! Tells people what happened: Events on the object, once for each transition, and on the ConfigMap of a target.
 //!
-//! The texts are closed; what an external system answered is not in them. Whether something is a transition is
-//! decided by whoever calls. It must not know how anything was done.
+//! The texts are closed; what an external system answered is not in them. Whether something is a transition is decided by whoever
+//! calls.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::object::LeanObject;

@@ -1,6 +1,6 @@
 //! The requests of a correction, sent one by one to the external system.
 //!
-//! What they are and what their answers mean is the engine's to say. This file must not know of conditions, claims or objects beyond what the templates see.
+//! What they are and what their answers mean is the engine's to say.
 
 mod by_system;
 pub mod held_hosts;

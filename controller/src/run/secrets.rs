@@ -1,6 +1,6 @@
 //! Where the controller finds the secrets that it sends: its own, and those beside objects.
 //!
-//! What they are worth is the engine's to say. This file must not know what is sent, and nothing here shows a value.
+//! What they are worth is the engine's to say.
 
 use std::collections::BTreeMap;
 use std::fmt;

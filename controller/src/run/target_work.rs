@@ -1,8 +1,7 @@
 //! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
 //!
-//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD
-//! may come or be mended. What the actor of a former text remembered is handed to the next. It must not know how
-//! objects are decided.
+//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD may come or be
+//! mended. What the actor of a former text remembered is handed to the next.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! How many status patches the API server takes from somebody who does nothing else: the limit that a storm is held against.
 //!
-//! Made as the programs make theirs: by the account of one of them, as many at once, and as large. This file must not know who reads or
-//! watches meanwhile.
+//! Made as the programs make theirs: by the account of one of them, as many at once, and as large.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! Many drift at once and are corrected, beside what the API server can take.
 //!
 //! Each correction costs writes of both programs, so the API server's own ceiling of status patches, divided by these, is the limit.
-//! This file must not know what else is measured.
 
 use std::time::{Duration, Instant};
 

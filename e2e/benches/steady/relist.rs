@@ -1,6 +1,4 @@
 //! What it takes to list all objects anew while all are known.
-//!
-//! It must not know what else is measured.
 
 use anyhow::Result;
 use drift_e2e::programs::Which;

@@ -1,7 +1,6 @@
 //! The external system: one thread that answers from memory and notes when each resource was read.
 //!
-//! It exists because the bed's own server keeps every request, and a real system would be the limit before the poller
-//! is. It must not know who asks.
+//! It exists because the bed's own server keeps every request, and a real system would be the limit before the poller is.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;

@@ -1,6 +1,4 @@
 //! Everything drifts at one instant, and is as it was a while later, beside what the API server can take.
-//!
-//! It must not know what else is measured.
 
 use std::time::{Duration, Instant};
 

@@ -3,8 +3,6 @@
 //!
 //! One is shared by all tests of a test binary ([`ControlPlane::shared`]); a test that wants to freeze or restart
 //! the API server starts its own ([`ControlPlane::start`]).
-//!
-//! It must not know the two programs.
 
 mod api_server;
 mod audit;

@@ -1,7 +1,5 @@
 //! What both acts stand on: a control plane, the shipped manifests, and the two programs, each with its own ServiceAccount's
 //! token and nothing more.
-//!
-//! It must not know which external system is about to drift.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -1,8 +1,7 @@
 //! The hard sequences that a narrower test shows than one on the whole system: a table, a property, a random history.
 //!
-//! It exists because the least powerful test that can prove a behaviour is the one that the project keeps, and the
-//! document still owes its reader a row. A row names its test, and this file's own test fails where that is gone. It
-//! must not know what the suite showed.
+//! It exists because the least powerful test that can prove a behaviour is the one that the project keeps, and the document still
+//! owes its reader a row. A row names its test, and this file's own test fails where that is gone.
 
 /// One sequence and the test that shows it.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! A real PostgreSQL server on loopback, and what its administrator does on it.
 //!
-//! The server refuses to run as root, so root gives it to nobody. This file must not know what is polled or corrected.
+//! The server refuses to run as root, so root gives it to nobody.
 
 mod programs;
 

@@ -1,6 +1,6 @@
 //! An API server as a value: versions, generations, finalizers, the status subresource, and what every watch is told.
 //!
-//! JSON Patches are applied as the real one applies them, with their tests. It must not know who writes or why.
+//! JSON Patches are applied as the real one applies them, with their tests.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,4 @@
 //! What both programs' machines share: the clock, the parts of the world that a step may touch, whom an event is for.
-//!
-//! It must not know what either program does.
 
 use std::time::Duration;
 

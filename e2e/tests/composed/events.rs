@@ -1,6 +1,6 @@
 //! Everything that can happen, one event after the other, and how often each comes in a random history.
 //!
-//! An event that cannot happen now does nothing. It must not know what the programs make of it.
+//! An event that cannot happen now does nothing.
 
 use drift_api::names::{
     DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, ORPHAN_ANNOTATION, PAUSED_ANNOTATION, RETRY_REQUESTED_ANNOTATION,

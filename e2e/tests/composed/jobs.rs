@@ -1,7 +1,5 @@
 //! Jobs as the API server keeps them, and what a cluster makes of them: Pods that write outside, ends, and the time after which
 //! they go.
-//!
-//! It must not know who begins Jobs, or who follows them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! An external system as a value: resources by identity, a log of what was written, and ways to fail.
 //!
-//! It knows the truth that the programs cannot see: who made what. It must not know objects beyond their uids.
+//! It knows the truth that the programs cannot see: who made what.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! The end of a history: faults stop, bars go, and within bounded time all must be as it should and stay so.
 //!
-//! What should be follows from the objects, the targets and the claims alone. It must not know how it comes about.
+//! What should be follows from the objects, the targets and the claims alone.
 
 use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, FINALIZER};

@@ -1,7 +1,7 @@
 //! The target documents of the histories, parsed once each.
 //!
-//! Two targets share one kind and one external system, so that everything between two can happen: an object that both
-//! select, two objects of two targets with one external resource. This file must not know what happens to them.
+//! Two targets share one kind and one external system, so that everything between two can happen: an object that both select, two
+//! objects of two targets with one external resource.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

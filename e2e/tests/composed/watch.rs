@@ -1,6 +1,4 @@
 //! One program's watch of the kind: it tells late, again, or not at all until the next list, but never out of order.
-//!
-//! It must not know who listens.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! The world: both programs, the API server, the external system, the targets, and the time, each a value.
 //!
-//! Whatever an event does is done here, and nothing else happens. It must not know which events come.
+//! Whatever an event does is done here, and nothing else happens.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What a hint does: the object that has the resource which it names is polled soon, and nothing else.
 //!
-//! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the
-//! target's read limits, and finds what is. It must not know how a hint comes.
+//! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the target's read
+//! limits, and finds what is.
 
 pub mod authenticity;
 pub mod watched_resources;

@@ -1,8 +1,7 @@
 //! When one object is polled next.
 //!
-//! Regular polls lie at a phase that follows from the uid alone, on the wall clock, so that a restart neither
-//! stampedes nor shifts them. Prompt polls come between them and keep a distance from each other. It must not know
-//! why a prompt poll is wanted.
+//! Regular polls lie at a phase that follows from the uid alone, on the wall clock, so that a restart neither stampedes nor shifts
+//! them. Prompt polls come between them and keep a distance from each other.
 
 pub mod poll_settings;
 pub mod poll_turns;

@@ -1,7 +1,6 @@
 //! The list of targets that this poller attests, as it goes onto its Lease.
 //!
-//! The controller acts only on verdicts of targets that are listed with the very text it holds itself. This file
-//! must not know when a target may be listed.
+//! The controller acts only on verdicts of targets that are listed with the very text it holds itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

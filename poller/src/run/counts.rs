@@ -1,6 +1,4 @@
 //! Counts what one target does, for the metrics.
-//!
-//! It must not know why anything happened.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! Where the hints of one target come together: no more wait than its actor takes in, and the rest is dropped and counted.
-//!
-//! It must not know how a hint comes, nor what it does.
 
 pub(crate) mod webhooks;
 

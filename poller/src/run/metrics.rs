@@ -1,7 +1,6 @@
 //! What the poller counts, under the names that dashboards and alerts use.
 //!
 //! Labels hold targets, reasons and statuses, never objects, hosts or values: their number stays bounded.
-//! This file must not know when anything is counted.
 
 use std::sync::atomic::AtomicU64;
 

@@ -1,10 +1,9 @@
 //! Which object has which external resource, over all targets of a program.
 //!
-//! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that
-//! claimed it has it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes. An
-//! object that was out of sight may bring an old claim along: one that came before it counts, and the old one is void. Where
-//! nobody saw which came first, as at a start, the one whose note is younger counts: it was made while the other was out of sight.
-//! This file must not know what is done to a resource.
+//! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that claimed it has
+//! it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes. An object that was out of
+//! sight may bring an old claim along: one that came before it counts, and the old one is void. Where nobody saw which came first, as
+//! at a start, the one whose note is younger counts: it was made while the other was out of sight.
 
 mod contenders;
 mod resources;

@@ -1,6 +1,6 @@
 //! What both programs speak of: names, time as a value, the two conditions, the lean object, identity, requests.
 //!
-//! Pure: functions over values. It must not know clients, tasks, clocks, or how targets are written.
+//! Pure: functions over values.
 
 pub mod attestation;
 pub mod collections;

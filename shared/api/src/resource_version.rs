@@ -1,7 +1,7 @@
 //! The version at which an object was read, as the API server gives it.
 //!
-//! It is a text to those who give it back, and a number where two are compared. There are as many as objects, and nearly all
-//! are numbers of 64 bits: such a one is kept in no other memory. This file must not know what has the version.
+//! It is a text to those who give it back, and a number where two are compared. There are as many as objects, and nearly all are
+//! numbers of 64 bits: such a one is kept in no other memory.
 
 use std::fmt;
 

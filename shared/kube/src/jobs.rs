@@ -1,6 +1,6 @@
 //! Jobs on the API server: begun, read, listed for one object, and deleted.
 //!
-//! Each call has a deadline and is tried once. This file must not know what a Job is for.
+//! Each call has a deadline and is tried once.
 
 use drift_api::requests::job::Job;
 use kube::api::{DeleteParams, GetParams, ListParams, Preconditions, PropagationPolicy};

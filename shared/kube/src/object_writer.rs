@@ -1,7 +1,6 @@
 //! Reads and writes of the objects of one kind: while we hold the Lease, and within the program's limit of calls.
 //!
-//! Both programs write through it. A write goes out onto exactly the state that it was computed for. It must not know
-//! what is written, or why.
+//! Both programs write through it. A write goes out onto exactly the state that it was computed for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

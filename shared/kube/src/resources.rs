@@ -1,9 +1,9 @@
 //! Objects of the cluster as external resources: read, made, changed and deleted by their names, over connections of their own.
 //!
-//! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the
-//! watches and the writes to objects. Each kind is read as a host of its own, since one may hang behind a webhook or another
-//! API server while the others answer. A kind is looked up before the first of its objects and remembered until the API server
-//! does not know its path any more. This file must not know what is read or written, or why.
+//! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the watches and
+//! the writes to objects. Each kind is read as a host of its own, since one may hang behind a webhook or another API server while the
+//! others answer. A kind is looked up before the first of its objects and remembered until the API server does not know its path any
+//! more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! The objects that are worked on, over all targets and parts of a program.
 //!
 //! No two hands work on one object: not two targets, nor a target's former and present text, nor the clean-up. A value
-//! behind one lock; it must not know what is done to an object.
+//! behind one lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

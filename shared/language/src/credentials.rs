@@ -1,6 +1,6 @@
 //! Which Secrets of the programs' namespace a target needs, by whom, with which keys, and to which host each would go.
 //!
-//! It names Secrets and holds none. It must not know whether they are there.
+//! It names Secrets and holds none.
 
 use crate::hints::HintSource;
 use crate::secrets::SecretSource;

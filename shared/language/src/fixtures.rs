@@ -1,6 +1,4 @@
 //! A target for tests, of this crate and of those above it.
-//!
-//! It must not know what a test does with it.
 
 pub mod proxies;
 pub mod secrets;

@@ -1,8 +1,7 @@
 //! The target language: YAML documents parsed into targets that cannot be wrong.
 //!
-//! Pure. It must not know where documents come from or who acts on them.
-//! `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the
-//! section means, `document` puts them together, `catalogue` says which documents are active.
+//! Pure. `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the section
+//! means, `document` puts them together, `catalogue` says which documents are active.
 
 pub mod cel;
 mod checks;

@@ -1,8 +1,7 @@
 //! `scope`: within what an identity names one external resource.
 //!
-//! Targets that read in the same way see the same external system, so without a word of the target the scope is the
-//! read as it is written, without what differs from object to object and without credentials. It must not know who is in
-//! a scope.
+//! Targets that read in the same way see the same external system, so without a word of the target the scope is the read as it is
+//! written, without what differs from object to object and without credentials.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `spec.secrets`: the Secrets of which a correction sends something, each by a name of the target's own.
 //!
-//! It names them and holds nothing of them. This file must not know how a Secret is got, nor in what it is sent.
+//! It names them and holds nothing of them.
 
 pub(crate) mod needed_secret;
 pub(crate) mod secret_key;

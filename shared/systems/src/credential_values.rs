@@ -1,6 +1,6 @@
 //! The values of the credentials that a target's requests come with, so that nothing that is shown of an answer repeats one.
 //!
-//! A server can say back whatever it was sent, in any field. It must not know what is shown.
+//! A server can say back whatever it was sent, in any field.
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::cel::SecretValues;

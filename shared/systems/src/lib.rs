@@ -1,7 +1,7 @@
 //! Guarded clients for external systems.
 //!
-//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
-//! the target's author meant. It must not know what a poll or a correction is.
+//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that the target's
+//! author meant.
 
 mod credential_values;
 pub mod guard;

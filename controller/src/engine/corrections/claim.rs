@@ -1,7 +1,7 @@
 //! Whose the external resource is, and what that allows.
 //!
-//! A resource is ours when `driftCorrected` says that the object owns its identity in its scope; nothing else counts,
-//! least of all that it looks as the spec says. This file must not know how a claim is written.
+//! A resource is ours when `driftCorrected` says that the object owns its identity in its scope; nothing else counts, least of all
+//! that it looks as the spec says.
 
 use drift_api::condition::Claim;
 use drift_api::identity::ResourceName;

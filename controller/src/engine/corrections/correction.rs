@@ -1,7 +1,7 @@
 //! One correction: what is to be done outside, all that has to be known to do it, and what is said of it on the object.
 //!
-//! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the claim are kept wherever
-//! nothing new is said of them. This file must not know when a correction is due, nor how a status is written.
+//! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the
+//! claim are kept wherever nothing new is said of them.
 
 use drift_api::condition::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets,

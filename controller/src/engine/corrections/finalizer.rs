@@ -1,8 +1,8 @@
 //! Our finalizer as JSON Patches: put on and taken off without touching anybody else's.
 //!
-//! Both patches test the uid. Putting tests that the object is not deleted and that the list is as long as it was read;
-//! taking off tests that ours still stands at its index. Neither tests the resourceVersion, which every writer of
-//! anything else on the object moves. This file must not know when either is due.
+//! Both patches test the uid. Putting tests that the object is not deleted and that the list is as long as it was read; taking off
+//! tests that ours still stands at its index. Neither tests the resourceVersion, which every writer of anything else on the object
+//! moves.
 
 use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;

@@ -1,7 +1,7 @@
 //! What one answer of an external system means, and what a whole correction came to.
 //!
-//! Only an outcome that is certain may count as a correction: an answer that leaves open whether the write was done
-//! is asked again with the same idempotency key. This file must not know who asked.
+//! Only an outcome that is certain may count as a correction: an answer that leaves open whether the write was done is asked again
+//! with the same idempotency key.
 //!
 //! An answer that the target does not accept and that is no error either (2xx, 3xx) is certain too: the request was
 //! read and answered, so it counts, and the poll that follows says what came of it.

@@ -1,8 +1,7 @@
 //! When an object has had corrections enough that healed nothing.
 //!
-//! From then on one try an hour is made, or one at once when somebody asks for it on the object. A correction whose
-//! outcome is open is no try that healed nothing, so its retry is never held here.
-//! This file must not know how long a try waits for other reasons.
+//! From then on one try an hour is made, or one at once when somebody asks for it on the object. A correction whose outcome is open
+//! is no try that healed nothing, so its retry is never held here.
 
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::timing::moment::Moment;

@@ -1,9 +1,8 @@
 //! Whether the poller attests a target's verdicts now.
 //!
-//! A verdict that stands on an object may be hours old. The poller's Lease says that a poller lives, and an
-//! annotation on it says for which targets, and for which text of them, every verdict that stands is its own word.
-//! Freshness is measured by our own clock since the record last changed, so no two clocks are compared.
-//! This file must not know how the Lease is read.
+//! A verdict that stands on an object may be hours old. The poller's Lease says that a poller lives, and an annotation on it says for
+//! which targets, and for which text of them, every verdict that stands is its own word. Freshness is measured by our own clock since
+//! the record last changed, so no two clocks are compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! What can be decided for one object: plain data that says all that has to be known to do it.
-//!
-//! It must not know why anything is decided, nor how it is done.
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::timing::moment::Moment;

@@ -1,8 +1,7 @@
 //! The decision for an object that is being deleted: delete outside, or let it go.
 //!
-//! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving
-//! it: only a claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the
-//! desired state. This file must not know how anything is done.
+//! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving it: only a
+//! claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the desired state.
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::ResourceName;

@@ -1,7 +1,6 @@
 //! What comes of a verdict that says how an object drifted: a correction, why there is none, or when.
 //!
-//! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time. This file must
-//! not know which verdicts may be acted on.
+//! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields};
 use drift_api::identity::ResourceName;

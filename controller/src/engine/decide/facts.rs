@@ -1,7 +1,6 @@
 //! What a decision needs to know of a target and of an object, taken out of their templates.
 //!
-//! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any
-//! target. This file must not know of verdicts, memory or time.
+//! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any target.
 
 use std::time::Duration;
 

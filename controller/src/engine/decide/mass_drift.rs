@@ -1,8 +1,7 @@
 //! The breaker of one target: when too many objects drift at once, somebody should look before anything is corrected.
 //!
-//! A wrong template, a restored backup or a switched host looks like mass drift, and correcting it would make it
-//! worse. Only drift of what was in sync counts (ExternalMissing, FieldsDiffer): installing and editing is no
-//! incident. Nothing is written to objects. This file must not know who is told that it opened.
+//! A wrong template, a restored backup or a switched host looks like mass drift, and correcting it would make it worse. Only drift of
+//! what was in sync counts (ExternalMissing, FieldsDiffer): installing and editing is no incident. Nothing is written to objects.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! Everything that a decision for one object depends on.
-//!
-//! This file must not know what is decided from it.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
 use drift_api::identity::ResourceName;

@@ -1,7 +1,7 @@
 //! A deletion that finds nothing where a poll saw the resource last: what was made may be elsewhere, under another name or behind another
 //! address, and nobody takes it away any more.
 //!
-//! It is told and changes nothing: the deletion is done. This file must not know what is sent.
+//! It is told and changes nothing: the deletion is done.
 
 use drift_api::condition::{CurrentVerdict, ObservedReason};
 

@@ -1,6 +1,4 @@
 //! How an execution ended, and what is remembered of that.
-//!
-//! This file must not know in which order anything was done.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What was begun and goes on by itself: how far it has come is said on the object, and the same step looks again.
 //!
-//! Each later stage is said once, whatever comes and goes meanwhile. This file must not know what goes on.
+//! Each later stage is said once, whatever comes and goes meanwhile.
 
 use drift_api::requests::job::JobStage;
 

@@ -1,8 +1,8 @@
 //! What came of a correction is said on the object, for as long as it takes.
 //!
-//! What was done outside must not be forgotten while the process lives: a write that does not land is tried again, each
-//! time onto what stands by then. Until it has landed no other correction of the object begins. Only a deletion, the end
-//! of the target's text and the loss of the Lease do not wait for it. This file must not know how a correction is done.
+//! What was done outside must not be forgotten while the process lives: a write that does not land is tried again, each time onto
+//! what stands by then. Until it has landed no other correction of the object begins. Only a deletion, the end of the target's text
+//! and the loss of the Lease do not wait for it.
 
 use drift_api::condition::{CorrectionStatus, StatusFields};
 use drift_api::timing::backoff::Series;

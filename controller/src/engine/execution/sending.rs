@@ -1,9 +1,8 @@
 //! The requests of a correction, one after the other: each is rendered with the answers to those before it, and skipped,
 //! sent, or the end.
 //!
-//! The finalizer and the claim come right before the first write, so that a look-up that ends the correction leaves no
-//! trace. What was looked up may have taken long: the object is read once more before the first write, unless a write to it
-//! has just shown it. This file must not know what a request looks like, or what is said of an outcome.
+//! The finalizer and the claim come right before the first write, so that a look-up that ends the correction leaves no trace. What
+//! was looked up may have taken long: the object is read once more before the first write, unless a write to it has just shown it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

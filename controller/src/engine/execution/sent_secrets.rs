@@ -1,8 +1,8 @@
 //! Which secrets a correction has sent, for the note that tells later in which versions.
 //!
-//! What was accepted is noted, and nothing else: what may not have arrived is sent again. Only where nothing was ever noted is
-//! it presumed to arrive, before anything is sent and while that is in doubt: should a creation be interrupted, what it made has
-//! what was sent, and the next version is found to have moved. This file must not know what a secret is for.
+//! What was accepted is noted, and nothing else: what may not have arrived is sent again. Only where nothing was ever noted is it
+//! presumed to arrive, before anything is sent and while that is in doubt: should a creation be interrupted, what it made has what
+//! was sent, and the next version is found to have moved.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,4 @@
 //! The words between an execution and whoever carries it out: what is to be done next, and what came of it.
-//!
-//! This file must not know which follows on which.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! Everything that can happen in a history, and what a request or a correction may meet.
-//!
-//! It must not know what the controller makes of any of it.
 
 use drift_api::identity::ScopeId;
 use drift_language::Mode;

@@ -1,7 +1,5 @@
 //! The world of one object: what stands in the API, what there is outside, what the controller remembers; and what people
 //! and other writers do to it.
-//!
-//! It must not know what either program decides.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DesiredHash, Placed, TransitionTime, Verdict};
 use drift_api::object::LeanObject;

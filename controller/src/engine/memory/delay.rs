@@ -1,9 +1,8 @@
 //! When the next correction of one object may begin.
 //!
-//! An ineffective correction, a war with another writer and an outcome in doubt all back off along one series. A correction
-//! that could not be sent takes no place on it: nobody was asked, so it waits along a short series of its own, and not at all
-//! once what it lacked may be there.
-//! This file must not know what a correction does.
+//! An ineffective correction, a war with another writer and an outcome in doubt all back off along one series. A correction that
+//! could not be sent takes no place on it: nobody was asked, so it waits along a short series of its own, and not at all once what it
+//! lacked may be there.
 
 mod tried;
 

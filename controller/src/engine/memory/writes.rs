@@ -1,7 +1,7 @@
 //! When the next write to one object may be made.
 //!
-//! What was refused or overtaken just now is not tried again at every change of the object, and another writer who undoes
-//! what we write is not answered at its speed. This file must not know what is written.
+//! What was refused or overtaken just now is not tried again at every change of the object, and another writer who undoes what we
+//! write is not answered at its speed.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The deletions of one target's objects that its finalizer keeps from their end: how many, and since when.
 //!
 //! An external system that refuses a deletion again and again leaves its object there for ever, and no verdict says so: an object
-//! that is being deleted is not polled. This file must not know why a deletion waits.
+//! that is being deleted is not polled.
 
 use std::collections::HashMap;
 use std::time::Duration;

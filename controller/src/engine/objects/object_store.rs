@@ -1,7 +1,6 @@
 //! All objects of one target: what was last seen of each, what is remembered, and what they are to each other.
 //!
-//! The one place where the breaker, the limits and single objects meet, so that a decision sees them as of one moment. This file must
-//! not know how objects are watched or what becomes of a decision.
+//! The one place where the breaker, the limits and single objects meet, so that a decision sees them as of one moment.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::collections::HashMap;

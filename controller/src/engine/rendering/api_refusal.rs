@@ -1,7 +1,7 @@
 //! What it means that the API server did not do what a correction asked of it.
 //!
 //! It answers before it does anything, so whatever it refuses did nothing; but a right may come, and a server that is overloaded may
-//! recover, without anybody editing anything. This file must not know what was asked.
+//! recover, without anybody editing anything.
 
 use std::time::Duration;
 

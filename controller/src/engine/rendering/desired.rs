@@ -1,6 +1,4 @@
 //! What the steps of a correction see of the desired state, and of what differs from it.
-//!
-//! This file must not know what a step sends.
 
 use drift_api::condition::DifferingFields;
 use drift_api::object::LeanObject;

@@ -1,7 +1,7 @@
 //! The requests of one correction, each made of the object and of the answers to those before it, and what the answers mean.
 //!
-//! Whatever needs no answer is rendered before the first request is sent, so that a template that fails changes nothing
-//! outside as far as that can be known. This file must not know how a request is sent, nor what follows on an answer.
+//! Whatever needs no answer is rendered before the first request is sent, so that a template that fails changes nothing outside as
+//! far as that can be known.
 
 mod answers;
 mod parts;

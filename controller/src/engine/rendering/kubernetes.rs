@@ -1,8 +1,7 @@
 //! The corrections of an object of the cluster: made, applied or deleted by one manifest, and what the API server's answers mean.
 //!
-//! A name says nothing of whose an object is: somebody may have deleted ours and made another. So what we make carries the uid
-//! of the object that it was made for, and without that it is neither changed nor deleted, unless the target adopts. This file
-//! must not know how a manifest is sent, nor what follows on an outcome.
+//! A name says nothing of whose an object is: somebody may have deleted ours and made another. So what we make carries the uid of the
+//! object that it was made for, and without that it is neither changed nor deleted, unless the target adopts.
 
 use drift_api::identity::Uid;
 use drift_api::names::MADE_FOR_ANNOTATION;

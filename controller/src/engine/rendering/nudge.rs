@@ -1,8 +1,7 @@
 //! The one request by which the operator of an object is woken, and what the API server's answer to it means.
 //!
-//! A patch that changes nothing wakes nobody: no event goes out. Where the number of the correction stands in it, that means
-//! that this very nudge was done before, by a process that did not live to note it. This file must not know how a patch is
-//! sent, nor what follows on an answer.
+//! A patch that changes nothing wakes nobody: no event goes out. Where the number of the correction stands in it, that means that
+//! this very nudge was done before, by a process that did not live to note it.
 
 use drift_api::object::LeanObject;
 use drift_api::resource_version::ResourceVersion;

@@ -1,6 +1,4 @@
 //! What the steps of one correction are, before any is sent: which of them write, and where a deletion ends.
-//!
-//! This file must not know what a request looks like.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! The statements of one correction, all of them rendered before the first is sent, and what became of them.
 //!
-//! In a transaction they are one step, which is done or not; without one each is a step of its own. This file must not know
-//! how a statement is sent, nor what follows on an outcome.
+//! In a transaction they are one step, which is done or not; without one each is a step of its own.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,8 +1,7 @@
 //! The secrets that the corrections of one object send, as they stand at one moment.
 //!
-//! A secret of an object stands in the object's own namespace, and in no other; of ours, and of those beside objects, only what
-//! its owner labelled for it is known here at all. Nothing here shows a value. This file must not know how Secrets are
-//! watched, nor what is made of them.
+//! A secret of an object stands in the object's own namespace, and in no other; of ours, and of those beside objects, only what its
+//! owner labelled for it is known here at all. Nothing here shows a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,4 @@
 //! The writes of an execution to its object, and what people are told of them.
-//!
-//! This file must not know when which is due.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, StatusFields};
 use drift_api::object::LeanObject;

@@ -1,6 +1,4 @@
 //! The requests of one correction, rendered for the kind of system that its target corrects.
-//!
-//! This file must not know how a request is sent.
 
 use std::fmt;
 use std::sync::Arc;

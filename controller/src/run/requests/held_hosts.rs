@@ -1,7 +1,7 @@
 //! What a correction holds of the hosts that it asks: a place among the requests to one, and leave to ask the silent ones.
 //!
-//! A silent host is asked by one request at a time. Leave for that is taken before anything is written, so that of many
-//! corrections that wait for such a host one lays its claim. This file must not know what is sent.
+//! A silent host is asked by one request at a time. Leave for that is taken before anything is written, so that of many corrections
+//! that wait for such a host one lays its claim.
 
 use std::collections::{BTreeSet, HashMap};
 

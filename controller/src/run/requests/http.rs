@@ -1,6 +1,6 @@
 //! The requests of a correction by HTTP, sent by the guarded client.
 //!
-//! What they are and what their answers mean is the engine's to say. This file must not know of conditions, claims or objects.
+//! What they are and what their answers mean is the engine's to say.
 
 use std::pin::pin;
 

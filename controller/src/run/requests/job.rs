@@ -1,8 +1,8 @@
 //! The Job of a correction, begun or found again, and followed to its end.
 //!
-//! The API server alone is asked. Nobody waits here for other Jobs of the object: it is decided anew after them, as it is then.
-//! When the program ends it stops following, and whoever comes after finds the Job by its name. What a Job is, when its turn
-//! comes and what its end means is the engine's to say. This file must not know of conditions or claims.
+//! The API server alone is asked. Nobody waits here for other Jobs of the object: it is decided anew after them, as it is then. When
+//! the program ends it stops following, and whoever comes after finds the Job by its name. What a Job is, when its turn comes and
+//! what its end means is the engine's to say.
 
 use std::time::Duration;
 

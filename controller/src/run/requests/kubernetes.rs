@@ -1,6 +1,6 @@
 //! The manifests of a correction, sent to the API server over connections of their own, as to any host.
 //!
-//! What they are and what the answers mean is the engine's to say. This file must not know of conditions or claims.
+//! What they are and what the answers mean is the engine's to say.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The nudge of a correction, sent to the API server as we write to objects.
 //!
-//! What it is and what the answer means is the engine's to say. This file must not know of conditions or claims.
+//! What it is and what the answer means is the engine's to say.
 
 use drift_api::names::NUDGE_MANAGER;
 use drift_api::object::ObjectId;

@@ -1,6 +1,6 @@
 //! The statements of a correction, sent over the target's connection to its database.
 //!
-//! What they are and what became of them is the engine's to say. This file must not know of conditions, claims or objects.
+//! What they are and what became of them is the engine's to say.
 
 use std::fmt;
 use std::time::Duration;

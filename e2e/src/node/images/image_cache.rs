@@ -1,6 +1,4 @@
 //! Where images are built, by one process at a time, and kept for as long as their sources stay the same.
-//!
-//! It must not know how a builder works, nor what becomes of an image.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
 //! The workspace as builds of images read it.
-//!
-//! It must not know what builds images, nor where they go.
 
 use std::fs;
 use std::path::Path;

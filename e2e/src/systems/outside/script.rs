@@ -1,6 +1,4 @@
 //! How requests are answered: rules that are used up once, rules that stand, and what is behind them all.
-//!
-//! It must not know how an answer goes out.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,4 @@
 //! Where PostgreSQL's server programs are: the distribution's, else a published build that is kept in a cache folder.
-//!
-//! This file must not know what a server is started for.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The entries of a collection, gathered one after the other, and what they say together of each object.
 //!
-//! Only a complete collection may say that something is missing. This file must not know where an entry comes from.
+//! Only a complete collection may say that something is missing.
 
 use std::collections::{HashMap, HashSet};
 

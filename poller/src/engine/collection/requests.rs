@@ -1,6 +1,4 @@
 //! The traversals of one target's collection: which may begin, and what they found that belongs to no object.
-//!
-//! It must not know what an entry means.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! One traversal of a collection: page after page, and what they say together of each object.
 //!
 //! Only a complete one may say that something is missing; whatever goes wrong on the way leaves every object of the
-//! traversal unknown. It sends nothing itself and must not know how an answer came.
+//! traversal unknown. It sends nothing itself.
 
 use std::collections::HashSet;
 

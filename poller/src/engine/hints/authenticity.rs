@@ -1,7 +1,7 @@
 //! Whether a request that brings a hint comes from somebody who knows the secret.
 //!
 //! Everything is compared in constant time, and each request costs the same, whoever it is for: how long an answer takes tells
-//! neither how much of a guess was right nor whether there is such a target. It must not know what a hint does.
+//! neither how much of a guess was right nor whether there is such a target.
 
 use drift_language::WebhookHints;
 use hmac::{Hmac, KeyInit, Mac};

@@ -1,8 +1,8 @@
 //! How often a finding must repeat before it is believed.
 //!
-//! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter
-//! belongs to one desired state and one correction, and starts anew when either moves. It must not know of verdicts' texts.
-//! Where an absence leads to a creation that cannot be told from the first, time has to pass as well.
+//! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter belongs to one
+//! desired state and one correction, and starts anew when either moves. Where an absence leads to a creation that cannot be told from
+//! the first, time has to pass as well.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The credentials that a target's reads come with, which nothing that is shown of an answer may repeat.
 //!
-//! A server can say back whatever it was sent, in any field. They are looked up only where something is to be shown: most polls
-//! find what the one before found. It must not know what is shown, nor how it is worded.
+//! A server can say back whatever it was sent, in any field. They are looked up only where something is to be shown: most polls find
+//! what the one before found.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,6 +1,6 @@
 //! What a poll says that found the external resource, and found it different.
 //!
-//! A sentence for people, and what the tag says to the controller. It must not know what stood before.
+//! A sentence for people, and what the tag says to the controller.
 
 use drift_api::condition::DifferingFields;
 use drift_language::Target;

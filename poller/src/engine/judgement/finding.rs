@@ -1,7 +1,6 @@
 //! What one poll found out about one object, before it is held against the past.
 //!
 //! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
-//! This file must not know how the answer came.
 
 use drift_api::condition::{ObservedReason, StatusFields, closed_text};
 

@@ -2,7 +2,7 @@
 //! or the external system comes and goes.
 //!
 //! It notices that there are many changes, so that people are told once, and that the next ones are confirmed before they are
-//! written. It must not know what is written, nor who is told.
+//! written.
 
 use std::time::Duration;
 

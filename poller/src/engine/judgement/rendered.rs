@@ -1,7 +1,6 @@
 //! What can be said of an object before anything is read: its desired state, its identity, and what bars a poll.
 //!
-//! An object that is rejected gets its Unknown at once and costs no request. This file must not know of polls, other
-//! objects or what stands.
+//! An object that is rejected gets its Unknown at once and costs no request.
 
 use drift_api::collections::shared_text::SharedText;
 use drift_api::condition::{DesiredHash, ObservedReason};

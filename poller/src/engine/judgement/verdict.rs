@@ -1,7 +1,7 @@
 //! From a finding to the verdict that should stand, in the light of what stands now.
 //!
-//! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll
-//! verified, and how many corrections in a row left it drifted. It must not know when or whether it is written.
+//! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll verified, and how many
+//! corrections in a row left it drifted.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::hash::{DefaultHasher, Hash, Hasher};

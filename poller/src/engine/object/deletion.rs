@@ -1,8 +1,8 @@
 //! What becomes of an object that is being deleted, by what stands where everybody can read it: its finalizers and annotations, its
 //! conditions, its target.
 //!
-//! The controller decides, and knows more: whether another object names the same external resource, what it noted where another writer
-//! took that away, delays and limits. This file must not know how anything is told.
+//! The controller decides, and knows more: whether another object names the same external resource, what it noted where another
+//! writer took that away, delays and limits.
 
 use drift_api::condition::{Condition, CurrentVerdict, ObservedReason};
 use drift_api::names::ORPHAN_ANNOTATION;

@@ -1,7 +1,7 @@
 //! One object's life as the poller sees it: when it is polled, what is believed, what is written.
 //!
-//! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held
-//! against the state it began from. It must not know how objects are watched, polled or patched.
+//! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held against the state it
+//! began from.
 
 mod polling;
 mod writing;

@@ -1,7 +1,6 @@
 //! All objects of one target: who they are, and who wants attention when.
 //!
 //! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
-//! It must not know how a poll or a write is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

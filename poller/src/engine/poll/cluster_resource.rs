@@ -1,7 +1,5 @@
 //! From an object of the cluster to an observation, and from what the API server says instead to the reason that people are
 //! told.
-//!
-//! It must not know how the object is read, nor what stood before.
 
 use drift_api::condition::ObservedReason;
 use drift_api::object::cluster_resource::{ClusterResource, ResourceError};

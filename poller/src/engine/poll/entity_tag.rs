@@ -1,8 +1,8 @@
 //! What lets a poll ask only for what has changed: the name that an HTTP server gave the state in which an object was in sync.
 //!
-//! A server that gives the same state the same name answers 304 in place of it. Whoever believes that for ever believes every
-//! mistake in such names for ever, so now and then the state is read whole. Only what was in sync is remembered: drift,
-//! absence and their confirmation always rest on whole answers. This file must not know when a poll is due.
+//! A server that gives the same state the same name answers 304 in place of it. Whoever believes that for ever believes every mistake
+//! in such names for ever, so now and then the state is read whole. Only what was in sync is remembered: drift, absence and their
+//! confirmation always rest on whole answers.
 
 use drift_language::HttpRead;
 use drift_systems::HttpReply;

@@ -1,7 +1,6 @@
 //! One read: which request comes next, and what the answers say together.
 //!
-//! Every request must be answered: what one of them cannot tell nothing else can. It sends nothing itself and must not know
-//! how an answer came.
+//! Every request must be answered: what one of them cannot tell nothing else can. It sends nothing itself.
 
 use drift_api::condition::ObservedReason;
 use drift_api::object::object_view::OpenView;

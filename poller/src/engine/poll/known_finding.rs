@@ -1,13 +1,12 @@
 //! What the last poll of an object found, with a fingerprint of the answers that it was found in: the same answers are not
 //! judged a second time.
 //!
-//! What is found follows from the target's text, the object as its templates see it, the secrets that moved and the
-//! answers: no template may read a clock, and credentials are seen by none. The text is the same for as long as an object
-//! is followed, and its [`ObjectState`](crate::engine::object::object_state::ObjectState) forgets what was found where the object or those secrets change. What
-//! is shown of a finding, and what is withheld, depends besides on the credentials that the read went out with and on the
-//! Secrets as they stood then. Where these change and nothing else does, nothing is judged again and the same is shown: an
-//! answer that repeats a new credential is another answer, unless it had that value before. This file must not know when an
-//! object is polled, nor what comes of a finding.
+//! What is found follows from the target's text, the object as its templates see it, the secrets that moved and the answers: no
+//! template may read a clock, and credentials are seen by none. The text is the same for as long as an object is followed, and its
+//! [`ObjectState`](crate::engine::object::object_state::ObjectState) forgets what was found where the object or those secrets change.
+//! What is shown of a finding, and what is withheld, depends besides on the credentials that the read went out with and on the
+//! Secrets as they stood then. Where these change and nothing else does, nothing is judged again and the same is shown: an answer
+//! that repeats a new credential is another answer, unless it had that value before.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};

@@ -1,6 +1,4 @@
 //! From the rows of a query to an observation, and from a failure of PostgreSQL to the reason that people are told.
-//!
-//! It must not know how a query is asked, nor what stood before.
 
 use drift_api::condition::ObservedReason;
 use drift_api::requests::sql_state::SqlState;

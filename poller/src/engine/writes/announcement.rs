@@ -1,7 +1,6 @@
 //! Which Event, if any, tells people of a verdict when it is written.
 //!
-//! Events mark transitions only, and installing or editing an object is no incident. This file must not know how
-//! an Event is sent.
+//! Events mark transitions only, and installing or editing an object is no incident.
 
 use drift_api::condition::{ConditionStatus, ObservedReason};
 

@@ -1,7 +1,7 @@
 //! The slow lane: writes that tell of an outage, spread over time for the whole program.
 //!
-//! When a host fails, thousands of objects become Unknown at once. Nobody acts on that, so the API server gets
-//! these writes at a rate that leaves it to others. It must not know whose write it is.
+//! When a host fails, thousands of objects become Unknown at once. Nobody acts on that, so the API server gets these writes at a rate
+//! that leaves it to others.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Whether a verdict is written over what stands, and how urgently.
 //!
-//! A steady state costs no write. What the controller waits for is written at once; what only informs people draws
-//! on a bucket, so that a flapping object cannot flood the API server. It must not know how a write is done.
+//! A steady state costs no write. What the controller waits for is written at once; what only informs people draws on a bucket, so
+//! that a flapping object cannot flood the API server.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! One object's writes to the API server: at most one under way, and patience after those that failed.
 //!
-//! An object whose write is refused must not delay others nor be asked for ever in a tight loop. It must not know
-//! what is written.
+//! An object whose write is refused must not delay others nor be asked for ever in a tight loop.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Which targets take requests that bring hints, and where these go.
 //!
-//! A target at work puts itself here and is gone when its work ends. This file must not know how requests come.
+//! A target at work puts itself here and is gone when its work ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,6 @@
 //! Listens to a PostgreSQL server, over a connection that is made again whenever it is lost.
 //!
-//! Thin: what a server sends is judged elsewhere. After each beginning everything is polled, since what was sent before is
-//! lost. It must not know what a notification leads to.
+//! Thin: what a server sends is judged elsewhere. After each beginning everything is polled, since what was sent before is lost.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Hints from outside, one file for each way in which they come.
 //!
-//! Thin: what a hint does is the engine's business. It must not know of polls.
+//! Thin: what a hint does is the engine's business.
 
 mod listen;
 mod server;

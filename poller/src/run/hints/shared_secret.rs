@@ -1,6 +1,4 @@
 //! What the sender of requests knows beside us, and why no request can be believed where nobody says it.
-//!
-//! It must not know how requests come.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Hears of changes of what `read.kubernetes` reads: a watch of its kind, wherever the target's objects may name one.
 //!
-//! Thin: which object a change concerns is the engine's business. Without the rights it says which are missing, and tries again; polls
-//! at the interval go on meanwhile. It must not know what a change leads to.
+//! Thin: which object a change concerns is the engine's business. Without the rights it says which are missing, and tries again;
+//! polls at the interval go on meanwhile.
 
 use std::time::Duration;
 

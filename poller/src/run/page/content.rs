@@ -1,6 +1,4 @@
 //! What the page and its JSON show, put together from what is asked and what the targets say.
-//!
-//! It must not know how it is written down.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

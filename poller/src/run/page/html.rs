@@ -1,6 +1,4 @@
 //! The page as HTML: every value is escaped by the macro that writes it.
-//!
-//! It must not know where the content comes from.
 
 use std::time::Duration;
 

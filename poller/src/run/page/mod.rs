@@ -1,7 +1,7 @@
 //! The page for people on the admin port, and the same as JSON: targets and their objects, as they stand now.
 //!
-//! It only shows; nothing can be changed here. Whoever reaches the port reads the names and conditions of all objects, as
-//! whoever may list them does. It must not know how drift is judged.
+//! It only shows; nothing can be changed here. Whoever reaches the port reads the names and conditions of all objects, as whoever may
+//! list them does.
 
 mod content;
 mod html;

@@ -1,6 +1,6 @@
 //! What stands in collections and belongs to no object, for people: the page `/unnamed`.
 //!
-//! Names only, and nothing is ever done about them. It must not know how they were found.
+//! Names only, and nothing is ever done about them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

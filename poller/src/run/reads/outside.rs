@@ -1,6 +1,4 @@
 //! The way out to the external systems, shared by all targets.
-//!
-//! It must not know what a poll is made of.
 
 use std::sync::Arc;
 

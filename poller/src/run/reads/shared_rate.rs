@@ -1,7 +1,5 @@
 //! How often something may begin, where several tasks begin it: reads of one target, by its actor and by traversals under way,
 //! whose pages are requests of their own; hints and requests that bring them.
-//!
-//! It must not know what begins.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! Why reads fail, told in the log for the person who looks: the condition says only of which kind a failure is.
 //!
-//! A target of a thousand objects fails a thousand times for one reason, and half of them may fail while the other half
-//! succeed. So each cause of a target is told once, and again only if it came back. It must not know what follows from a
-//! failure.
+//! A target of a thousand objects fails a thousand times for one reason, and half of them may fail while the other half succeed. So
+//! each cause of a target is told once, and again only if it came back.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! Objects in line for something of which there is not enough, first come first served.
 //!
-//! Nobody stands in line twice, and whoever leaves costs nothing. It must not know what they wait for.
+//! Nobody stands in line twice, and whoever leaves costs nothing.
 
 use std::collections::{HashSet, VecDeque};
 

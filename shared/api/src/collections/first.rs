@@ -1,6 +1,4 @@
 //! The first of many, without putting the others in order: people are shown some of a hundred thousand.
-//!
-//! It must not know what they are.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! A text that never changes and that many keep: an object's uid, its names, its fields as templates see them.
 //!
-//! A uid alone is kept in a dozen places of each program, and there are as many as there are objects. So it is one pointer, where
-//! an `Arc<str>` is a pointer and a length. This file must not know what any text means.
+//! A uid alone is kept in a dozen places of each program, and there are as many as there are objects. So it is one pointer, where an
+//! `Arc<str>` is a pointer and a length.
 
 /// A text with a count of those who keep it.
 pub type SharedText = arcstr::ArcStr;

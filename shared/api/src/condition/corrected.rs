@@ -1,9 +1,8 @@
 //! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the
 //! secrets that were sent, and `replaced` after a replacement, before the last bracket.
 //!
-//! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external
-//! resource is claimed, in which scope. This is the one module that writes and reads the message. It must not know when
-//! what is written.
+//! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external resource is
+//! claimed, in which scope. This is the one module that writes and reads the message.
 
 mod ending;
 

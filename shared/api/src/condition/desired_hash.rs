@@ -1,7 +1,6 @@
 //! The desired state: a short fingerprint of what an object wants outside, which binds a verdict to what was compared.
 //!
 //! Both programs compute it, so it depends on nothing but the value: not on key order, not on how a number is spelled.
-//! It must not know of templates; whoever calls it has left the redacted paths out, so that no secret can be guessed from it.
 
 use std::fmt::{self, Write as _};
 

@@ -1,7 +1,6 @@
 //! One entry of `.status.conditions`, and where it stands in the list.
 //!
-//! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry
-//! is still where it was read. This file must not know what any condition means.
+//! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry is still where it was read.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,6 @@
 //! The part of the tag that names the fields that differ: `upstream members`, or `*` for all.
 //!
-//! A correction that sends only what differs reads it. It must not know what a field holds.
+//! A correction that sends only what differs reads it.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The two conditions by which the programs meet: their words, the tag, K and the claim, when a change is written.
 //!
-//! Everything here is a function over values. It must not know of clients, clocks or tasks.
+//! Everything here is a function over values.
 
 mod corrected;
 mod desired_hash;

@@ -1,7 +1,7 @@
 //! What the controller's note says of secrets that were sent: in which versions, and which of them moved since.
 //!
 //! What was sent cannot be read back, so the versions of the Secrets stand for it: `secrets 9f31c2d4, moved password`. The poller
-//! takes what moved for a difference, and needs no Secret for that. This file must not know what a secret is for.
+//! takes what moved for a difference, and needs no Secret for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

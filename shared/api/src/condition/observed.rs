@@ -1,7 +1,6 @@
 //! A verdict on its way to `driftObserved`, and the current one read back.
 //!
 //! The tag's meaning lives here: what a current verdict proves about the past of the object.
-//! This file must not know how a verdict was reached or how it is written.
 
 use std::borrow::Cow;
 

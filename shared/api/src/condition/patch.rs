@@ -1,8 +1,7 @@
 //! A condition as a JSON Patch that changes one entry, the fields that are written with it, and nothing else.
 //!
-//! The tests in the patch make the API server refuse it when the object is another one, its spec moved, or our
-//! entry moved in the list; so another writer's conditions survive ours on every kind of list, and no result
-//! lands on a state it was not computed for. This file must not know who writes or why.
+//! The tests in the patch make the API server refuse it when the object is another one, its spec moved, or our entry moved in the
+//! list; so another writer's conditions survive ours on every kind of list, and no result lands on a state it was not computed for.
 
 use crate::mutants::{Mutant, is_planted};
 use json_patch::Patch;

@@ -1,7 +1,6 @@
 //! Fields of `.status` beside the conditions, on their way to an object with the write of a condition.
 //!
-//! Each is put or taken away by itself, so that the fields of other writers stay as they are. This file must not know
-//! where the values come from.
+//! Each is put or taken away by itself, so that the fields of other writers stay as they are.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The closed sentences of Unknown verdicts, and the size of any message.
 //!
-//! An Unknown's sentence holds no number, address or time: a message that changes with every failed poll
-//! would be a write with every failed poll. This file must not know of values, objects or answers.
+//! An Unknown's sentence holds no number, address or time: a message that changes with every failed poll would be a write with every
+//! failed poll.
 
 use std::fmt::{self, Write as _};
 

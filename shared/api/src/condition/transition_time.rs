@@ -1,7 +1,7 @@
 //! When the status of a condition last changed, kept as the number that it is.
 //!
-//! Both programs keep a time or two of every object, and as a text each would take a block of memory of its own. What is
-//! written back is letter for letter what was read. This file must not know which condition it belongs to.
+//! Both programs keep a time or two of every object, and as a text each would take a block of memory of its own. What is written back
+//! is letter for letter what was read.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! The objects that name one external resource, and which of them has it.
 //!
-//! The one that claimed it has it and keeps it; without a claim the oldest. This file must not know of targets, nor what is done to a
-//! resource.
+//! The one that claimed it has it and keeps it; without a claim the oldest.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

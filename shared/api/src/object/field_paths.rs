@@ -1,6 +1,6 @@
 //! The fields of an object that a set of templates reads, and the object cut down to them.
 //!
-//! This is what makes an object cost a few hundred bytes in memory. It must not know how the paths were found.
+//! This is what makes an object cost a few hundred bytes in memory.
 
 use std::collections::BTreeSet;
 

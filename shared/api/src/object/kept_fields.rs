@@ -1,8 +1,7 @@
 //! An object's JSON decoded straight into what is kept of it.
 //!
 //! A whole object as a tree of values takes many times its bytes, so what nobody reads is skipped while it is parsed, and
-//! what one object may keep has a cap: a single huge one must not end a program that has a hundred thousand. Pure; this
-//! file must not know where the JSON comes from.
+//! what one object may keep has a cap: a single huge one must not end a program that has a hundred thousand. Pure.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

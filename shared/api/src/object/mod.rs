@@ -1,8 +1,7 @@
 //! The lean object: what both programs keep of a watched object, and nothing more.
 //!
-//! A whole object in memory costs a hundred times what the two programs need. They keep its identity, the two
-//! conditions, our annotations, and of everything else only the fields that the target's templates read.
-//! This file must not know how objects are watched or what is decided about them.
+//! A whole object in memory costs a hundred times what the two programs need. They keep its identity, the two conditions, our
+//! annotations, and of everything else only the fields that the target's templates read.
 
 pub mod cluster_resource;
 pub mod field_paths;

@@ -1,6 +1,6 @@
 //! A Job as it stands on the API server: whose it is, and how far it has come.
 //!
-//! Only what a correction asks of a Job is kept. This file sends nothing, and must not know what a Job is for.
+//! Only what a correction asks of a Job is kept. This file sends nothing.
 
 use serde_json::Value;
 

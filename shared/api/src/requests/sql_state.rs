@@ -1,6 +1,6 @@
 //! PostgreSQL's code for what became of a statement: five characters, the first two of which are its class.
 //!
-//! It is the one word of a server that people are shown. This file must not know what a class means to a poll or a correction.
+//! It is the one word of a server that people are shown.
 
 use std::fmt;
 

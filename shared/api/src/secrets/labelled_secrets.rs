@@ -1,8 +1,7 @@
 //! The Secrets that their owners labelled for this program, as values.
 //!
 //! A credential goes only where its owner allows it: the owner labels the Secret for the program and may name the
-//! hosts it may be sent to. This file decides that over plain data; it must not know how Secrets are watched or how
-//! a request is sent. Nothing here shows a secret value: not by `Debug`, not in an error.
+//! hosts it may be sent to. This file decides that over plain data. Nothing here shows a secret value: not by `Debug`, not in an error.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Names that look like those of secrets, whatever a target says of them.
 //!
-//! What stands under such a name is never shown. It must not know where names come from.
+//! What stands under such a name is never shown.
 
 /// A name that holds one of these is taken for a secret's.
 const SECRET_LOOKING: [&str; 11] = [

@@ -1,7 +1,7 @@
 //! How long to wait before something that failed is tried again.
 //!
-//! Every series of growing delays stands here with its reason, so that no two places answer the same trouble
-//! differently. The time comes in as a value. This file must not know what is tried.
+//! Every series of growing delays stands here with its reason, so that no two places answer the same trouble differently. The time
+//! comes in as a value.
 
 use std::time::Duration;
 

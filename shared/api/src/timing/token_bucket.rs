@@ -1,7 +1,6 @@
 //! A token bucket over values: so many at once, then one every so often.
 //!
 //! It bounds writes, reads and events where the decision is pure, so it takes the time instead of reading it.
-//! It must not know what a token buys.
 
 use std::time::Duration;
 

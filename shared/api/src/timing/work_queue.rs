@@ -1,8 +1,8 @@
 //! The objects that are to be worked on, as client-go's work queue keeps them: each at most once, in the order in which
 //! they were added, now or at a time to come.
 //!
-//! An object that is handed out is not handed out again before it is done, so that no two pieces of work for one object
-//! are under way. What is added meanwhile comes back after that. This file must not know what is done with an object.
+//! An object that is handed out is not handed out again before it is done, so that no two pieces of work for one object are under
+//! way. What is added meanwhile comes back after that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

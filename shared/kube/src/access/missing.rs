@@ -1,7 +1,7 @@
 //! Which rights a target lacks, followed as they come and go, and the rules that would grant them.
 //!
 //! A person who adds a target for a kind of their own reads this on its ConfigMap and copies the rules into a role, so they are
-//! exact: no verb on a resource that does not need it. This file must not know how rights are asked for.
+//! exact: no verb on a resource that does not need it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,4 @@
 //! Whether somebody else, a ServiceAccount, may do something: asked by whoever may ask that.
-//!
-//! It must not know why it is asked.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Which rights the program needs at the moment: its own, and those of each target at work.
 //!
-//! Targets come and go, and with them the kinds that must be watched. Whoever needs rights holds a guard; when it is
-//! dropped the rights are no longer asked for. This file must not know whether they are granted.
+//! Targets come and go, and with them the kinds that must be watched. Whoever needs rights holds a guard; when it is dropped the
+//! rights are no longer asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! The roles that grant what targets need: for one account, one for the whole cluster and one for each namespace.
 //!
 //! Each rule is about one resource and knows which targets want which of its verbs, so that whoever reviews it sees why it is there.
-//! Pure; this file must not know how roles are written out, nor whose they are.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

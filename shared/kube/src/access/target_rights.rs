@@ -1,6 +1,4 @@
 //! What each program must be allowed to do for a target: asked for while it runs, and written out for whoever grants it.
-//!
-//! It must not know whether the rights are granted.
 
 use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
 use drift_language::{DeclaredSecret, Mode, Target};

@@ -1,6 +1,6 @@
 //! What is taken off the objects that no target selects, how soon and how fast: one thing at a time.
 //!
-//! A program says what that is. This file must not know how such objects are found.
+//! A program says what that is.
 
 use std::time::Duration;
 

@@ -1,6 +1,4 @@
 //! What a collector of orphans looks at and counts, for one term of leadership.
-//!
-//! It must not know when anything is looked at.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Whether what stands on an object was left there: no active target selects it, and it is certain that none is only
 //! out of sight.
 //!
-//! A target counts as gone only when its ConfigMap exists, parses whole and lacks it. A ConfigMap that is missing, or has
-//! a bad document, says nothing: whatever its targets may have written stays. This file must not know the time.
+//! A target counts as gone only when its ConfigMap exists, parses whole and lacks it. A ConfigMap that is missing, or has a bad
+//! document, says nothing: whatever its targets may have written stays.
 
 use crate::cleanup::selections::{Selection, Selections};
 use crate::client::KindName;

@@ -1,9 +1,8 @@
 //! What targets leave on objects when they go, and when it may be taken away.
 //!
-//! Each program notes on its own Lease what its targets select, before it first writes to an object of theirs. What is
-//! gone from the configuration is known from these notes, also by a process that never saw the target. Selections and
-//! schedule are pure: they take the notes, what is active and the time, and say what is to be done. It must not know
-//! what a program puts on objects.
+//! Each program notes on its own Lease what its targets select, before it first writes to an object of theirs. What is gone from the
+//! configuration is known from these notes, also by a process that never saw the target. Selections and schedule are pure: they take
+//! the notes, what is active and the time, and say what is to be done.
 
 mod cleaner;
 mod collector;

@@ -1,7 +1,7 @@
 //! What the targets of one program select, and how much of that stands noted on its Lease.
 //!
-//! Nothing is written to an object of a target before the target's selection stands noted: whoever works on a target holds
-//! its note, and a note that somebody holds is not struck out. This file must not know what is written to objects.
+//! Nothing is written to an object of a target before the target's selection stands noted: whoever works on a target holds its note,
+//! and a note that somebody holds is not struck out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,10 +1,9 @@
 //! When to look for what was left, and where.
 //!
-//! An object that no target selects is looked at once that has been so for the patience. A kind is listed where a noted
-//! selection is no target's any more, since no watch reaches there. Every change of what is selected of a kind begins the
-//! patience anew, so nothing is touched that a target selected lately, and a steady state costs nothing. What fails is tried
-//! again with growing pauses. What is due stays so until its end is told, so whoever is broken off begins anew. This file
-//! must not know how to look.
+//! An object that no target selects is looked at once that has been so for the patience. A kind is listed where a noted selection is
+//! no target's any more, since no watch reaches there. Every change of what is selected of a kind begins the patience anew, so
+//! nothing is touched that a target selected lately, and a steady state costs nothing. What fails is tried again with growing pauses.
+//! What is due stays so until its end is told, so whoever is broken off begins anew.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! The scopes of identities in which objects may have claimed something that nobody has seen yet.
 //!
-//! A target may have objects with claims if it stands on the Lease's notes; what it claims is known once it has read its
-//! list, and stands in the scope of today or in one of before an edit. One of which nothing is known at the moment, as
-//! after a restart with its document broken, keeps its scope incomplete; where its note does not say which that is, all of
-//! them. This file must not know what waits for it.
+//! A target may have objects with claims if it stands on the Lease's notes; what it claims is known once it has read its list, and
+//! stands in the scope of today or in one of before an edit. One of which nothing is known at the moment, as after a restart with its
+//! document broken, keeps its scope incomplete; where its note does not say which that is, all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Where each target has, or had, objects, as it is noted on the Lease.
 //!
-//! A noted selection speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again
-//! for what was left looks at them all. This file must not know what is active.
+//! A noted selection speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again for what
+//! was left looks at them all.
 
 use std::collections::{BTreeMap, BTreeSet};
 

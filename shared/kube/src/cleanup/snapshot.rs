@@ -1,6 +1,4 @@
 //! What says which objects of one kind are selected, at one moment.
-//!
-//! This file must not know what follows from a change.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
 //! The objects in the API server's answers, decoded into what their consumer keeps: whole, or lean.
 //!
-//! A page or an event is parsed once, and what nobody keeps of it never becomes a value. This file must not know which
-//! requests are made.
+//! A page or an event is parsed once, and what nobody keeps of it never becomes a value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

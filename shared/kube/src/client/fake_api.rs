@@ -1,7 +1,6 @@
 //! For tests: an API server that is a function, behind a real kube client.
 //!
-//! It shows the exact requests that code sends, without a network. It must not know any Kubernetes behaviour: each
-//! test brings its own.
+//! It shows the exact requests that code sends, without a network.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,6 +1,4 @@
 //! Which cluster a person means: the kubeconfig and the context that they name on a command line, as for kubectl.
-//!
-//! It must not know what is asked of the cluster.
 
 use std::path::PathBuf;
 

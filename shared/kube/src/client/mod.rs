@@ -1,8 +1,7 @@
 //! The connection to the API server, and a deadline for every call on it.
 //!
-//! kube's own retries of 429, 503 and 504 go on for minutes and proxy variables lead elsewhere without a word, so both
-//! are off: a call answers, fails or times out within a named time, and the caller decides what to do then.
-//! This file must not know what is asked of the API server.
+//! kube's own retries of 429, 503 and 504 go on for minutes and proxy variables lead elsewhere without a word, so both are off: a
+//! call answers, fails or times out within a named time, and the caller decides what to do then.
 
 mod decode;
 #[cfg(test)]

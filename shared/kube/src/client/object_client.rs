@@ -1,8 +1,7 @@
 //! Reads and patches of single objects, each with a deadline, and what an answer means for the writer.
 //!
-//! Both programs write one condition, or a finalizer, by JSON Patch onto exactly the state that they computed it
-//! for; the answers differ in what is to be done next, and [`WriteError`] says which. This file must not know what
-//! is written or why.
+//! Both programs write one condition, or a finalizer, by JSON Patch onto exactly the state that they computed it for; the answers
+//! differ in what is to be done next, and [`WriteError`] says which.
 
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::{DynamicObject, Request, Resource, Status};

@@ -1,7 +1,6 @@
 //! Objects of which only the name is kept: for whoever wants to hear that something changed, and not what.
 //!
-//! The API server sends their metadata alone, and of that nothing but three texts becomes a value. This file must not know what
-//! a change leads to.
+//! The API server sends their metadata alone, and of that nothing but three texts becomes a value.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,7 @@
 //! A collection of the API server, read in pages.
 //!
-//! Pages bound the memory that a list takes, in bytes and not in objects, whose sizes differ a thousandfold: each page
-//! asks for as many objects as the last one lets expect, and one that is too large is given up and asked for anew. This
-//! file must not know what is listed or why.
+//! Pages bound the memory that a list takes, in bytes and not in objects, whose sizes differ a thousandfold: each page asks for as
+//! many objects as the last one lets expect, and one that is too large is given up and asked for anew.
 
 use std::collections::VecDeque;
 

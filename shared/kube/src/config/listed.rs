@@ -1,6 +1,4 @@
 //! The ConfigMaps with targets as they are at this moment: a single look without a watch.
-//!
-//! It must not know the target language.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::Resource;

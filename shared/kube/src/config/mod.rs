@@ -1,6 +1,6 @@
 //! The ConfigMaps with targets: watched, parsed, and judged as the active targets.
 //!
-//! A bad document never takes down good ones: the last good text of each stays. It must not know what a target is for.
+//! A bad document never takes down good ones: the last good text of each stays.
 
 mod active_targets;
 mod last_good;

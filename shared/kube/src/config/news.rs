@@ -1,7 +1,7 @@
 //! What there is to tell about documents: each change for the worse or the better, once.
 //!
 //! A bad document stays bad for hours and is read again with every change nearby; saying so each time would bury the
-//! news. Pure; this file must not know who is told, or how.
+//! news. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

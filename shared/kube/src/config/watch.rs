@@ -1,8 +1,7 @@
 //! The active targets, from the ConfigMaps of our namespace that are labelled as theirs.
 //!
-//! This file keeps the texts up to date, has them judged by the function it is given (which remembers what was last
-//! good), and publishes the outcome whole. It tells once about each change, in the log and as an Event on the
-//! ConfigMap. It must not know the target language.
+//! This file keeps the texts up to date, has them judged by the function it is given (which remembers what was last good), and
+//! publishes the outcome whole. It tells once about each change, in the log and as an Event on the ConfigMap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! How many Events one target may cause: a burst for what is new, then a trickle.
 //!
-//! A target that goes wrong for thousands of objects must not fill etcd. Each key has a bucket of its own. Pure; it must not know
-//! what an Event is.
+//! A target that goes wrong for thousands of objects must not fill etcd. Each key has a bucket of its own. Pure.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! Whether a kind has the fields that a target's templates read, and those that it writes, judged by its OpenAPI v3 schema.
 //!
 //! The API server drops what a schema does not declare, so such a field is never there: with `.?` and a default it would be
-//! that default for every object, and a misspelling would be written to all of them. Pure; this file must not know how a
-//! schema is fetched.
+//! that default for every object, and a misspelling would be written to all of them. Pure.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
 //! A target's `apiVersion` and `kind`, looked up in the cluster and checked before anything relies on it.
-//!
-//! This file must not know what targets do with a kind; what a schema must have is decided in `schema` and `declared`.
 
 mod declared;
 mod schema;

@@ -2,7 +2,7 @@
 //!
 //! A field that the schema does not declare is dropped by the API server without a word, so a condition would seem
 //! written and never change; better to refuse the target and say what to add to the CRD, and where.
-//! Pure; this file must not know how a schema is fetched.
+//! Pure.
 
 use serde_json::Value;
 

@@ -1,8 +1,7 @@
 //! The kinds of targets, looked up until they can be used, and what is to be known of those that cannot.
 //!
-//! A target without a usable kind does nothing at all, so it must be seen in every place where people look: the metric
-//! of documents, `/readyz`, and news that the caller tells. The program stays ready: its other targets work.
-//! It must not know what a target does with its kind.
+//! A target without a usable kind does nothing at all, so it must be seen in every place where people look: the metric of documents,
+//! `/readyz`, and news that the caller tells. The program stays ready: its other targets work.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

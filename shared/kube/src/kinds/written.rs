@@ -2,7 +2,7 @@
 //! target, and Kubernetes' own.
 //!
 //! Roles name a kind by its plural, which no target says. A plural is never guessed: a right on a name that does not exist looks
-//! granted and grants nothing. This file must not know where manifests come from.
+//! granted and grants nothing.
 
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
 use serde_json::{Value, json};

@@ -1,9 +1,8 @@
 //! Leadership: one process of a kind acts, by a Lease that it holds.
 //!
-//! kube has no leader election, and what is needed here is more: everybody who is about to act asks again whether the
-//! Lease is still held, by a clock that goes on while the process is stopped, and the holder says on its Lease what
-//! it attests. This file says when something is done about the Lease; `candidate` does it. It must not know what
-//! the leader does.
+//! kube has no leader election, and what is needed here is more: everybody who is about to act asks again whether the Lease is still
+//! held, by a clock that goes on while the process is stopped, and the holder says on its Lease what it attests. This file says when
+//! something is done about the Lease; `candidate` does it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

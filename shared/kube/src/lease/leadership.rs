@@ -1,8 +1,7 @@
 //! What the holder of a Lease knows of itself, and what it says on it.
 //!
-//! Everybody who is about to act asks here. The answer comes from the clock at that moment, not from what a task got
-//! round to, since a process that was stopped and goes on has tasks that know nothing of the time between. This file
-//! must not know how a Lease is taken or renewed.
+//! Everybody who is about to act asks here. The answer comes from the clock at that moment, not from what a task got round to, since
+//! a process that was stopped and goes on has tasks that know nothing of the time between.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

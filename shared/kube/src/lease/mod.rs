@@ -1,6 +1,4 @@
 //! One Lease for each program: taken, renewed, lost, released; and another program's Lease as it is seen.
-//!
-//! It must not know what a leader does.
 
 mod candidate;
 mod election;

@@ -1,7 +1,7 @@
 //! Another program's Lease, as its reader sees it.
 //!
-//! The controller acts only while the poller attests, and the poller says so on its Lease. The reader measures by its
-//! own clock since when the record has stood still. This file must not know what the annotations mean.
+//! The controller acts only while the poller attests, and the poller says so on its Lease. The reader measures by its own clock since
+//! when the record has stood still.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

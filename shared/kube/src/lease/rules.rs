@@ -1,9 +1,8 @@
 //! Who may hold a Lease, decided over values.
 //!
-//! The clocks of two machines differ and both jump, so the times in the record are for people. A contender measures
-//! with its own clock, which goes on while the machine is suspended, how long the record has stood still; the holder
-//! measures how long ago it began its last successful renewal. The holder stops believing in itself well before any contender may take the Lease.
-//! This file must not know how a record is read or written.
+//! The clocks of two machines differ and both jump, so the times in the record are for people. A contender measures with its own
+//! clock, which goes on while the machine is suspended, how long the record has stood still; the holder measures how long ago it
+//! began its last successful renewal. The holder stops believing in itself well before any contender may take the Lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

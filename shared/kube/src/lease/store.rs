@@ -1,7 +1,6 @@
 //! One Lease on the API server: read, and replaced only in the version that was read.
 //!
-//! It exists so that the tasks around it deal in [`LeaseRecord`]s and versions. It must not know who should hold the
-//! Lease.
+//! It exists so that the tasks around it deal in [`LeaseRecord`]s and versions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Whether the work still turns, told from the runtime that does it to the thread that renews the Lease.
 //!
-//! A Lease that is renewed by a thread of its own would outlive work that hangs, and nobody could take over. So a task
-//! beside the work says every second that it had its turn. This file must not know what follows from its silence.
+//! A Lease that is renewed by a thread of its own would outlive work that hangs, and nobody could take over. So a task beside the
+//! work says every second that it had its turn.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! The one place where time is read.
 //!
-//! Everything else is handed a [`Moment`] or a text, so that a test decides what time it is. [`now`] follows tokio's
-//! clock and so stands still in a test with paused time. It also counts the time that the machine was suspended, as
-//! CLOCK_BOOTTIME does: a Lease runs out meanwhile, and whoever wakes has to see that before its timers do. This file
-//! must not know what the time is needed for.
+//! Everything else is handed a [`Moment`] or a text, so that a test decides what time it is. [`now`] follows tokio's clock and so
+//! stands still in a test with paused time. It also counts the time that the machine was suspended, as CLOCK_BOOTTIME does: a Lease
+//! runs out meanwhile, and whoever wakes has to see that before its timers do.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

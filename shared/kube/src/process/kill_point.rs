@@ -1,8 +1,8 @@
 //! Where a program can be made to die, between every read and every write.
 //!
-//! A crash at a chosen place cannot be played from outside: from there it is a matter of microseconds. So the programs
-//! name these places, and a build with debug assertions, as tests make it, dies at the one that [`VARIABLE`] names. In a
-//! release build [`reach`] does nothing and reads nothing. This file must not know what is done between two points.
+//! A crash at a chosen place cannot be played from outside: from there it is a matter of microseconds. So the programs name these
+//! places, and a build with debug assertions, as tests make it, dies at the one that [`VARIABLE`] names. In a release build [`reach`]
+//! does nothing and reads nothing.
 
 /// The environment variable that names where to die: `controller-after-claim#2`, the second time that it is reached.
 /// Whatever is no point, such as `nowhere`, kills nothing. While it is set, every point that is reached is logged.

@@ -1,6 +1,4 @@
 //! The end of a program: SIGTERM or SIGINT, told to everybody by one token.
-//!
-//! This file must not know what has to be ended.
 
 use std::io;
 use std::time::Duration;

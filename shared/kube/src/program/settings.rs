@@ -1,6 +1,4 @@
 //! What both programs' `run` is told by flags and environment; environment is read here and nowhere else.
-//!
-//! This file must not know what the programs do with it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;

@@ -1,7 +1,5 @@
 //! Where a program stands: its client, its namespace, its name, its health, and the watches and tasks that both programs
 //! begin in the same way.
-//!
-//! It must not know what a program is for; that is what each program's own root adds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! One task for each active target: started when the target appears, replaced when its text changes, restarted
 //! when it ends by itself.
 //!
-//! A target whose task fails must not take others with it. This file must not know what the tasks do.
+//! A target whose task fails must not take others with it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Which watches run, and which target is told of which object: one watch for each group, version and kind.
 //!
-//! Targets come, go and change while objects do. Each object is its owner's, the first target by name that selects it, in
-//! whatever version that target asks for its kind; others that select it are told once that they skip it. Nothing of an
-//! object is kept but who was told of it: whoever comes is told of its objects by a new list, as after a lost
-//! watch. A pure step machine: it takes what happened and gives what is to be done. It must not know tasks or clients.
+//! Targets come, go and change while objects do. Each object is its owner's, the first target by name that selects it, in whatever
+//! version that target asks for its kind; others that select it are told once that they skip it. Nothing of an object is kept but who
+//! was told of it: whoever comes is told of its objects by a new list, as after a lost watch. A pure step machine: it takes what
+//! happened and gives what is to be done.
 
 mod arranging;
 mod known;

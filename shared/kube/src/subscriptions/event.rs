@@ -1,6 +1,4 @@
 //! What a target is told of its objects.
-//!
-//! It must not know who tells it.
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;

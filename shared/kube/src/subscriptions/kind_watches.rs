@@ -1,6 +1,6 @@
 //! The watches of one term at work: each collection followed by a task of its own, and each target told of its objects.
 //!
-//! What is followed and who is told what is decided in `dispatch`. This file must not know what is done with an object.
+//! What is followed and who is told what is decided in `dispatch`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

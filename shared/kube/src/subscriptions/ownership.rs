@@ -1,7 +1,6 @@
 //! Whose an object is: the first target by name that selects it.
 //!
-//! Overlap that can be proved is refused when the documents load; what is left shows only in the objects. This file must
-//! not know which targets there are.
+//! Overlap that can be proved is refused when the documents load; what is left shows only in the objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

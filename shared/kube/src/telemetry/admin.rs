@@ -1,7 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics` by HTTP, bound before work starts.
 //!
-//! A taken port is so a clear error at the start and not a line in a log. This file must not know what a program does
-//! beyond the board and the registry; a program adds pages of its own as a router.
+//! A taken port is so a clear error at the start and not a line in a log.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

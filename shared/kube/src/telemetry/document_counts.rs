@@ -1,7 +1,7 @@
 //! How many target documents are active, are bad, or wait for a kind that cannot be used.
 //!
-//! Two parts know of it, the watch of the ConfigMaps and the search for kinds, and one gauge shows it: a document whose
-//! kind cannot be used is well written and yet not active. It must not know why either is so.
+//! Two parts know of it, the watch of the ConfigMaps and the search for kinds, and one gauge shows it: a document whose kind cannot
+//! be used is well written and yet not active.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,6 @@
 //! What `/readyz` and `/livez` say: parts that are ready or say why not, and main loops that prove they still turn.
 //!
-//! Each part of a program keeps its own line here, so nobody has to ask all of them. A value with its own lock; it
-//! must not know of clocks, servers or what any part does.
+//! Each part of a program keeps its own line here, so nobody has to ask all of them. A value with its own lock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

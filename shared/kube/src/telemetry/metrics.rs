@@ -1,7 +1,6 @@
 //! The registry of a program's metrics, and its text form.
 //!
-//! Every part registers its own when it starts; after that the registry is only read. This file must not know any
-//! metric.
+//! Every part registers its own when it starts; after that the registry is only read.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Logs: text where a person watches, JSON where a collector does, always to stderr.
 //!
-//! Standard output belongs to what a command was asked for. This file must not know what is logged.
+//! Standard output belongs to what a command was asked for.
 
 pub mod admin;
 pub mod connections;

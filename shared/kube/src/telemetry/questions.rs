@@ -1,7 +1,6 @@
 //! Asks the targets at work about their objects, for people.
 //!
-//! Nothing is kept for people who may never look: each target looks at its objects when it is asked. It must not know
-//! what is asked, nor what is done with the answers.
+//! Nothing is kept for people who may never look: each target looks at its objects when it is asked.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

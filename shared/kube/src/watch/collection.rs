@@ -1,8 +1,7 @@
 //! One collection of the API server, followed for ever: listed in pages, then watched, listed again when it must be.
 //!
-//! kube's watcher hides bookmarks, and who attests a collection has to count them as signs of life; its stores
-//! keep whole objects, and here nothing is kept. This file must not know what the objects are for: it passes on what
-//! it hears in order, and consumers keep what they need.
+//! kube's watcher hides bookmarks, and who attests a collection has to count them as signs of life; its stores keep whole objects,
+//! and here nothing is kept.
 
 use std::io::ErrorKind;
 use std::pin::pin;

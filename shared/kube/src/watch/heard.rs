@@ -2,7 +2,7 @@
 //! edit, goes on from there and misses nothing.
 //!
 //! What was heard a moment ago may not have been acted on, so a version counts some time after it was heard, and what came since is
-//! heard once more. This file must not know who listens, nor what anybody does about a change.
+//! heard once more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,4 @@
 //! Lists and watches: collections kept in step with the API server, and what is kept of them.
-//!
-//! It must not know what is done with an object.
 
 pub(crate) mod collection;
 mod heard;

@@ -1,6 +1,4 @@
 //! The objects of a kind followed by one that only looks: no target is subscribed, and nothing is kept.
-//!
-//! This file must not know what is shown of an object.
 
 use kube::core::{DynamicObject, Resource as _};
 use tokio::sync::mpsc;

@@ -1,8 +1,7 @@
 //! The Secrets beside objects that their owners let corrections send, kept up to date for each namespace that is asked for.
 //!
-//! Only where the user granted it the API server shows them: where it does not, there are none. A namespace that was asked
-//! for once is watched until the program ends, over the connection that all watches share. This file must not know what the
-//! Secrets are used for, and nothing here shows a value.
+//! Only where the user granted it the API server shows them: where it does not, there are none. A namespace that was asked for once
+//! is watched until the program ends, over the connection that all watches share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -2,8 +2,7 @@
 //!
 //! For whoever reads them one by one and wants to do that sooner. Nothing is kept of them: a watch that goes on from where it was
 //! misses nothing, also where a listener before this one heard up to there, and of one that could not it is said that something may
-//! have been missed. This file must not know what anybody
-//! does about a change.
+//! have been missed.
 
 use futures::future::join_all;
 use tokio::sync::mpsc;

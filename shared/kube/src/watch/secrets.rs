@@ -1,7 +1,6 @@
 //! The Secrets of one namespace that their owners labelled for this program, kept up to date.
 //!
-//! Requests read them without waiting: the whole set is swapped as one value. This file must not know what the
-//! Secrets are used for, and nothing here shows a value.
+//! Requests read them without waiting: the whole set is swapped as one value.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Where a document names a field of an object.
 //!
-//! Templates are compiled without places, and who knows what a kind lacks knows nothing of documents; so the place is looked for
-//! in the text. This file must not know why it is asked for.
+//! Templates are compiled without places, and who knows what a kind lacks knows nothing of documents; so the place is looked for in
+//! the text.
 
 use crate::yaml::position::Position;
 use crate::yaml::{Content, Node, parse};

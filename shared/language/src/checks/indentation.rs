@@ -1,7 +1,7 @@
 //! Keys of the target that stand within `desired`, since they are indented too deep: they would be compared as fields of the
 //! external resource, and what they are to say would not hold.
 //!
-//! A resource may have such a field, so nothing is refused. This file must not know what the keys mean.
+//! A resource may have such a field, so nothing is refused.
 
 use crate::compare::RULE_KEYS;
 use crate::correct::WHEN_KEYS;

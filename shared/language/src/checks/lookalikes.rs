@@ -1,6 +1,6 @@
 //! Texts that look like templates and are none: a field of the object without `${…}`, or what another tool was to fill in.
 //!
-//! It looks at how values begin, and for the braces of other tools anywhere, outside of templates and comments. It must not know what a document says.
+//! It looks at how values begin, and for the braces of other tools anywhere, outside of templates and comments.
 
 use crate::yaml::position::Position;
 

@@ -1,6 +1,4 @@
 //! Whether a target can do with its secrets what it says: send each where it may go, and none that may be gone by then.
-//!
-//! This file must not know what a secret is made of.
 
 use crate::compare::Compare;
 use crate::correct::Correct;

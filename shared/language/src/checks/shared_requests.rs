@@ -1,7 +1,7 @@
 //! Requests that do not tell objects apart: made of no field of the object, or of none by which its external resource is called.
 //!
-//! Only what is certain for every object counts: what an external system gave (a status, an id that follows from the uid) and what picks
-//! one entry out of an answer may tell them apart too. This file must not know how requests are sent.
+//! Only what is certain for every object counts: what an external system gave (a status, an id that follows from the uid) and what
+//! picks one entry out of an answer may tell them apart too.
 
 use drift_api::object::field_paths::FieldPaths;
 

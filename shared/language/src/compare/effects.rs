@@ -1,6 +1,4 @@
 //! What one rule does to its path.
-//!
-//! This file must not know which paths there are.
 
 use super::form::Form;
 use crate::values::decimal::Decimal;

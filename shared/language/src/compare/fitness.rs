@@ -1,7 +1,7 @@
 //! Whether a desired state can be compared by the rules: `as` takes its scalars, and the items of keyed lists can be told apart.
 //!
-//! What cannot be taken would differ for ever, and a correction would repeat it for ever. Errors name the rule's path, which
-//! is written in the target, and nothing of the desired state. This file must not know of an answer.
+//! What cannot be taken would differ for ever, and a correction would repeat it for ever. Errors name the rule's path, which is
+//! written in the target, and nothing of the desired state.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,6 @@
 //! `as`: what a value is taken for when it is compared.
 //!
-//! A text and a number can say one thing in two ways; a form gives both one value. This file must not know where values
-//! come from.
+//! A text and a number can say one thing in two ways; a form gives both one value.
 
 use std::borrow::Cow;
 

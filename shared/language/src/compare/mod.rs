@@ -1,7 +1,6 @@
 //! `compare`: what the observed state is compared with, and the rules by path.
 //!
-//! The comparison itself is the poller's; what a rule means for one value or for one desired state stands here. It must not know of
-//! answers.
+//! The comparison itself is the poller's; what a rule means for one value or for one desired state stands here.
 
 mod effects;
 mod fitness;

@@ -1,7 +1,6 @@
 //! All places that the rules of one target tell apart, found once when it loads.
 //!
-//! What holds at a place depends only on the paths that lead there, so there are not many. This file must not know what is
-//! compared.
+//! What holds at a place depends only on the paths that lead there, so there are not many.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,6 +1,6 @@
 //! What is known of `desired` without an object, held against the rules.
 //!
-//! A rule that can never hold is a mistake of its author. This file must not know how rules are written.
+//! A rule that can never hold is a mistake of its author.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,6 +1,4 @@
 //! A desired state without its ignored or its redacted paths.
-//!
-//! This file must not know what the rest is used for.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
 //! The rules of one target by the paths that they are written for.
-//!
-//! This file must not know what they say together of a place.
 
 use std::collections::BTreeMap;
 

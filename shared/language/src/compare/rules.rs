@@ -1,8 +1,8 @@
 //! What the rules of one target say at each place of a value.
 //!
-//! `list`, `keys`, `extra` and `as: json` speak of the value at their path; everything else holds for what is below it too, until
-//! a nearer path says otherwise. Of two paths that reach as far, the one that names what the other has a `*` for is nearer.
-//! A comparison follows numbers from one place to the next. This file must not know what is compared.
+//! `list`, `keys`, `extra` and `as: json` speak of the value at their path; everything else holds for what is below it too, until a
+//! nearer path says otherwise. Of two paths that reach as far, the one that names what the other has a `*` for is nearer. A
+//! comparison follows numbers from one place to the next.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
 //! `compare.writeOnly`: what corrections send and no read gives back. It differs when its Secret moved since it was sent.
-//!
-//! This file must not know how a Secret is found to have moved.
 
 use super::rule_tree::Step;
 use super::rules::Rules;

@@ -1,6 +1,4 @@
 //! One rule as it is written: a path and one or more effects.
-//!
-//! This file must not know of other rules, nor of what `desired` has.
 
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! Which documents are active: the last good text of each, as long as its ConfigMap does not say that it is gone.
 //!
 //! A mistake must never take down what works: a missing ConfigMap or a document that does not parse removes nothing.
-//! This file must not know how ConfigMaps are watched.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

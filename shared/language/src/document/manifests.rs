@@ -1,7 +1,7 @@
 //! The target documents in a text of manifests: written plainly, or as values of ConfigMaps, beside whatever else.
 //!
-//! This is how people keep them: a file each, a folder with ConfigMaps, what kustomize renders. Each is found with the way
-//! back from a place in the document to where that is written. It must not know what a document says.
+//! This is how people keep them: a file each, a folder with ConfigMaps, what kustomize renders. Each is found with the way back from
+//! a place in the document to where that is written.
 
 use std::sync::Arc;
 

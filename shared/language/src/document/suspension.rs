@@ -1,7 +1,7 @@
 //! `spec.suspend` of a document set in its text: one line of it, and every other character stays as somebody wrote it.
 //!
-//! Where the edit belongs follows from the tree and its places; what the text then means is read again, so that a way of
-//! writing YAML that nobody thought of here is refused and never broken. It must not know where documents are kept.
+//! Where the edit belongs follows from the tree and its places; what the text then means is read again, so that a way of writing YAML
+//! that nobody thought of here is refused and never broken.
 
 use std::ops::Range;
 

@@ -1,8 +1,7 @@
 //! `hints`: ways to hear from the external system that something changed, so that it is polled soon and not only at the
 //! interval.
 //!
-//! A hint names external resources by their identities and is believed in nothing: all that follows are polls. It must
-//! not know how a hint comes, nor who has the resource.
+//! A hint names external resources by their identities and is believed in nothing: all that follows are polls.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Which keys must be there, for whoever writes a document in an editor.
 //!
-//! What reads a section refuses it without them; a test compares. This file must not know what a key means.
+//! What reads a section refuses it without them; a test compares.
 
 /// Keys that must be there wherever their section is.
 pub(super) const REQUIRED: &[&str] = &[

@@ -1,7 +1,6 @@
 //! The hosts that a target lets its requests go to: `allowHosts`.
 //!
-//! Where an object's field takes part in a URL's host, whoever may edit the object chooses the server, within these. It
-//! must not know where in a URL a value stands, nor to which address a name leads.
+//! Where an object's field takes part in a URL's host, whoever may edit the object chooses the server, within these.
 
 use url::Host;
 

@@ -1,6 +1,4 @@
 //! Networks: sets of addresses with a common beginning, written as CIDR (`10.0.0.0/8`).
-//!
-//! It must not know which of them are allowed.
 
 pub(crate) mod host_patterns;
 

@@ -1,6 +1,4 @@
 //! References to Secrets, most of them in our own namespace.
-//!
-//! It must not know what a value is used for.
 
 use crate::values::names::{is_data_key, is_dns_subdomain};
 use crate::yaml::Node;

@@ -1,6 +1,4 @@
 //! `allowHosts` and `allowNetworks`: where the requests of a target may go.
-//!
-//! It must not know how an address is looked up or dialled.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! `identity`: what an object's external resource is called, within the scope of the target.
-//!
-//! It must not know who owns what.
 
 use crate::cel::{Scope, TextTemplate};
 use crate::yaml::Node;

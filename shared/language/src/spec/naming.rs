@@ -1,6 +1,4 @@
 //! `let`, `base` and `allowHosts`, and the names of steps: what a target writes once and holds in several places.
-//!
-//! It must not know where they are used.
 
 use crate::cel::is_word;
 use crate::cel::{Scope, Site, UrlTemplate};

@@ -1,6 +1,4 @@
 //! `interval`, `timeout`, `confirm`: how often an object is polled, for how long, and how often a finding repeats.
-//!
-//! It must not know what is polled.
 
 use std::time::Duration;
 

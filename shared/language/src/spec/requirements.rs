@@ -1,6 +1,4 @@
 //! `require` and `suspendWhen`: the rules that an object must meet, and what people are told where it does not.
-//!
-//! It must not know what is done with an object that does not.
 
 use crate::cel::{Expression, Scope};
 use crate::yaml::Node;

@@ -1,6 +1,4 @@
 //! The actions of a section of `correct`, and what the requests of each are made of.
-//!
-//! It must not know what follows from that, nor how they are sent.
 
 use drift_api::object::field_paths::FieldPaths;
 

@@ -1,6 +1,4 @@
 //! `key`: what the entries of a collection are called, and which of them is an object's.
-//!
-//! This file must not know how a collection is read.
 
 use serde_json::Value;
 

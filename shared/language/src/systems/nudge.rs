@@ -1,8 +1,8 @@
 //! `correct.nudge`: a change of the object's own metadata, by which the operator that owns it is woken.
 //!
-//! Whoever corrects by a nudge changes nothing outside: the operator does. So what is patched must mean nothing to anybody
-//! else: never the spec, which is the desired state that its author wrote, nor the status, nor what steers this project or the
-//! garbage collector. This file must not know how a patch is sent.
+//! Whoever corrects by a nudge changes nothing outside: the operator does. So what is patched must mean nothing to anybody else:
+//! never the spec, which is the desired state that its author wrote, nor the status, nor what steers this project or the garbage
+//! collector.
 
 use serde_json::{Map, Value};
 

@@ -1,6 +1,4 @@
 //! What an answer says that is one value: a row, an object of the cluster. The rules are asked in one order, whatever it is.
-//!
-//! This file must not know where the value comes from.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
 use crate::yaml::reader::{Fields, Reader};

@@ -1,6 +1,4 @@
 //! Numbers with units: Kubernetes quantities, durations, points in time. Each becomes one exact number.
-//!
-//! This file must not know what they are compared with.
 
 use jiff::Timestamp;
 

@@ -1,6 +1,4 @@
 //! The keys of one map of a document, and what stands at them.
-//!
-//! This file must not know which keys are known, nor what is said of others.
 
 use crate::yaml::{Entry, Node, Position};
 

@@ -1,6 +1,6 @@
 //! Places in a document, and the way from a character of a text to where it is written.
 //!
-//! Quotes, escapes and blocks make the two differ. This file must not know what stands there.
+//! Quotes, escapes and blocks make the two differ.
 
 /// A place in a document, 1-based; line 0 where none can be told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,4 @@
 //! What is wrong with a document, and where.
-//!
-//! This file must not know what a document says.
 
 use crate::yaml::Position;
 

@@ -1,7 +1,6 @@
 //! What a reader asked for at each place of a document: which keys, which words, within which bounds.
 //!
-//! From this the JSON Schema is made, so that it cannot know another language than the reader does. This file must not know
-//! what a place means.
+//! From this the JSON Schema is made, so that it cannot know another language than the reader does.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,4 @@
 //! What to write where a value of another kind stands than is needed: told only where what was meant is plain.
-//!
-//! It must not know which keys there are.
 
 use crate::yaml::{Content, Node};
 

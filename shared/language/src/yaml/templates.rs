@@ -1,6 +1,4 @@
 //! Nodes of a document as templates: one expression, or a tree of them.
-//!
-//! It must not know where in a target they stand.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, Site, TextTemplate, ValueTemplate};
 use crate::yaml::reader::{Reader, all};

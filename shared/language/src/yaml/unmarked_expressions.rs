@@ -1,9 +1,9 @@
 //! Expressions that were meant and are literal text, since no `${…}` stands around them: `/queues/self.spec.name`, `{self.spec.name}`,
 //! `desired.size`.
 //!
-//! Only variables that exist where the text stands are looked for, and in the middle of a text only fields that they are known to have,
-//! unless there are braces around them. What people write as text comes first: prose, host names (`self.example.com`), file names (`desired.json`) and names of
-//! tables are none of these. This file must not know what the text is for.
+//! Only variables that exist where the text stands are looked for, and in the middle of a text only fields that they are known to
+//! have, unless there are braces around them. What people write as text comes first: prose, host names (`self.example.com`), file
+//! names (`desired.json`) and names of tables are none of these.
 
 use crate::cel::pieces;
 use crate::cel::{Names, Piece, Shape, Site};

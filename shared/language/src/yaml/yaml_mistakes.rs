@@ -1,7 +1,6 @@
 //! What the YAML library finds wrong, in words that say what to do, and at the place where that is to be done.
 //!
-//! It speaks of productions of a grammar; who writes targets knows keys, quotes and indentation. This file must not know what a
-//! document says.
+//! It speaks of productions of a grammar; who writes targets knows keys, quotes and indentation.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,4 @@
 //! Why a connection could not be opened, or broke, in closed words: no name, address or number in them.
-//!
-//! It must not know which protocol is spoken over it.
 
 use std::io;
 

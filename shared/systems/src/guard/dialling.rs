@@ -1,8 +1,8 @@
 //! Which addresses a request may go to, whatever its host's name leads to.
 //!
-//! Names belong to others: whoever owns one may let it lead into our own network, today or between two polls, and a field
-//! of an object may name any. So it is the address that is judged, each time a connection is opened; one that is used
-//! again was judged when it was. This file must not know names, nor how they are looked up.
+//! Names belong to others: whoever owns one may let it lead into our own network, today or between two polls, and a field of an
+//! object may name any. So it is the address that is judged, each time a connection is opened; one that is used again was judged when
+//! it was.
 
 use std::net::{IpAddr, Ipv4Addr};
 

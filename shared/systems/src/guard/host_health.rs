@@ -1,8 +1,8 @@
 //! Whether one host may be asked, by what it said to the requests before.
 //!
-//! One object that is told to wait, or that gets no answer, may be the only one: its URL is slow, or it is asked for too
-//! often. Three different objects speak for the host. A host that is told so by one object alone would be silenced for
-//! all targets by whoever can write one object. Pure: the time comes in as a value. It must not know who asks.
+//! One object that is told to wait, or that gets no answer, may be the only one: its URL is slow, or it is asked for too often. Three
+//! different objects speak for the host. A host that is told so by one object alone would be silenced for all targets by whoever can
+//! write one object. Pure: the time comes in as a value.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Whose certificates a connection believes: the system's authorities, or those of a bundle.
 //!
 //! The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, else at the usual places of a CA bundle, which a
-//! distroless image has too. This file must not know what is spoken over the connection, nor where a bundle comes from.
+//! distroless image has too.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,6 +1,4 @@
 //! A connection to a server, whatever it is made of: TCP, a unix socket, TLS over one of them.
-//!
-//! It must not know which protocol is spoken over it.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 

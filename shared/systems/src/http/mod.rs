@@ -1,8 +1,7 @@
 //! Guarded clients for external systems, and the Secrets they may use.
 //!
-//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that
-//! the target's author meant. Every bound that protects us from them, and every bound that protects their
-//! credentials, stands in this folder. It must not know what a poll or a correction is.
+//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that the target's
+//! author meant. Every bound that protects us from them, and every bound that protects their credentials, stands in this folder.
 
 mod auth;
 mod exchange;

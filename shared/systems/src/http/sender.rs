@@ -1,9 +1,8 @@
 //! Sends requests to external systems: no redirects, no proxies, bounded bodies, reused connections.
 //!
-//! A pooled connection can be dead without our knowing. A read that meets one is tried once more on a fresh
-//! connection, because nobody answered it and asking twice changes nothing; a write is not, because it may have been
-//! done, unless the server says that it did not look at it. This file must not know what a poll or a correction is, nor judge a
-//! status.
+//! A pooled connection can be dead without our knowing. A read that meets one is tried once more on a fresh connection, because
+//! nobody answered it and asking twice changes nothing; a write is not, because it may have been done, unless the server says that it
+//! did not look at it.
 
 pub(crate) mod authorized;
 use std::fmt;

@@ -1,6 +1,4 @@
 //! Opens the connection to a server: its name looked up, its addresses judged, TLS as the Secret says.
-//!
-//! It must not know what is sent over it.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! One connection that listens to one channel, and notices when the server is gone.
 //!
-//! A server that vanishes closes nothing, so silence is asked through. What was sent while nobody listened is lost: who
-//! listens has to look at everything once a new connection stands. This file must not know what a notification means.
+//! A server that vanishes closes nothing, so silence is asked through. What was sent while nobody listened is lost: who listens has
+//! to look at everything once a new connection stands.
 
 use std::fmt;
 use std::time::Duration;

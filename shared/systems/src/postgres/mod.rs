@@ -1,7 +1,5 @@
 //! Guarded connections to PostgreSQL: one for each target, dialled by the rules for every way out, bounded in what it takes
 //! in, and none of whose words reach a person but a SQLSTATE.
-//!
-//! It must not know what a poll or a correction is.
 
 mod databases;
 mod dial;

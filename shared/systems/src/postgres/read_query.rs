@@ -1,7 +1,6 @@
 //! One query, asked in a transaction that can change nothing.
 //!
 //! The server holds it to that: the transaction is read-only and ends in a rollback, so that not even a setting outlives it.
-//! It must not know what a row is good for.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The rows of a query as JSON, by a query of ours around it that has the server write each value as text.
 //!
-//! What the types of its columns are is asked once for each query. This file must not know what a row is good for.
+//! What the types of its columns are is asked once for each query.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! One connection to one database, as one role.
 //!
-//! Whoever uses it drives it: nothing goes on in the background, so a connection that nobody uses costs nothing. It must
-//! not know what is asked over it.
+//! Whoever uses it drives it: nothing goes on in the background, so a connection that nobody uses costs nothing.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};

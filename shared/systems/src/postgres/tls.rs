@@ -1,6 +1,4 @@
 //! TLS towards a server, as libpq's `sslmode` means it.
-//!
-//! It must not know where the server is.
 
 use std::sync::Arc;
 

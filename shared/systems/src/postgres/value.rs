@@ -1,6 +1,4 @@
 //! One column's text as JSON, without loss: what JSON cannot hold exactly stays the text that PostgreSQL writes.
-//!
-//! It must not know which query a value comes from.
 
 use drift_language::parse_json;
 use serde_json::{Number, Value};

@@ -1,6 +1,4 @@
 //! The statements of one correction, one after the other, done all or none where that is asked for.
-//!
-//! It must not know what an outcome means.
 
 use std::time::Duration;
 

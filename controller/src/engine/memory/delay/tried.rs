@@ -1,6 +1,6 @@
 //! What was tried for one object that may still delay what comes.
 //!
-//! Hardly any object has any of it, so it is kept apart, and no longer than it counts. It must not know what follows from it.
+//! Hardly any object has any of it, so it is kept apart, and no longer than it counts.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! What one answer means by itself, and what people are shown of it.
-//!
-//! It must not know which request it answers, nor what follows on it.
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! The steps of one correction in their order: those that take the resource away, then those that make or change it.
 //!
-//! A replacement without steps of its own is the deletion of its target, then the creation. This file must not know what a
-//! request looks like.
+//! A replacement without steps of its own is the deletion of its target, then the creation.
 
 use std::sync::Arc;
 

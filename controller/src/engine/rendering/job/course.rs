@@ -1,7 +1,7 @@
 //! What is to be done about the Jobs of an object that are there: before one of a correction begins, and while it runs.
 //!
-//! Two Jobs of one object would write outside at once. So one begins only when no other may still do anything, and whoever
-//! waits for that is decided anew meanwhile. This file must not know how a Job is read or deleted.
+//! Two Jobs of one object would write outside at once. So one begins only when no other may still do anything, and whoever waits for
+//! that is decided anew meanwhile.
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! What people are told of a Job: a closed set of sentences, and the reason that Kubernetes gives.
 //!
-//! What holds a Pod up stands in Events, whose words are anybody's: who may read those finds them by the Job's name. This file
-//! must not know where a sentence is shown.
+//! What holds a Pod up stands in Events, whose words are anybody's: who may read those finds them by the Job's name.
 
 use drift_api::requests::job::JobStage;
 

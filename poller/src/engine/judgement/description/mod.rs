@@ -1,7 +1,6 @@
 //! A list of differences as one sentence for people, which shows no secret and does not grow.
 //!
-//! It ends in a condition that everybody with read access sees, in events and in logs. It must not know which
-//! object it speaks of.
+//! It ends in a condition that everybody with read access sees, in events and in logs.
 
 mod secrecy;
 mod values;

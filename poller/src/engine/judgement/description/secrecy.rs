@@ -1,6 +1,4 @@
 //! What of a difference nobody may read: what a rule redacts, and texts whose name or content looks like a secret's.
-//!
-//! It must not know how anything is shown.
 
 use drift_api::secrets::secret_names::looks_secret;
 use drift_language::RulePlace;

@@ -1,6 +1,4 @@
 //! A value as a few printable characters, without what is secret in it.
-//!
-//! It must not know where in a message it will stand.
 
 use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;

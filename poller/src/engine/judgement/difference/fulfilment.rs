@@ -1,6 +1,4 @@
 //! Whether the observed value is what the desired state asks for, with a bound on the work.
-//!
-//! It must not know how a difference is named.
 
 use std::cell::Cell;
 

@@ -1,6 +1,4 @@
 //! Keyed lists: items are told apart by some of their fields, and their order says nothing.
-//!
-//! It must not know of other kinds of lists.
 
 use std::collections::HashMap;
 

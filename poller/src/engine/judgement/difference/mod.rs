@@ -1,8 +1,7 @@
 //! The comparison: what of the desired state the observed state does not fulfil, element by element.
 //!
-//! It walks the desired state, so that what the desired state does not name is not managed, and it looks at every value a bounded number of
-//! times: an object's owner and an external system choose how large and how alike values are. It must not know where either
-//! side came from, nor how a difference is shown.
+//! It walks the desired state, so that what the desired state does not name is not managed, and it looks at every value a bounded
+//! number of times: an object's owner and an external system choose how large and how alike values are.
 
 mod elements;
 mod fulfilment;

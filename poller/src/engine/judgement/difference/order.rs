@@ -1,6 +1,4 @@
 //! Ordered lists: the fewest items that were taken out and put in, found only where the lists are short.
-//!
-//! It must not know of other kinds of lists.
 
 use drift_language::RulePlace;
 use serde_json::Value;

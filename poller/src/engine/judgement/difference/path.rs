@@ -1,6 +1,4 @@
 //! Where a difference is: keys, places of items, and the fields that tell items apart.
-//!
-//! It must not know what differs there.
 
 use drift_language::RulePlace;
 use serde_json::Value;

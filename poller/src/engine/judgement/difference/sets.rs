@@ -1,9 +1,8 @@
 //! Sets: every item of the desired state is there, and nothing else, in any order and however often.
 //!
-//! Items are maps that may have more fields outside, so they are not simply equal. Most stand where the desired state has them, and
-//! a few others are held against all. Where there are many, what all items of the desired state have in common, the scalars at the
-//! same fields, sorts both sides into small groups, and only within a group is item held against item. It must not know of
-//! other kinds of lists.
+//! Items are maps that may have more fields outside, so they are not simply equal. Most stand where the desired state has them, and a
+//! few others are held against all. Where there are many, what all items of the desired state have in common, the scalars at the same
+//! fields, sorts both sides into small groups, and only within a group is item held against item.
 
 use std::collections::HashMap;
 

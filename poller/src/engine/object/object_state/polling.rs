@@ -1,6 +1,6 @@
 //! When an object is polled and what its polls make believe.
 //!
-//! Every result is held against the state its poll began from. It must not know how anything is polled or written.
+//! Every result is held against the state its poll began from.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! What is written of an object's verdict, when, and what becomes of it.
-//!
-//! It must not know how a write is done.
 
 use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict};
 use drift_api::mutants::{Mutant, is_planted};

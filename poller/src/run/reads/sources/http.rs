@@ -1,6 +1,6 @@
 //! Reads from HTTP servers: requests one after the other, each with a slot at its host.
 //!
-//! Thin: the answers are judged in the engine. It must not know what stands on the object.
+//! Thin: the answers are judged in the engine.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

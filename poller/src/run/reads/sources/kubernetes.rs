@@ -1,7 +1,7 @@
 //! Reads of other objects of the cluster: one request over connections of their own, with a slot at the kind's place as at any
 //! host.
 //!
-//! Thin: objects and failures are judged in the engine. It must not know what stands on the object.
+//! Thin: objects and failures are judged in the engine.
 
 use std::time::Duration;
 

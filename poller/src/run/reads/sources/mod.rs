@@ -1,6 +1,6 @@
 //! Reads from external systems, one file for each kind.
 //!
-//! Thin: what comes back is judged in the engine. It must not know what stands on the object.
+//! Thin: what comes back is judged in the engine.
 
 pub(crate) mod http;
 pub(crate) mod kubernetes;

@@ -1,6 +1,6 @@
 //! Reads from PostgreSQL servers: one query over the target's connection, with a slot at its host.
 //!
-//! Thin: rows and failures are judged in the engine. It must not know what stands on the object.
+//! Thin: rows and failures are judged in the engine.
 
 use std::time::Duration;
 

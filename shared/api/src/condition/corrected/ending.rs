@@ -1,6 +1,6 @@
 //! The ending of a `driftCorrected` message: `[scope 3f2a9c71, secrets 9f31c2d4, replaced]`.
 //!
-//! A text that it did not write is no ending. This file must not know what is said before it.
+//! A text that it did not write is no ending.
 
 use std::fmt;
 

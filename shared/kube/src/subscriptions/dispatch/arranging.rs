@@ -1,6 +1,6 @@
 //! Which watches run: over the union of the namespaces and fields that the subscribers want.
 //!
-//! A newcomer is told of its objects by a new list of the one watch. It must not know what objects say.
+//! A newcomer is told of its objects by a new list of the one watch.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,4 @@
 //! Who is told what of an object, and of the watch itself.
-//!
-//! It must not know which watches run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Whether what an expression asks of an answer can be there: the fields that answers have, and the kind of a status.
 //!
-//! What is not there fails at every poll, and a number that is compared with a text never matches. This file must not know what
-//! an answer holds.
+//! What is not there fails at every poll, and a number that is compared with a text never matches.
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
 

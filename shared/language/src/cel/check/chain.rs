@@ -1,6 +1,6 @@
 //! Chains of fields in an expression: `self.spec.?listen`, `self["spec"].list[0]`.
 //!
-//! From them the fields are found that a template reads. This file must not know which names are variables.
+//! From them the fields are found that a template reads.
 
 use crate::cel::check::variables::{RESPONSE, STEPS};
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};

@@ -1,6 +1,6 @@
 //! What is known of `desired` and `observed` without an object: the keys of their maps, and which of the desired state can differ.
 //!
-//! What asks for another key would never do what it says. This file must not know how they are written.
+//! What asks for another key would never do what it says.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,7 @@
 //! Whose mistake it is that a rule over an answer cannot be evaluated: the object's, or the answer's.
 //!
-//! What an expression evaluates whatever an answer says, and without looking at it, cannot fail because of it. Where such a
-//! part fails, the object or the target is to blame; everything else is put down to the answer. This file must not know
-//! what follows from either.
+//! What an expression evaluates whatever an answer says, and without looking at it, cannot fail because of it. Where such a part
+//! fails, the object or the target is to blame; everything else is put down to the answer.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
 

@@ -1,6 +1,4 @@
 //! Whether a name in an expression means something where it stands: variables, steps, secrets, entries of `let`.
-//!
-//! This file must not know what an expression does with it.
 
 use std::borrow::Cow;
 

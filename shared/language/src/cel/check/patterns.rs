@@ -1,6 +1,6 @@
 //! Whether the patterns that are written out in an expression can be compiled.
 //!
-//! One that cannot would fail for every object. This file must not know what is looked for.
+//! One that cannot would fail for every object.
 
 use cel::common::ast::CallExpr;
 

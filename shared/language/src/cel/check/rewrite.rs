@@ -1,6 +1,4 @@
 //! The shape of a parsed expression: how deep it is, and our own functions put in the place of cel's.
-//!
-//! This file must not know what a function costs.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use cel::common::types::CelInt;

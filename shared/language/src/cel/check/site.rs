@@ -1,6 +1,4 @@
 //! Where a template stands, and so what it may see; and what is said where it cannot be evaluated.
-//!
-//! This file must not know what a template is.
 
 use std::sync::Arc;
 

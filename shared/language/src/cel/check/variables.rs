@@ -1,6 +1,4 @@
 //! The variables that a template may see, and where each of them exists.
-//!
-//! This file must not know what the values mean.
 
 use cel::common::types::CelInt;
 use cel::common::value::{CowVal, Val};

@@ -1,9 +1,8 @@
 //! What one evaluation may cost, and what it has cost so far.
 //!
-//! CEL has no cost limit of its own, and an object's owner chooses sizes: a text that is replaced by itself, a list that
-//! is walked inside itself. So whatever grows with a value is charged before it is done or allocated, and one budget
-//! holds for a whole template. The evaluation is handed to functions as a hidden variable, since they see nothing but
-//! their arguments. This file must not know which operation costs what.
+//! CEL has no cost limit of its own, and an object's owner chooses sizes: a text that is replaced by itself, a list that is walked
+//! inside itself. So whatever grows with a value is charged before it is done or allocated, and one budget holds for a whole
+//! template. The evaluation is handed to functions as a hidden variable, since they see nothing but their arguments.
 
 use std::any::Any;
 use std::sync::Arc;

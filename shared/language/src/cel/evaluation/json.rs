@@ -1,7 +1,6 @@
 //! JSON seen by CEL without copying it: a map or list is wrapped, its members become CEL values when they are asked for.
 //!
-//! cel's own conversion copies the whole object for each evaluation and binds whole numbers as unsigned, so that `n + 1`
-//! fails. This file must not know which variable a value stands for.
+//! cel's own conversion copies the whole object for each evaluation and binds whole numbers as unsigned, so that `n + 1` fails.
 
 use std::fmt;
 use std::sync::OnceLock;

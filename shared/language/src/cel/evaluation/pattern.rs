@@ -1,8 +1,7 @@
 //! Regular expressions whose size and work are bounded.
 //!
-//! A pattern may come from an object, and a short one can make a large automaton: so its size is capped, compiling it
-//! and every match are charged, and what one evaluation compiled is kept until its end, unless it is much. This file must not know what is
-//! matched.
+//! A pattern may come from an object, and a short one can make a large automaton: so its size is capped, compiling it and every match
+//! are charged, and what one evaluation compiled is kept until its end, unless it is much.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,4 @@
 //! The bytes of answers as they came: what JSON and texts cannot hold.
-//!
-//! This file must not know how a template sees them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The values of secrets, as the templates of a correction see them, and whether a text repeats one.
 //!
-//! Nothing here shows a value. This file must not know where the values come from, nor where they are sent.
+//! Nothing here shows a value.
 
 use std::fmt;
 

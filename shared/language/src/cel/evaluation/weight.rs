@@ -1,7 +1,7 @@
 //! Charges what an operation is about to read or copy: functions that give their argument back unchanged.
 //!
-//! They are put around the arguments of cel's own functions when an expression is compiled, see [`crate::cel::check::rewrite`], and so
-//! are run before these. This file must not know which operation follows.
+//! They are put around the arguments of cel's own functions when an expression is compiled, see [`crate::cel::check::rewrite`], and
+//! so are run before these.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};

@@ -1,7 +1,6 @@
 //! How many arguments the functions of the language take.
 //!
-//! A call with another number fails whatever its arguments are, so it is a mistake of the target's text and told when that
-//! loads. This file must not know what a function does.
+//! A call with another number fails whatever its arguments are, so it is a mistake of the target's text and told when that loads.
 
 use std::ops::RangeInclusive;
 

@@ -1,7 +1,6 @@
 //! `json.text(x)`: a value as JSON, in one canonical form.
 //!
-//! Keys stand in order, nothing stands between tokens, and equal numbers are one text. What is written is charged before
-//! it is. This file must not know what the text is for.
+//! Keys stand in order, nothing stands between tokens, and equal numbers are one text. What is written is charged before it is.
 
 use cel::ExecutionError;
 use cel::common::types::{CelOptional, CelString, Kind};

@@ -1,6 +1,6 @@
 //! Functions that search a text for a pattern, and the one that makes a pattern of a text.
 //!
-//! They mean what the functions of those names mean in Kubernetes. This file must not know how patterns are compiled.
+//! They mean what the functions of those names mean in Kubernetes.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList, CelOptional, CelString};

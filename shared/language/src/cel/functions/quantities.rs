@@ -1,7 +1,7 @@
 //! Quantities in expressions, with the functions that Kubernetes has for them: `quantity('1Gi').isLessThan(…)`.
 //!
-//! A quantity is one exact number, so that two notations of it are equal. Unlike Kubernetes it may be written as a number
-//! too, since specs hold both. This file must not know how a quantity is written.
+//! A quantity is one exact number, so that two notations of it are equal. Unlike Kubernetes it may be written as a number too, since
+//! specs hold both.
 
 use std::any::Any;
 use std::cmp::Ordering;

@@ -1,7 +1,6 @@
 //! `list.sort()`: scalars in ascending order.
 //!
 //! It means what cel-go's lists extension says, but numbers of every type have one order, as JSON does not tell them apart.
-//! This file must not know where the list comes from.
 
 use std::cmp::Ordering;
 

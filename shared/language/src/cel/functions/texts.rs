@@ -1,7 +1,7 @@
 //! Functions on texts whose work grows with more than one of their arguments: cel's own allocate before anything could
 //! be charged, or search in quadratic time. They mean what cel-go's strings extension says.
 //!
-//! The other functions are cel's own, behind [`super::weight`]. This file must not know what the texts are.
+//! The other functions are cel's own, behind [`super::weight`].
 
 use cel::ExecutionError;
 use cel::common::types::{CelInt, CelList, CelString};

@@ -1,7 +1,7 @@
 //! Where a URL template leads: its scheme, host and port.
 //!
-//! The scheme is literal, and so is the host, unless the target names the hosts that it may be: then values may stand in
-//! it, and no value can make it another than one of these. This file must not know paths and queries.
+//! The scheme is literal, and so is the host, unless the target names the hosts that it may be: then values may stand in it, and no
+//! value can make it another than one of these.
 
 use std::sync::Arc;
 

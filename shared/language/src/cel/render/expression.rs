@@ -1,6 +1,4 @@
 //! One CEL expression: compiled and checked when its target loads, evaluated for each object.
-//!
-//! This file must not know what the result is used for.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

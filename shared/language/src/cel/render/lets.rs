@@ -1,6 +1,4 @@
 //! `let`: expressions that a target names, parsed and checked once.
-//!
-//! This file must not know where the names are used.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! The source of one expression as a tree, within what the parser can bear.
-//!
-//! It must not know what variables or functions exist.
 
 pub(super) mod parse;
 pub(super) mod syntax_mistakes;

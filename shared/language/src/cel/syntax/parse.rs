@@ -1,7 +1,7 @@
 //! Splits a text into its literal parts and its `${…}` expressions.
 //!
-//! The end of an expression is found by the rules of CEL's lexer (strings, raw strings, comments, brackets), so that
-//! a brace inside a string or a map does not end it. This file must not know what the expressions mean.
+//! The end of an expression is found by the rules of CEL's lexer (strings, raw strings, comments, brackets), so that a brace inside a
+//! string or a map does not end it.
 
 use crate::cel::evaluation::limits::MAX_TEMPLATE_BYTES;
 

@@ -1,6 +1,6 @@
 //! What cel's parser finds wrong with an expression, in words that say what to write.
 //!
-//! It speaks of tokens and of contexts of its grammar. This file must not know where a mistake stands.
+//! It speaks of tokens and of contexts of its grammar.
 
 /// How the parser begins what it says of something that cannot stand where it is.
 const MISPLACED: [&str; 4] =

@@ -1,6 +1,4 @@
 //! What a request carries: a tree sent as JSON, a form, a text, or bytes.
-//!
-//! It must not know whether the request reads or writes.
 
 use http::HeaderValue;
 use serde_json::Value;

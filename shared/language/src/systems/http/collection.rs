@@ -1,6 +1,6 @@
 //! `each`: one request and its pages that answer for all objects at once.
 //!
-//! What it says of a single entry is asked with `item`. This file must not know how pages are fetched.
+//! What it says of a single entry is asked with `item`.
 
 use serde_json::Value;
 

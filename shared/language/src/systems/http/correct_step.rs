@@ -1,6 +1,4 @@
 //! One request of a correction, and what its answer may mean.
-//!
-//! This file must not know in which order requests are sent, nor what follows on an answer.
 
 use http::Method;
 use serde_json::Value;

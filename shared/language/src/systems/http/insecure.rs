@@ -1,8 +1,7 @@
 //! Where a credential may go: over TLS, or on a way that nobody else can read. Elsewhere only with `insecure: true`.
 //!
-//! Whoever reads a plain request on its way has the credential from then on. Loopback leaves no machine, and the way to
-//! a Service is the cluster's own matter. A name of one label counts for neither: the resolver tries a node's search
-//! domains too. This file must not know what a credential is.
+//! Whoever reads a plain request on its way has the credential from then on. Loopback leaves no machine, and the way to a Service is
+//! the cluster's own matter. A name of one label counts for neither: the resolver tries a node's search domains too.
 
 use std::net::IpAddr;
 

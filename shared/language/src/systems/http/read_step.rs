@@ -1,6 +1,4 @@
 //! One request of a read, and what its answer may say by itself.
-//!
-//! This file must not know what is made of the answers.
 
 use http::Method;
 

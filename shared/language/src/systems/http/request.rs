@@ -1,6 +1,6 @@
 //! What a request is rendered from: method, URL, headers, body.
 //!
-//! A rendered request carries no credential. It must not know whether it reads or writes.
+//! A rendered request carries no credential.
 
 use std::sync::{Arc, OnceLock};
 

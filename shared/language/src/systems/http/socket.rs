@@ -1,6 +1,6 @@
 //! `socket`: a unix socket of the pod's file system, through which requests go.
 //!
-//! The URL's host is then only a header. It must not know what listens there.
+//! The URL's host is then only a header.
 
 use std::sync::Arc;
 

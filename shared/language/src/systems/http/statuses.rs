@@ -1,6 +1,6 @@
 //! Sets of HTTP statuses as a target writes them: `[200-299, 404]`.
 //!
-//! Statuses that say nothing about a resource cannot stand in one. It must not know what a set is used for.
+//! Statuses that say nothing about a resource cannot stand in one.
 
 use std::ops::RangeInclusive;
 

@@ -1,6 +1,6 @@
 //! What no policy of a namespace has to say: a Pod that shares something with its node or holds a token, and one that no Job can run.
 //!
-//! Whether it meets a Pod Security Standard is for its namespace to say. This file must not know of templates.
+//! Whether it meets a Pod Security Standard is for its namespace to say.
 
 use super::kubernetes_nodes::{entries, items};
 use crate::yaml::reader::Reader;

@@ -1,6 +1,4 @@
 //! Maps and lists of Kubernetes' own language, which is written inside of ours.
-//!
-//! This file must not know what a key means.
 
 use crate::suggest::nearest;
 use crate::yaml::reader::Reader;

@@ -1,7 +1,7 @@
 //! `correct.job`: corrections by Jobs in the object's namespace, for what only a command line can change.
 //!
-//! A template says what runs; of an object it takes no more than whole values of variables and arguments, so that nobody who
-//! may edit an object decides what runs, as whom, or with which Secret. This file must not know how a Job is begun or followed.
+//! A template says what runs; of an object it takes no more than whole values of variables and arguments, so that nobody who may edit
+//! an object decides what runs, as whom, or with which Secret.
 
 mod isolation;
 mod kubernetes_nodes;

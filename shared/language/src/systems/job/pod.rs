@@ -1,7 +1,7 @@
 //! The Pod of a Job as it is written: where of an object something may stand in it, and what of a Pod may be written at all.
 //!
 //! The kubelet replaces `$(NAME)` in variables and arguments by other variables of the container, among them those that come from
-//! Secrets. What an object says is therefore escaped: it is a text and nothing else. This file must not know what a Pod may do.
+//! Secrets. What an object says is therefore escaped: it is a text and nothing else.
 
 use serde_json::{Map, Value};
 

@@ -1,8 +1,8 @@
 //! `correct.kubernetes`: the external resource is another object of the cluster, made and kept by one manifest.
 //!
-//! What is corrected is what `read.kubernetes` reads: its kind, its name, its namespace. So the manifest cannot lead elsewhere,
-//! and says only what the object is to be. Values of objects take part in its values, and in its structure only where the target
-//! hands a whole list or map over. This file must not know how a manifest is sent.
+//! What is corrected is what `read.kubernetes` reads: its kind, its name, its namespace. So the manifest cannot lead elsewhere, and
+//! says only what the object is to be. Values of objects take part in its values, and in its structure only where the target hands a
+//! whole list or map over.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! Values as PostgreSQL reads them.
 //!
-//! A literal carries no type of its own beside numbers and booleans, so that the server takes it as whatever stands there
-//! needs. This file must not know where a value comes from.
+//! A literal carries no type of its own beside numbers and booleans, so that the server takes it as whatever stands there needs.
 
 use serde_json::Value;
 

@@ -1,6 +1,4 @@
 //! PostgreSQL servers, and SQL with `${…}` in it: where an expression may stand, and how its value is written there.
-//!
-//! It must not know how statements are sent.
 
 mod connection;
 pub(crate) mod correct;

@@ -1,7 +1,6 @@
 //! Where in a statement an expression may stand: between its words, and never inside a quote or a comment.
 //!
-//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, which every connection of ours sets. This file must
-//! not know what an expression means.
+//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, which every connection of ours sets.
 
 /// What one part of a statement is, as far as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,4 @@
 //! One statement with `${…}` in it, as a query with parameters or as text with literals.
-//!
-//! This file must not know where an expression may stand, nor how a value is written.
 
 use std::sync::Arc;
 

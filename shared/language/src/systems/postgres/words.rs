@@ -1,6 +1,6 @@
 //! `ident(…)`, `idents(…)`, `sql(…)`: what an expression's value is in a statement, where it is no literal.
 //!
-//! They are no functions: each stands around a whole `${…}`. This file must not know how values are written.
+//! They are no functions: each stands around a whole `${…}`.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 

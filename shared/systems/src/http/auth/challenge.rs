@@ -1,7 +1,7 @@
 //! The token server that a host names where it answers 401, and the request by which that one is asked for a token.
 //!
-//! The answer chooses where the credential would go, so it is judged before anything is sent: its own host, or one that the
-//! target names, and never less protected than the request itself. It must not know when a token is asked for.
+//! The answer chooses where the credential would go, so it is judged before anything is sent: its own host, or one that the target
+//! names, and never less protected than the request itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

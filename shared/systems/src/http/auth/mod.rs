@@ -1,7 +1,7 @@
 //! The credential of a request: from a labelled Secret into one header.
 //!
-//! The only place where a secret value is exposed for sending. The header is marked sensitive, so that no `Debug` of
-//! the request shows it and HTTP/2 does not index it. This file must not know how Secrets are watched.
+//! The only place where a secret value is exposed for sending. The header is marked sensitive, so that no `Debug` of the request
+//! shows it and HTTP/2 does not index it.
 
 pub(super) mod challenge;
 pub(super) mod oauth2;

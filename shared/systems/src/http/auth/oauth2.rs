@@ -1,6 +1,4 @@
 //! The request by which an identity server that the target names is asked for a token.
-//!
-//! It must not know when that is done.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! The request for a token, and what its answer says.
-//!
-//! It must not know when a token is asked for, nor what it is used for.
 
 use std::sync::Arc;
 use std::time::Duration;

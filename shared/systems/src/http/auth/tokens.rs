@@ -1,7 +1,7 @@
 //! Tokens: kept for as long as they are good, and renewed before they end.
 //!
-//! One request at a time asks for a token; the others wait for it, or go on with the one before while that is good. A token
-//! server that fails is left alone for growing pauses. It must not know how a token is asked for.
+//! One request at a time asks for a token; the others wait for it, or go on with the one before while that is good. A token server
+//! that fails is left alone for growing pauses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

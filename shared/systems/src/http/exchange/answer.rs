@@ -1,7 +1,6 @@
 //! An answer as templates see it: `response`, and `steps.NAME` for what comes later.
 //!
-//! A body that cannot be taken has no value at all, rather than null: so no rule can mistake it for an empty one. This file
-//! must not know what a rule asks.
+//! A body that cannot be taken has no value at all, rather than null: so no rule can mistake it for an empty one.
 
 use std::collections::BTreeMap;
 

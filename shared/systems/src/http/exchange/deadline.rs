@@ -1,7 +1,5 @@
 //! The deadline of an exchange, which stands still while a token is waited for: a token server has a deadline of its own, and
 //! the host must not pay for its slowness.
-//!
-//! It must not know what the exchange is for.
 
 use std::pin::Pin;
 use std::time::Duration;

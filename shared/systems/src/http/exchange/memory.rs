@@ -1,7 +1,7 @@
 //! Memory for the bodies of answers that are being read, other for answers that are kept, and each host's share of either.
 //!
-//! Whoever answers slowly holds what its answers may become for as long as they are waited for. So no host has more than
-//! a share: a few that do so leave room for the others. This file must not know what is read.
+//! Whoever answers slowly holds what its answers may become for as long as they are waited for. So no host has more than a share: a
+//! few that do so leave room for the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,6 +1,4 @@
 //! How a request is to be sent: with which credential, to which servers, up to which size of answer.
-//!
-//! It must not know what is sent.
 
 use drift_language::{Auth, Network, Tls};
 

@@ -1,7 +1,7 @@
 //! A body that comes packed by gzip, unpacked piece by piece.
 //!
 //! A small answer may unpack into a huge one, so each piece that comes out is bounded, whatever goes in, and whoever reads them
-//! counts. This file must not know how much may be read.
+//! counts.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,5 @@
 //! What an exchange says of its host, be it that it ended or that somebody gave up on it: a deadline that is over does not
 //! say whose fault that is.
-//!
-//! This file must not know what the deadline is.
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use http::HeaderValue;

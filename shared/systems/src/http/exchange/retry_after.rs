@@ -1,6 +1,6 @@
 //! What an external system says about when to come back.
 //!
-//! Pure: the present time is an argument. It must not know who waits.
+//! Pure: the present time is an argument.
 
 use std::time::Duration;
 

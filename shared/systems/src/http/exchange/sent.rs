@@ -1,7 +1,6 @@
 //! What went out with requests and proves who we are: nothing that is shown of an answer may repeat it.
 //!
-//! A Secret may change, and a token end, while an answer is on its way, so this is what was sent and not what would be sent now. It
-//! must not know which values of a Secret are secret, nor what is shown.
+//! A Secret may change, and a token end, while an answer is on its way, so this is what was sent and not what would be sent now.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,4 @@
 //! A request with a token: got first, renewed where it is refused, and the request sent again.
-//!
-//! It must not know how a token is asked for, nor judge any status but 401.
 
 use http::{HeaderValue, StatusCode};
 

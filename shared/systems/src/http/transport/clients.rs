@@ -1,7 +1,6 @@
 //! The clients that requests go out by, one pair for each way of connecting.
 //!
-//! Connections are shared by requests that trust the same roots and may go to the same addresses, and by no others. This
-//! file must not know requests.
+//! Connections are shared by requests that trust the same roots and may go to the same addresses, and by no others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -1,7 +1,6 @@
 //! Which certificates a client believes, and which it shows.
 //!
-//! Without a private CA the roots are the system's; a private CA replaces them. This file must not know targets or Secrets; it
-//! gets bundle, certificate and key as they are.
+//! Without a private CA the roots are the system's; a private CA replaces them.
 
 use std::sync::Arc;
 
