@@ -37,9 +37,9 @@ use dry_run::{Holder, print_plan};
 use held::{Search, kinds_of};
 use printing::{print_error, say};
 
-/// How long the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
+/// The time that the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
-/// How long the ConfigMaps, and the Lease, may take to be read.
+/// The time that the ConfigMaps, and the Lease, may take to be read.
 const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
 /// How often an object is read again when somebody else writes to it at the same moment.
 const TRIES: usize = 5;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 /// No request of the bed's own does more than a loopback round trip; a hang is a finding, not something to sit out.
 const REQUEST_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long a connection may lie idle before it is used again: half of what toxiproxy lets it, since a request on one that
+/// The time that a connection may lie idle before it is used again: half of what toxiproxy lets it, since a request on one that
 /// the other side is just closing fails.
 const IDLE_AT_MOST: Duration = Duration::from_secs(30);
 

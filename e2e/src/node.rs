@@ -42,7 +42,7 @@ use namespaces::Namespaces;
 /// The node's name.
 const NAME: &str = "drift";
 
-/// How long the node may take to be Ready: 6 s alone, and many times that on a busy machine.
+/// The time that the node may take to be Ready: 6 s alone, and many times that on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// A running node with its control plane. Its processes end with this one.

@@ -20,14 +20,14 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 pub use launch::Launch;
 
-/// How long a child may take to end after SIGTERM before it is killed: ten seconds are promised, a busy machine may stand
+/// The time that a child may take to end after SIGTERM before it is killed: ten seconds are promised, a busy machine may stand
 /// still for some more, and the shipped Deployments grant 30 s.
 pub const STOP_WITHIN: Duration = Duration::from_secs(25);
 
 /// The same when a guard is dropped, which happens in failing tests: nobody waits for niceties there.
 const DROP_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long the threads of a child may take to stand still after SIGSTOP: microseconds, but for one that waits for a
+/// The time that the threads of a child may take to stand still after SIGSTOP: microseconds, but for one that waits for a
 /// disk of a busy machine.
 const PAUSED_WITHIN: Duration = Duration::from_secs(10);
 

@@ -323,7 +323,7 @@ async fn a_note_wiped_between_two_steps_is_restored() -> Result<()> {
     .await
 }
 
-/// How long the other operator replaces every status that it sees.
+/// The time that the other operator replaces every status that it sees.
 const WAR: Duration = Duration::from_secs(20);
 /// When both programs have come through their buckets afterwards: one write a minute, and the wait for its verdict.
 const PEACE: Duration = Duration::from_secs(180);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const CREATE: &str = "/proxies";
 const UPDATE: &str = "/proxies/web";
 
-/// How long the first correction stays unverified, where the next one would otherwise follow at once.
+/// The time that the first correction stays unverified, where the next one would otherwise follow at once.
 const UNVERIFIED: Duration = Duration::from_secs(2);
 
 /// An edit of `driftpoller.dev/retry-requested-at` asks for a try at once; the rest is what two busy cores take.

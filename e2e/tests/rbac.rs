@@ -23,7 +23,7 @@ const UPSTREAM: &str = "127.0.0.1:9";
 const DRIFTED: &str = "127.0.0.1:10";
 /// The annotation of a nudge.
 const NUDGED: &str = "operator.example/requested-at";
-/// How long the loops that lack a verb have after those that lack none: more than two polls.
+/// The time that the loops that lack a verb have after those that lack none: more than two polls.
 const SPARE: Duration = Duration::from_secs(8);
 /// The verbs without which these loops close all the same, and the program says that they are missing: objects are read by the poller
 /// after a conflict only, Jobs by name after a restart, and deleted where one is held; what cannot be watched is listed again and again.

@@ -98,7 +98,7 @@ impl Bed {
         answer.bytes().await.map(drop).context("reading the answer to a request of our own")
     }
 
-    /// When the first request of this method came after a moment.
+    /// Returns the time at which the first request of this method came after a moment.
     fn first_after(&self, method: &str, moment: Instant) -> Option<Instant> {
         let requests = self.outside.requests();
         requests.iter().find(|request| request.method == method && request.at > moment).map(|request| request.at)
@@ -535,7 +535,7 @@ fn writes_of_the_first(all: &[Request], cut: Instant, taken: Instant) -> Vec<&Re
     writes.filter(|it| of_the_first.contains(&it.connection)).collect()
 }
 
-/// How many steps one correction has, and how long the outside takes for each: long enough to be cut in the middle.
+/// The number of steps that one correction has, and how long the outside takes for each: long enough to be cut in the middle.
 const STEPS: usize = 16;
 const EACH_STEP: Duration = Duration::from_millis(900);
 /// The longest that a step is begun after the last renewal.

@@ -417,7 +417,7 @@ async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
     .await
 }
 
-/// How many objects stand in sync, and how many drifted, when the target's text changes.
+/// The number of objects that stand in sync, and how many drifted, when the target's text changes.
 const EACH: usize = 200;
 
 fn crowd(kind: &str) -> impl Iterator<Item = String> {

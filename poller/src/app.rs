@@ -89,7 +89,7 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
 /// Everything that the work needs, and what ends last.
 struct Program {
     context: Context,
-    /// How long no target must have selected an object that keeps a condition of ours.
+    /// The time that no target must have selected an object that keeps a condition of ours.
     patience: Duration,
     missing: MissingTargets,
     lease: LeaseHandle,

@@ -21,7 +21,7 @@ pub(crate) struct Good {
     pub(crate) target: Arc<Target>,
     /// The name of the source it stands in.
     pub(crate) source: String,
-    /// How many objects it selects, where a cluster was asked.
+    /// The number of objects that it selects, where a cluster was asked.
     pub(crate) objects: Option<u64>,
     /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
     pub(crate) untried: Option<String>,

@@ -44,7 +44,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     }
 }
 
-/// When what was decided may be written, by what became of the last writes; `None` where nothing is to be written.
+/// Returns the time at which what was decided may be written, by what became of the last writes; `None` where nothing is to be written.
 ///
 /// A deletion waits for no status: a finalizer that stays while every status is refused would hold the object for ever.
 fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Moment, Held)> {

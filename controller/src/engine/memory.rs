@@ -24,7 +24,7 @@ use crate::engine::corrections::outcome::Outcome;
 pub use delay::Delay;
 pub use writes::WritePace;
 
-/// How long a verdict that may not be the poller's newest word is not acted on, be it that the object brought it along
+/// The time that a verdict that may not be the poller's newest word is not acted on, be it that the object brought it along
 /// into the selection or that another writer put it back: the poller sees the object within a second and takes the target
 /// or the object off its Lease within another, and the Lease is read every two. By then either nobody attests, or the
 /// poller has judged anew. Twice that and more, since either of them may stand still for a moment.

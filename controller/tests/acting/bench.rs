@@ -90,7 +90,7 @@ pub(crate) const CALLS: usize = 4;
 /// The scope of the target.
 pub(crate) const SCOPE: &str = "here";
 
-/// How long a test waits before it says what it saw instead.
+/// The time that a test waits before it says what it saw instead.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Bench {

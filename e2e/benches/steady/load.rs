@@ -19,7 +19,7 @@ pub(crate) const TARGETS: usize = 8;
 /// Reads a second that each target allows: the most that one may allow.
 const MOST_READS: u32 = 10_000;
 
-/// How long a first pass over all objects, with a write for each, may take: 50 a second on a machine that does other work.
+/// Returns the time that a first pass over all objects, with a write for each, may take: 50 a second on a machine that does other work.
 pub(crate) fn first_pass(objects: usize) -> Duration {
     Duration::from_secs(60 + objects as u64 / 50)
 }

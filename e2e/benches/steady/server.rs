@@ -37,9 +37,9 @@ struct Resources {
 #[derive(Debug, Default)]
 struct Resource {
     body: Bytes,
-    /// When it was read last.
+    /// The time at which it was read last.
     read: Option<Instant>,
-    /// When it was read first since it changed.
+    /// The time at which it was read first since it changed.
     read_changed: Option<Instant>,
     is_changed: bool,
     seen: bool,

@@ -34,7 +34,7 @@ use crate::process::{Exit, Process};
 use crate::wait::{self, Seen};
 use crate::{http_client, progress};
 
-/// How long the API server may take to answer /readyz: it needs 3 s alone, and many times that on a busy machine.
+/// The time that the API server may take to answer /readyz: it needs 3 s alone, and many times that on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long a token of a ServiceAccount lives: longer than any run, also one that is kept open for a day.

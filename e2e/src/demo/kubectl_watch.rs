@@ -67,7 +67,7 @@ impl KubectlWatch {
         .await
     }
 
-    /// How many versions have been printed.
+    /// Returns the number of versions that have been printed.
     pub(super) fn count(&self) -> Result<usize> {
         Ok(self.versions()?.len())
     }

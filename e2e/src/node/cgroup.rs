@@ -21,7 +21,7 @@ const CLASSES: [&str; 3] = ["kubepods/burstable", "kubepods", "kubepods/besteffo
 /// The kernel keeps so many letters of a process's name.
 const NAME_LETTERS: usize = 15;
 
-/// How long the kernel may take to end the Pods of a node that was just given up.
+/// The time that the kernel may take to end the Pods of a node that was just given up.
 const ENDED_WITHIN: Duration = Duration::from_secs(20);
 
 /// What a Pod has used since it was started.

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::packages;
 use crate::process::{self, Launch, Process};
 
-/// How long the kernel and `unshare` may take to make the namespaces.
+/// The time that the kernel and `unshare` may take to make the namespaces.
 const MADE_WITHIN: Duration = Duration::from_secs(10);
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);

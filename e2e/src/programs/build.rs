@@ -16,7 +16,7 @@ use crate::wait::ASK_EVERY;
 /// Names a folder with ready-made programs, for example unpacked from the release images: nothing is built then.
 const READY_MADE: &str = "E2E_PROGRAMS";
 
-/// How long a build may take before something is wrong: a cold release build on two busy cores.
+/// The time that a build may take before something is wrong: a cold release build on two busy cores.
 const BUILD_WITHIN: Duration = Duration::from_secs(1800);
 
 /// The file of the CLI.

@@ -55,7 +55,7 @@ impl Writes {
 }
 
 impl World {
-    /// How many writes this world's objects have seen so far, from the API server's audit log, once two looks agree: it
+    /// Returns the number of writes that this world's objects have seen so far, from the API server's audit log, once two looks agree: it
     /// notes a long answer after it is out. Where somebody writes all the time, what the last of some looks says.
     ///
     /// # Errors

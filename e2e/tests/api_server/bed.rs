@@ -40,7 +40,7 @@ pub(crate) const RECOVERED_WITHIN: Duration = Duration::from_secs(30 + 15);
 /// Verdicts of one drift that is corrected: drifted, in sync, and where the poller hears of the correction late, in sync by it.
 const VERDICTS_OF_ONE: usize = 3;
 
-/// How long a correction may be on its way that was decided before an edit.
+/// The time that a correction may be on its way that was decided before an edit.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
 /// Reads at a fault's beginning, when the pauses are short: both programs follow some collections each.
@@ -73,7 +73,7 @@ pub(crate) struct Recovery {
     pub(crate) took: Duration,
     /// What the programs asked the API server for during the fault.
     pub(crate) asked: Vec<Asked>,
-    /// How long the fault lasted.
+    /// The time that the fault lasted.
     pub(crate) lasted: Duration,
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Acting {
     until: Option<Moment>,
     /// The object was read live.
     was_read: bool,
-    /// When it was decided that the object is corrected; `None` once something was sent.
+    /// The time at which it was decided that the object is corrected; `None` once something was sent.
     decided_at: Option<Moment>,
 }
 

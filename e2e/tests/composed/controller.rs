@@ -318,7 +318,7 @@ impl Controller {
         self.tasks.iter().position(|task| !task.acting.pauses() && is_ready(task))
     }
 
-    /// How many things are under way.
+    /// Returns the number of things that are under way.
     pub(crate) fn under_way(&self) -> usize {
         self.tasks.len()
     }

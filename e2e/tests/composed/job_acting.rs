@@ -27,7 +27,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) correction: &'a Correction,
     pub(crate) text: Text,
     pub(crate) target: &'a Target,
-    /// When it was decided; `None` where something was sent already.
+    /// The time at which it was decided; `None` where something was sent already.
     pub(crate) decided_at: Option<Moment>,
 }
 
@@ -55,7 +55,7 @@ impl JobActing {
         self.next.is_some()
     }
 
-    /// When it is looked at again; `None` before it was begun.
+    /// Returns the time at which it is looked at again; `None` before it was begun.
     pub(crate) fn looks_again_at(&self, now: Moment) -> Option<Moment> {
         self.followed.as_ref().map(|_| now + LOOK_EVERY)
     }

@@ -183,7 +183,7 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    /// How many things are under way.
+    /// Returns the number of things that are under way.
     pub(crate) fn under_way(&self) -> usize {
         self.tasks.len()
     }

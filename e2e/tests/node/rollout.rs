@@ -27,7 +27,7 @@ async fn populate(installation: &Installation) -> Result<()> {
     installation.create_proxies(&names).await
 }
 
-/// How many objects have this verdict, by what `kubectl get` says.
+/// Returns the number of objects that have this verdict, by what `kubectl get` says.
 async fn count(kubectl: &Kubectl, verdict: &str) -> Result<usize> {
     let path = r#"jsonpath={range .items[*]}{.status.conditions[?(@.type=="driftObserved")].reason}{"\n"}{end}"#;
     let printed = kubectl.run(&["get", "proxies", "-A", "-o", path]).await?;

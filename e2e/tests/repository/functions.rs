@@ -63,7 +63,7 @@ fn name(line: &str) -> Option<&str> {
     (is_declaration && !name.is_empty()).then_some(name)
 }
 
-/// How many lines the function has that begins in the first.
+/// Returns the number of lines that the function has that begins in the first.
 fn length(lines: &[&str]) -> usize {
     let indent = lines[0].len() - lines[0].trim_start().len();
     let closing = format!("{}}}", &lines[0][..indent]);

@@ -16,7 +16,7 @@ use crate::installed::program;
 /// Of a screen, and of a phone.
 const WINDOWS: [(&str, &str); 2] = [("screen", "1280,900"), ("phone", "390,844")];
 
-/// How long a browser may take for one page on a busy machine.
+/// The time that a browser may take for one page on a busy machine.
 const BROWSING: Duration = Duration::from_secs(60);
 
 /// Opens a page until it has asked for what is new once, and keeps what it shows as `<name>.png`.

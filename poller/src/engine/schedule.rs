@@ -139,7 +139,7 @@ impl Schedule {
         self.deviation.as_ref().is_some_and(|deviation| deviation.wanted.is_some())
     }
 
-    /// When the next poll is due.
+    /// Returns the time at which the next poll is due.
     #[must_use]
     pub fn due(&self) -> Moment {
         let Some(deviation) = &self.deviation else { return self.regular };

@@ -62,7 +62,7 @@ pub struct Claimant {
     pub owns: Option<ResourceName>,
     /// Its creationTimestamp, seconds since 1970; 0 where that is not known.
     pub created: u32,
-    /// When the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet, and
+    /// The time at which the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet, and
     /// 0 where it claims nothing.
     pub claimed: u32,
     /// True if it is being deleted.

@@ -35,7 +35,7 @@ fn writing() -> String {
     format!("fieldManager={MANIFEST_MANAGER}&fieldValidation=Strict")
 }
 
-/// How long a kind is taken for not served once the API server said so: many objects may name it, and each poll would look
+/// The time that a kind is taken for not served once the API server said so: many objects may name it, and each poll would look
 /// it up. One that was just defined is read that much later.
 const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
 

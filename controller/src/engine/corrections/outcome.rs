@@ -126,7 +126,7 @@ pub struct Uncertainty {
     pub code: Option<Code>,
     /// What the API server says of it.
     pub because: Option<String>,
-    /// How long the external system asked to be left alone.
+    /// The time that the external system asked to be left alone.
     pub retry_after: Option<Duration>,
 }
 

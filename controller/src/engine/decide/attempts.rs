@@ -18,7 +18,7 @@ pub enum Attempts {
     OneMore,
     /// None is left until then.
     Exhausted {
-        /// When the next try is due.
+        /// The time at which the next try is due.
         until: Moment,
     },
 }

@@ -20,7 +20,7 @@ pub const FRESH_FOR: Duration = Duration::from_secs(40);
 pub struct Attestations {
     /// True if somebody holds it.
     pub held: bool,
-    /// When its record last changed under our eyes; `None` until a change was seen.
+    /// The time at which its record last changed under our eyes; `None` until a change was seen.
     pub changed_at: Option<Moment>,
     /// Target name to the poller's word for it.
     pub by_target: BTreeMap<String, Attestation>,

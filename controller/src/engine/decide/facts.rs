@@ -17,7 +17,7 @@ pub struct TargetFacts {
     pub mode: Mode,
     /// Whether it touches what was there before.
     pub existing: Existing,
-    /// How long the external system needs until a read shows a correction; an operator, until it has taken in an edit.
+    /// The time that the external system needs until a read shows a correction; an operator, until it has taken in an edit.
     pub settle: Duration,
     /// Rates and bounds.
     pub limits: CorrectLimits,

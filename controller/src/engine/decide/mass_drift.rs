@@ -67,7 +67,7 @@ pub struct Breaker {
     stands: HashMap<Uid, Stand>,
     /// Objects whose verdict is True or False.
     judged: usize,
-    /// When each object turned into an incident last.
+    /// The time at which each object turned into an incident last.
     turned: HashMap<Uid, Moment>,
     /// The same in order, with outdated entries.
     order: VecDeque<(Moment, Uid)>,

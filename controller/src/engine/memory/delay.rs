@@ -32,9 +32,9 @@ const KEPT_ATTEMPTS: usize = 8;
 /// What delays the next correction of one object.
 #[derive(Clone, Debug, Default)]
 pub struct Delay {
-    /// When this process first saw the object.
+    /// The time at which this process first saw the object.
     first_seen: Moment,
-    /// When the object was last edited or deleted.
+    /// The time at which the object was last edited or deleted.
     edited: Moment,
     /// Boxed: nothing was tried for nearly any of them.
     tried: Option<Box<Tried>>,
@@ -172,7 +172,7 @@ impl Delay {
         }
     }
 
-    /// When the object was last edited, or first seen: what was done to it before that is not known.
+    /// Returns the time at which the object was last edited, or first seen: what was done to it before that is not known.
     #[must_use]
     pub fn edited_at(&self) -> Moment {
         self.edited.max(self.first_seen)
@@ -209,13 +209,13 @@ impl Delay {
         self.tried().unstored_hash.is_some()
     }
 
-    /// When the last correction began; the first sight of the object where this process began none.
+    /// Returns the time at which the last correction began; the first sight of the object where this process began none.
     #[must_use]
     pub fn last_begun(&self) -> Moment {
         self.tried().begun.back().copied().unwrap_or(self.first_seen)
     }
 
-    /// When the next correction may begin: the pause since the last, by the largest of the corrections in the last
+    /// Returns the time at which the next correction may begin: the pause since the last, by the largest of the corrections in the last
     /// ten minutes (all for the spec that the object has, a few of those for former ones), those in doubt, and
     /// `ineffective` (verified ones that healed nothing); and what the external system asked for.
     #[must_use]
@@ -229,7 +229,7 @@ impl Delay {
         tried.not_before.map_or(paced, |not_before| paced.max(not_before))
     }
 
-    /// When the next deletion may begin.
+    /// Returns the time at which the next deletion may begin.
     #[must_use]
     pub fn deletion_ready_at(&self, now: Moment) -> Moment {
         self.ready_at(self.tried().deletions_undone, now)

@@ -122,7 +122,7 @@ impl WritePace {
         self.counted.as_ref().map_or(Moment::START, |counted| counted.races.ready_at())
     }
 
-    /// When the next write may be made that is no part of a correction.
+    /// Returns the time at which the next write may be made that is no part of a correction.
     #[must_use]
     pub fn repair_ready_at(&self, now: Moment) -> Moment {
         let counted = self.counted.as_ref().filter(|_| !is_planted(Mutant::RepairedAtOnce));

@@ -12,7 +12,7 @@ use drift_api::object::LeanObject;
 /// Objects that are being deleted and carry our finalizer.
 #[derive(Debug, Default)]
 pub struct Deletions {
-    /// When each deletion was asked for, seconds since 1970: so the age outlives this process, and an edit of the target.
+    /// The time at which each deletion was asked for, seconds since 1970: so the age outlives this process, and an edit of the target.
     requested: HashMap<Uid, u32>,
 }
 

@@ -48,7 +48,7 @@ impl HeldCounts {
         self.counts.get(&why).is_some_and(|count| *count > 0)
     }
 
-    /// How many objects are held for each reason.
+    /// Returns the number of objects that are held for each reason.
     pub(in crate::engine) fn counts(&self) -> impl Iterator<Item = (Held, i64)> {
         self.counts.iter().map(|(why, count)| (*why, *count))
     }
@@ -71,7 +71,7 @@ pub struct HeldQuestion {
 /// What one target holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// How many objects the question means.
+    /// The number of objects that the question means.
     pub matching: usize,
     /// The first of them by name, at most [`MOST_HOLDINGS`].
     pub objects: Vec<Holding>,
@@ -84,7 +84,7 @@ pub struct Holding {
     pub object: String,
     /// Why.
     pub why: Held,
-    /// When it is looked at again, where that follows from a time and not from what others do.
+    /// The time at which it is looked at again, where that follows from a time and not from what others do.
     pub until: Option<Moment>,
 }
 

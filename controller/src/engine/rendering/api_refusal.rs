@@ -14,7 +14,7 @@ pub struct ApiRefusal {
     pub status: Option<u16>,
     /// What it says, without a value of any object.
     pub sentence: String,
-    /// How long it asked to be left alone.
+    /// The time that it asked to be left alone.
     pub retry_after: Option<Duration>,
 }
 

@@ -32,7 +32,7 @@ pub use course::{Course, Turn};
 const MAX_NAME_CHARS: usize = 24;
 /// Bytes of the hash in the name.
 const HASH_BYTES: usize = 5;
-/// How long an object is left alone whose other Jobs have not ended: they may take hours, and nobody waits for a second of it.
+/// The time that an object is left alone whose other Jobs have not ended: they may take hours, and nobody waits for a second of it.
 const UNTIL_OTHERS_END: Duration = Duration::from_secs(10);
 
 /// The Job of one correction.

@@ -28,7 +28,7 @@ pub(super) struct Schedule {
     pub(super) housekeeping: Moment,
     /// When Secrets are looked at, if something waits for one.
     secrets: Moment,
-    /// When the memory is searched.
+    /// The time at which the memory is searched.
     room: Moment,
 }
 

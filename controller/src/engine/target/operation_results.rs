@@ -61,7 +61,7 @@ impl<P: SharedState> Target<P> {
         self.take_end(object, (underway, end), now);
     }
 
-    /// When the first pause ends.
+    /// Returns the time at which the first pause ends.
     pub(super) fn next_pause(&self) -> Option<Moment> {
         self.under_way.values().filter_map(|underway| underway.ongoing.due()).min()
     }

@@ -11,7 +11,7 @@ use crate::engine::corrections::held::Held;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::shared_state::SharedState;
 
-/// How long a scope may be incomplete before its objects report it: at a start all lists are read within seconds, and a
+/// The time that a scope may be incomplete before its objects report it: at a start all lists are read within seconds, and a
 /// ConfigMap that a GitOps tool deletes comes back in less.
 const REPORT_AFTER: Duration = Duration::from_secs(60);
 

@@ -20,7 +20,7 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 /// a few.
 const MOST_RACES: u32 = 5;
 
-/// How long the API server is left alone where it asks for that without saying for how long.
+/// The time that the API server is left alone where it asks for that without saying for how long.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The manifests of one correction, and how they are sent.

@@ -7,7 +7,7 @@ use axum::http::Method;
 /// A request to the API server.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// When it came.
+    /// The time at which it came.
     pub at: Instant,
     /// Its method.
     pub method: Method,

@@ -43,7 +43,7 @@ pub struct AuditRecord {
     pub name: String,
     /// The HTTP status of the answer.
     pub code: u16,
-    /// When the API server received it, by its own clock.
+    /// The time at which the API server received it, by its own clock.
     pub received: Timestamp,
 }
 

@@ -16,7 +16,7 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// When it had been read completely.
+    /// The time at which it had been read completely.
     pub at: Instant,
     /// Which connection it came on, counted from 1.
     pub connection: u64,

@@ -73,7 +73,7 @@ struct Traversed {
     /// The last one.
     began: Option<Moment>,
     under_way: bool,
-    /// When the next one may begin, where somebody came while one was under way.
+    /// The time at which the next one may begin, where somebody came while one was under way.
     next: Option<Moment>,
     unnamed: Unnamed,
 }

@@ -68,7 +68,7 @@ impl WatchedResources {
         found.map(|(_, uid)| uid.clone()).collect()
     }
 
-    /// How long the object waits for its turn, which it has with this.
+    /// Returns the time that the object waits for its turn, which it has with this.
     pub fn take_turn(&mut self, uid: &Uid, now: Moment) -> Duration {
         let Some(Reading { turns, .. }) = self.readings.get_mut(uid) else { return Duration::ZERO };
         let Err(next) = turns.take(now) else { return Duration::ZERO };

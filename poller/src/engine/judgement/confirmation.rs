@@ -49,7 +49,7 @@ pub struct NewFinding<'l> {
     pub was_there: bool,
     /// True if the object's verdict goes back and forth.
     pub flaps: bool,
-    /// When it was found.
+    /// The time at which it was found.
     pub at: Moment,
 }
 

@@ -85,7 +85,7 @@ pub struct ObjectState {
     seen_in_sync: bool,
     last_failure: Option<Box<Failure>>,
     last_heard: Moment,
-    /// When the poll under way began.
+    /// The time at which the poll under way began.
     polling: Option<Moment>,
     /// True if the templates may see something else than when it began.
     edited_meanwhile: bool,

@@ -149,7 +149,7 @@ impl ObjectStore {
         Some(uid)
     }
 
-    /// When the next object wants attention; the start of time where one is awake already.
+    /// Returns the time at which the next object wants attention; the start of time where one is awake already.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         self.wakes.next_at(Moment::START)

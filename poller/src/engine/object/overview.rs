@@ -51,7 +51,7 @@ pub struct TargetOverview {
     pub counts: VerdictCounts,
     /// How late the poll is that waits the longest.
     pub lateness: Duration,
-    /// How many objects the question means.
+    /// The number of objects that the question means.
     pub matching: usize,
     /// The first of them, at most [`MOST_ROWS`].
     pub rows: Vec<ObjectRow>,

@@ -20,7 +20,7 @@ pub struct PollSettings {
     pub interval: Duration,
     /// True if polls are so frequent that what they begin with is kept.
     pub keeps_requests: bool,
-    /// How long a correction needs until a read shows it.
+    /// The time that a correction needs until a read shows it.
     pub settle: Duration,
     /// True if corrections are made where drift stands.
     pub corrects: bool,

@@ -87,7 +87,7 @@ impl Content {
         rows
     }
 
-    /// How many objects are asked for.
+    /// Returns the number of objects that are asked for.
     #[must_use]
     pub(super) fn matching(&self) -> usize {
         self.targets.iter().filter_map(|line| line.overview.as_ref()).map(|overview| overview.matching).sum()

@@ -24,7 +24,7 @@ impl SharedRate {
         Self(Arc::new(Mutex::new(bucket)))
     }
 
-    /// When the next one may begin; `now` where it may already.
+    /// Returns the time at which the next one may begin; `now` where it may already.
     #[must_use]
     pub fn available_at(&self, now: Moment) -> Moment {
         self.lock().available_at(now)

@@ -76,7 +76,7 @@ pub struct Condition {
     pub message: Message,
     /// The generation of the spec it speaks of; `None` for a kind without generations.
     pub observed_generation: Option<i64>,
-    /// When the status last changed.
+    /// The time at which the status last changed.
     pub last_transition_time: TransitionTime,
 }
 
@@ -216,7 +216,7 @@ impl Conditions {
         super::CorrectionStatus { correction: self.correction(), ..current }
     }
 
-    /// When the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.
+    /// Returns the time at which the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.
     #[must_use]
     pub fn noted_at(&self) -> u32 {
         let second = self.corrected().and_then(|noted| noted.last_transition_time.second());

@@ -57,7 +57,7 @@ pub enum ResourceError {
         status: u16,
         /// What it says for people: names at most, no value.
         sentence: String,
-        /// How long it asks to be left alone.
+        /// The time that it asks to be left alone.
         retry_after: Option<Duration>,
     },
     /// It did not answer in time.

@@ -171,7 +171,7 @@ impl LeanObject {
         self.asked.as_ref()?.retry.as_deref()
     }
 
-    /// When its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.
+    /// Returns the time at which its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {
         self.asked.as_ref().map_or(0, |asked| asked.deletion)

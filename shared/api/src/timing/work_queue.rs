@@ -86,19 +86,19 @@ impl WorkQueue {
         }
     }
 
-    /// How many objects wait for their turn, without those whose time has not come.
+    /// Returns the number of objects that wait for their turn, without those whose time has not come.
     #[must_use]
     pub fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// When the next object is to be worked on: `now` where one waits already, `None` where there is none.
+    /// Returns the time at which the next object is to be worked on: `now` where one waits already, `None` where there is none.
     #[must_use]
     pub fn next_at(&self, now: Moment) -> Option<Moment> {
         if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
     }
 
-    /// When this object is to be worked on, where its time is still to come.
+    /// Returns the time at which this object is to be worked on, where its time is still to come.
     #[must_use]
     pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
         self.times.get(uid).copied()

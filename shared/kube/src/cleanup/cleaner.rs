@@ -29,7 +29,7 @@ pub trait Cleaner {
 /// How soon and how fast one thing is taken off.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepSettings {
-    /// How long no target must have selected an object.
+    /// The time that no target must have selected an object.
     pub patience: Duration,
     /// The least time between two objects.
     pub spacing: Duration,

@@ -36,7 +36,7 @@ pub struct Schedule {
 #[derive(Debug)]
 struct CurrentVerdict {
     snapshot: Snapshot,
-    /// When it is to be listed.
+    /// The time at which it is to be listed.
     listing: Option<Moment>,
     orphans: HashMap<Uid, Orphan>,
     due: BTreeSet<(Moment, Uid)>,

@@ -31,7 +31,7 @@ use kube::client::ClientBuilder;
 use kube::core::Status;
 use tower::util::MapResponseLayer;
 
-/// How long a connection may take to come up: an API server in reach answers in milliseconds, and a standby address
+/// The time that a connection may take to come up: an API server in reach answers in milliseconds, and a standby address
 /// deserves its try within the deadline of one call.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -93,7 +93,7 @@ impl CallError {
         status.code == 422 && causes.into_iter().any(|cause| cause.field == "metadata.uid")
     }
 
-    /// How long the API server asked to be left alone.
+    /// Returns the time that the API server asked to be left alone.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let Self::Answered(status) = self else { return None };
@@ -101,7 +101,7 @@ impl CallError {
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// How long the API server asked to be left alone by all calls: priority and fairness refused, not a webhook. The answer does
+    /// Returns the time that the API server asked to be left alone by all calls: priority and fairness refused, not a webhook. The answer does
     /// not tell whether that of an aggregated API server did, which uses the same library: it pauses all calls too.
     #[must_use]
     pub fn pause_of_all_calls(&self) -> Option<Duration> {

@@ -13,7 +13,7 @@ use crate::config::watch::{Configuration, Documents, Judge};
 use crate::kinds::{KindError, LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
 use drift_language::{Catalogue, DocumentName, Refused, Target, UnknownField};
 
-/// How long the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
+/// The time that the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
 /// where it is not, the target is looked at again once it is active.
 const SCHEMAS_WITHIN: Duration = Duration::from_secs(2);
 

@@ -14,7 +14,7 @@ const BURST: u32 = 25;
 /// The time in which one more is allowed after the burst.
 const REFILL: Duration = Duration::from_secs(10);
 
-/// How many keys are kept before those with full buckets are forgotten.
+/// The number of keys that are kept before those with full buckets are forgotten.
 const MAX_KEYS: usize = 1024;
 
 /// The buckets of all keys.

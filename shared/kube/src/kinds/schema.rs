@@ -23,7 +23,7 @@ const FIELDS: [(&str, &str); 6] = [
 /// Where the list of conditions stands below the schema of a kind's version.
 const CONDITIONS: &str = ".properties.status.properties.conditions";
 
-/// How many references are followed at most; a document may refer to itself.
+/// The number of references that are followed at most; a document may refer to itself.
 const MAX_REFERENCES: usize = 8;
 
 /// Everything that keeps the kind from carrying the conditions, each a sentence that says what to add and where.

@@ -76,7 +76,7 @@ impl Candidate {
         self.store.name()
     }
 
-    /// When our last successful renewal began; `None` where we do not hold the Lease.
+    /// Returns the time at which our last successful renewal began; `None` where we do not hold the Lease.
     pub(super) fn renewed(&self) -> Option<Moment> {
         self.term.borrow().as_ref().map(|term| term.renewed)
     }

@@ -94,7 +94,7 @@ impl Election {
         }
     }
 
-    /// When a turn must be over: for a holder when it steps down. For a contender each call has its own deadline.
+    /// Returns the time at which a turn must be over: for a holder when it steps down. For a contender each call has its own deadline.
     fn turn_ends_at(&self) -> Moment {
         self.candidate.renewed().unwrap_or_else(|| clock::now() + LEASE_DURATION) + STEP_DOWN_AFTER
     }

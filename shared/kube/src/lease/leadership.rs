@@ -21,7 +21,7 @@ use drift_api::timing::moment::Moment;
 pub(super) struct Term {
     /// When we were first seen to hold it.
     pub(super) began: Moment,
-    /// When the last successful renewal began.
+    /// The time at which the last successful renewal began.
     pub(super) renewed: Moment,
     pub(super) ended: CancellationToken,
     /// The annotations that stood on the Lease when we took it.

@@ -24,7 +24,7 @@ pub struct ObservedLease {
     pub holder: Option<String>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// When its record last changed under our eyes; `None` until one change was seen, since the first reading may be
+    /// The time at which its record last changed under our eyes; `None` until one change was seen, since the first reading may be
     /// of a record that its holder left long ago.
     pub changed_at: Option<Moment>,
     /// True if it exists and has no holder.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// How long a record must stand still before another takes the Lease. With the poll of a contender it gives a new
+/// The time that a record must stand still before another takes the Lease. With the poll of a contender it gives a new
 /// leader within 15 s after a crash.
 pub const LEASE_DURATION: Duration = Duration::from_secs(12);
 

@@ -13,7 +13,7 @@ use drift_api::timing::moment::Moment;
 /// How often the work says that it turns: several times within [`LONGEST_SILENCE`].
 const TURN_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the work may say nothing before it counts as hanging: as long as a holder believes in itself without a renewal.
+/// The time that the work may say nothing before it counts as hanging: as long as a holder believes in itself without a renewal.
 pub(super) const LONGEST_SILENCE: Duration = STEP_DOWN_AFTER;
 
 /// When the work had its last two turns. Cheap to clone.
@@ -42,7 +42,7 @@ impl Turning {
         }
     }
 
-    /// When the work counts as hanging if it says nothing until then.
+    /// Returns the time at which the work counts as hanging if it says nothing until then.
     pub(super) fn believed_until(&self) -> Moment {
         self.with(|turns| turns.last) + LONGEST_SILENCE
     }

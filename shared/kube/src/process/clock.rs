@@ -57,7 +57,7 @@ fn instant() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
-/// How long the machine has been suspended since the first reading.
+/// Returns the time that the machine has been suspended since the first reading.
 fn suspended() -> Duration {
     static SUSPENSION: Suspension = Suspension::unread();
     SUSPENSION.measure(boottime_lead)
@@ -67,7 +67,7 @@ fn suspended() -> Duration {
 /// as suspended time; a tenth of a second is nothing to a Lease.
 const SUSPENDED_STEP: Duration = Duration::from_millis(100);
 
-/// How many readings the first measurement takes: each is too small by what passed within it, and the largest counts.
+/// The number of readings that the first measurement takes: each is too small by what passed within it, and the largest counts.
 const FIRST_READINGS: u32 = 8;
 
 /// Suspended time, from how far CLOCK_BOOTTIME leads.

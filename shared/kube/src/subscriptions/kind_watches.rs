@@ -26,7 +26,7 @@ use drift_language::{ObjectSelection, Target};
 /// targets of a kind come within that time, and each arrangement costs a list.
 const GATHERING: Duration = Duration::from_millis(50);
 
-/// How many changes may wait between the connections and us; more only costs memory.
+/// The number of changes that may wait between the connections and us; more only costs memory.
 const BUFFER: usize = 16;
 
 /// The watches that all targets of a program share, for one term of leadership. Cheap to clone.

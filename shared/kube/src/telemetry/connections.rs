@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 /// the largest body each (256 KiB) they hold 8 MiB at most.
 pub const CONNECTIONS: usize = 32;
 
-/// How long a connection lives, with its one request: what a sender at the other end of the world needs with a slow line.
+/// The time that a connection lives, with its one request: what a sender at the other end of the world needs with a slow line.
 const CONNECTION_LIFE: Duration = Duration::from_secs(10);
 
-/// How long its headers may take, which fit into a few packets.
+/// The time that its headers may take, which fit into a few packets.
 pub const HEADERS_WITHIN: Duration = Duration::from_secs(3);
 
 /// What a connection reads at once: request line and headers have to fit.

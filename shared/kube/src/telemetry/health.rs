@@ -65,7 +65,7 @@ pub struct Stalled {
     pub name: String,
     /// How long ago it last turned.
     pub silent_for: Duration,
-    /// How long it may take.
+    /// The time that it may take.
     pub limit: Duration,
 }
 

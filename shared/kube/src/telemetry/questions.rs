@@ -17,7 +17,7 @@ use crate::process::clock;
 /// Time between two questions, whoever asks: with a hundred thousand objects an answer takes milliseconds, and people who
 /// look must not slow polls.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long an answer may take. A target that is busier than that is shown without its objects.
+/// The time that an answer may take. A target that is busier than that is shown without its objects.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Questions that wait for a target: one is asked at a time, and one may have been given up.
 const WAITING: usize = 2;

@@ -28,7 +28,7 @@ pub struct Correct {
     pub mode: Mode,
     /// Whether it touches what was there before.
     pub existing: Existing,
-    /// How long the external system needs until a read shows a correction.
+    /// The time that the external system needs until a read shows a correction.
     pub settle: Duration,
     /// Rates and bounds.
     pub limits: CorrectLimits,

@@ -34,7 +34,7 @@ const BETWEEN_DENIALS: Duration = Duration::from_secs(10);
 #[derive(Default)]
 struct Slot {
     session: Option<Session>,
-    /// When a denial last ended a session.
+    /// The time at which a denial last ended a session.
     denied: Option<Instant>,
 }
 

@@ -21,7 +21,7 @@ const BETWEEN_BYTES: usize = 64 * 1024;
 /// noticed within 20 s, and a quiet one costs six round trips a minute.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// How long it may take to answer that, and to begin to listen.
+/// The time that it may take to answer that, and to begin to listen.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Said of a server that does not answer.

@@ -31,7 +31,7 @@ pub(super) struct Tried {
     pub(super) deletions_undone: u32,
     /// Corrections in a row that could not be sent.
     pub(super) unsent: u32,
-    /// When the last of those ended.
+    /// The time at which the last of those ended.
     pub(super) unsent_at: Moment,
     /// What a Job was begun for whose end was not seen.
     pub(super) unseen_job: Option<AskedFor>,

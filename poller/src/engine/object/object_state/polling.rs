@@ -33,7 +33,7 @@ pub struct BegunPoll {
 }
 
 impl ObjectState {
-    /// When the next poll may begin; `None` while one is under way or none is wanted.
+    /// Returns the time at which the next poll may begin; `None` while one is under way or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
         let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.rejected.is_none();

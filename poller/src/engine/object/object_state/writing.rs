@@ -172,7 +172,7 @@ impl ObjectState {
         }
     }
 
-    /// When a write that only informs people may be made.
+    /// Returns the time at which a write that only informs people may be made.
     fn quiet_at(&self, now: Moment) -> Moment {
         let quiet = self.writing().quiet.as_ref().filter(|_| !is_planted(Mutant::QuietAtOnce));
         quiet.map_or(now, |quiet| quiet.available_at(now))

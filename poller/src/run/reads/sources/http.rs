@@ -49,7 +49,7 @@ struct HttpRequests<'r> {
     uids: Vec<Uid>,
     /// Where each further request counts as a read of its own.
     rate: Option<&'r SharedRate>,
-    /// How long the objects are to be left alone, as the last answer asked.
+    /// The time that the objects are to be left alone, as the last answer asked.
     pause: Option<Duration>,
     /// True if the log says already why there was no answer.
     told: bool,

@@ -18,7 +18,7 @@ use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::cluster_resource::{failure_of, observe_resource, refusal};
 use crate::run::reads::outside::Outside;
 
-/// How long the API server is left alone where it asks for that without saying for how long, as it does itself.
+/// The time that the API server is left alone where it asks for that without saying for how long, as it does itself.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Reads the object of the cluster that is the external resource of this one.

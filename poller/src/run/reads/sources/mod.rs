@@ -41,11 +41,11 @@ const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 pub struct ReadResult<T> {
     /// What the answers say; the outer `Err` if the read was postponed, since a host is to be left alone.
     pub read: Result<Result<T, Failure>, Postponed>,
-    /// How long the objects are to be left alone, as an answer asked.
+    /// The time that the objects are to be left alone, as an answer asked.
     pub pause: Option<Duration>,
     /// True if the log says already why there was no answer.
     pub told: bool,
-    /// How long it took, without the wait for a place.
+    /// The time that it took, without the wait for a place.
     pub took: Duration,
     /// The entity tag by which the state can be asked for again.
     pub tagged: Option<Tagged>,

@@ -82,7 +82,7 @@ struct Checker<'s> {
     source: &'s SourceInfo,
     /// Variables of the loops around.
     local: Vec<String>,
-    /// How many loops are around.
+    /// The number of loops that are around.
     depth: usize,
     errors: Vec<TemplateError>,
     fields: FieldPaths,

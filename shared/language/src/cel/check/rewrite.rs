@@ -165,7 +165,7 @@ fn is_collected(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name.starts_with('@'))
 }
 
-/// How many nodes one evaluation goes through; loops pay for their rounds themselves.
+/// Returns the number of nodes that one evaluation goes through; loops pay for their rounds themselves.
 fn nodes(expression: &IdedExpr) -> usize {
     let all = |expressions: &[IdedExpr]| expressions.iter().map(nodes).sum::<usize>();
     1 + match &expression.expr {

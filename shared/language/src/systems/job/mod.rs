@@ -43,7 +43,7 @@ pub struct JobCorrect {
 /// What one Job runs, and for how long.
 #[derive(Debug)]
 pub struct JobTemplate {
-    /// How long it may run before Kubernetes ends it.
+    /// The time that it may run before Kubernetes ends it.
     pub deadline: Duration,
     backoff_limit: u64,
     ttl: u64,

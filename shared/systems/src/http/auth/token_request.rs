@@ -60,7 +60,7 @@ impl Origin {
         }
     }
 
-    /// How long a token is used whose answer does not say it: what identity servers commonly give, and what the
+    /// Returns the time that a token is used whose answer does not say it: what identity servers commonly give, and what the
     /// specification of registries' tokens says.
     const fn life_when_not_told(&self) -> Duration {
         match self {

@@ -17,7 +17,7 @@ pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 /// over and nobody notices.
 pub const PAUSE_WHEN_NOT_TOLD: Duration = Duration::from_secs(5);
 
-/// How long the host is to be left alone after this answer: a 429 always asks for it, a 503 only with `Retry-After`.
+/// Returns the time that the host is to be left alone after this answer: a 429 always asks for it, a 503 only with `Retry-After`.
 #[must_use]
 pub(in crate::http) fn asked_pause(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let told = retry_after(headers, now);

@@ -18,7 +18,7 @@ use crate::http::transport::tls::{ClientError, Material, configuration};
 /// host is told apart from a slow one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an unused connection is kept. Under the 60 s after which common load balancers drop one silently.
+/// The time that an unused connection is kept. Under the 60 s after which common load balancers drop one silently.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Unused connections to a host that are kept. One that is closed because others are unused too has to be opened again at the next
