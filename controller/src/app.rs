@@ -44,7 +44,7 @@ use crate::run::metrics::Metrics;
 use crate::run::secrets::Secrets;
 use crate::run::target_work::work;
 
-/// How long Events that still wait may be written at the end: the Lease is given back meanwhile, and nothing but what
+/// Time for Events that still wait at the end. The Lease is released meanwhile, and only
 /// people read depends on them.
 const TELL_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -264,7 +264,7 @@ impl Program {
     }
 }
 
-/// What the poller attests, kept up to date.
+/// Follows the poller's attestations.
 fn watch_attestations(site: &Site, poller_lease: &str) -> watch::Receiver<Attestations> {
     let (lease_watch, observed) = LeaseWatch::new(site.client.clone(), &site.namespace, poller_lease);
     site.spawn("poller lease", lease_watch.run(site.stop.clone()));

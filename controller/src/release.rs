@@ -41,7 +41,7 @@ use printing::{print_error, say};
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
 /// The time that the ConfigMaps, and the Lease, may take to be read.
 const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
-/// How often an object is read again when somebody else writes to it at the same moment.
+/// Attempts while another writer changes the object at the same moment.
 const TRIES: usize = 5;
 /// What is said where a release is told to end.
 const RELEASE_ENDED: &str = "told to end before everything was released";
@@ -181,7 +181,7 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
     Ok(if left + unknown == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a release would do now.
+/// Prints what a release would do now.
 async fn dry_run(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     let noted = lease.and_then(|lease| lease.metadata.annotations.as_ref()?.get(SELECTIONS_ANNOTATION));
     let notes = all_notes(noted.map(String::as_str), targets)?;
@@ -230,7 +230,7 @@ async fn holder_instead(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow:
     }
 }
 
-/// What the Lease notes and what the targets select.
+/// Returns the selections of the Lease and of the targets.
 fn all_notes(noted: Option<&str>, targets: &Targets) -> anyhow::Result<Selections> {
     let (mut notes, unreadable) = noted.map(Selections::parse).unwrap_or_default();
     if unreadable > 0 {

@@ -20,7 +20,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Between two tries of an object whose attempts are exhausted.
 pub const RETRY_EVERY: Duration = Duration::from_secs(3600);
 
-/// Whether one more correction may begin.
+/// The answer to "may one more correction begin?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// It may.
@@ -50,7 +50,7 @@ impl Line {
     }
 }
 
-/// What of a target's limits is used up.
+/// The used part of a target's limits.
 #[derive(Debug, Default)]
 pub struct LimitUsage {
     /// Oldest first.
@@ -119,7 +119,7 @@ fn taken(references: &Arc<()>) -> usize {
 }
 
 impl LimitUsage {
-    /// Whether the limits allow one more now. A namespace may have as many Jobs as the target has places.
+    /// Returns the room for one more correction now. A namespace may have as many Jobs as the target has places.
     #[must_use]
     pub fn room(&self, limits: &CorrectLimits, line: &Line, now: Moment) -> Room {
         let concurrent = limits.concurrent as usize;

@@ -56,7 +56,7 @@ pub enum Report {
     Deletions {
         /// How many.
         count: usize,
-        /// How long ago the oldest was asked for.
+        /// The age of the oldest.
         oldest: Duration,
     },
     /// The engine of this text of the target ended.

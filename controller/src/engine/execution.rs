@@ -71,7 +71,7 @@ impl Execution {
         &self.object
     }
 
-    /// What was done outside was done to the object itself, which is as `object` since then.
+    /// Takes in the object as a write to the object itself left it.
     pub fn see(&mut self, object: LeanObject) {
         if object.id == self.object.id && object.is_as_new_as(&self.object) {
             self.object = object;
@@ -87,7 +87,7 @@ impl Execution {
         }
     }
 
-    /// What follows from what came of the step before.
+    /// Takes in the result of the last step. Returns the next step.
     pub fn next(&mut self, event: Event) -> Step {
         match (&self.stage, event) {
             (Stage::Opening, Event::Begin) => self.begin(),

@@ -20,7 +20,7 @@ pub struct Work {
     pub object: LeanObject,
     /// The correction, if the object is corrected.
     pub correction: Option<Box<Correction>>,
-    /// What to do.
+    /// The decision for one object.
     pub operation: Operation,
     /// Places at hosts are kept; otherwise they are given back first.
     pub keeps_hosts: bool,

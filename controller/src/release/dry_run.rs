@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::held::{Search, kinds_of};
 use super::printing::{print_error, say};
 
-/// Who holds a Lease.
+/// The holder of a Lease.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Holder(pub(super) String);
 

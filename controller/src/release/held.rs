@@ -11,7 +11,7 @@ use drift_kube::client::ObjectPages;
 use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::KindError;
 
-/// Where one kind is looked for.
+/// The places where one kind is searched.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) client: &'a kube::Client,

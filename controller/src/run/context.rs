@@ -1,4 +1,4 @@
-//! What the parts of the controller share, for one term of leadership: made in `app`, handed to every target.
+//! The state that all parts of the controller share for one term of leadership. `app` creates it.
 
 use std::sync::Arc;
 
@@ -31,44 +31,44 @@ use crate::run::metrics::Metrics;
 use crate::run::requests::{FRESH_LEASE, RequestSender};
 use crate::run::secrets::Secrets;
 
-/// What the parts of the program share.
+/// The state that all parts of the program share.
 #[derive(Clone)]
 pub struct Context {
     /// Our own namespace, where the targets' ConfigMaps are.
     pub home: String,
     /// The API server.
     pub client: kube::Client,
-    /// Where the kinds of targets are looked up.
+    /// Finds the kinds of targets.
     pub kinds: KindSearch,
     /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// What the poller attests.
+    /// The poller's attestations.
     pub attestations: watch::Receiver<Attestations>,
     /// The way to the external systems.
     pub sender: HttpSender,
     /// The connections to databases.
     pub databases: Databases,
-    /// What is sent of Secrets.
+    /// The Secrets that corrections send.
     pub secrets: Secrets,
     /// The objects of the cluster that are external resources.
     pub resources: ResourceClient,
-    /// What all targets together may do to one host.
+    /// The limits of one host over all targets.
     pub gate: Arc<HostGate>,
     /// The limit of calls to the API server over all targets.
     pub slots: CallSlots,
-    /// Where the rights that are needed are noted.
+    /// The rights that targets need.
     pub rights: RightsNeeded,
     /// Events for people.
     pub events: EventWriter,
     /// Counters.
     pub metrics: Metrics,
-    /// Where people ask the targets what is held.
+    /// Routes queries about held objects to the targets.
     pub board: Board,
     /// Objects that were cleaned.
     pub cleaned: CleanedObjects,
-    /// Where the actors show that they turn.
+    /// The heartbeats of the actors.
     pub health: Health,
-    /// Whether we lead.
+    /// The leadership of this process.
     pub leadership: Leadership,
     /// Cancelled when we do not any more; of this term.
     pub term: CancellationToken,
@@ -80,11 +80,11 @@ pub struct Context {
     pub jobs: TaskTracker,
     /// The objects that are worked on.
     pub under_way: UnderWay,
-    /// Where targets are noted before anything is written for them.
+    /// The targets on the Lease's notes, noted before anything is written for them.
     pub notes: NotedSelections,
-    /// Who was told of which object; of this term.
+    /// The watches of this term.
     pub watches: KindWatches,
-    /// Which object has which external resource; of this term.
+    /// The owners of external resources, for this term.
     pub identities: Identities,
     /// What actors leave behind; of this term only, since another leader may have acted between two.
     pub handovers: Handovers,
@@ -98,7 +98,7 @@ impl Context {
         Arc::new(Self { term, watches, identities, handovers, ..self.clone() })
     }
 
-    /// What sends requests to external systems.
+    /// Returns the sender of requests to external systems.
     #[must_use]
     pub fn request_sender(&self) -> RequestSender {
         RequestSender {
@@ -113,7 +113,7 @@ impl Context {
         }
     }
 
-    /// What reads and writes objects of a kind.
+    /// Returns the reader and writer of a kind's objects.
     #[must_use]
     pub fn writer(&self, kind: ResolvedKind, fields: FieldPaths) -> ObjectWriter {
         let objects = ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER);
@@ -131,7 +131,7 @@ impl Context {
         if may_act { Ok(()) } else { Err(WriteError::NotLeading) }
     }
 
-    /// What the orphan collector looks at.
+    /// Returns the context of the orphan collector.
     #[must_use]
     pub fn collector(&self) -> CollectorContext {
         CollectorContext {

@@ -38,7 +38,7 @@ pub struct Executor {
     pub writer: ObjectWriter,
     /// Writes outside.
     pub requests: RequestSender,
-    /// What is sent of Secrets.
+    /// The Secrets that corrections send.
     pub secrets: Secrets,
     /// Says what happened.
     pub announcer: Announcer,
@@ -59,7 +59,7 @@ pub struct Run<'a> {
     /// Rendered for `rendered_for`; kept from the check to the end, as long as they are the same.
     requests: Option<Requests<'a>>,
     rendered_for: Option<(ObjectView, Box<Correction>)>,
-    /// That the API server refuses the outcome was said.
+    /// The refusal of the outcome by the API server was reported.
     told_of_refusal: bool,
     /// It cannot be sent for a cause that was told before.
     tells_nothing_new: bool,

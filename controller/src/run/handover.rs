@@ -1,4 +1,4 @@
-//! What the actor of a target's former text leaves to that of the next.
+//! The state that the actor of a target's old text hands over to the next one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ struct Left {
     at: Moment,
 }
 
-/// What actors left, by target name. Cheap to clone.
+/// The states that actors left, by target name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Handovers(Arc<Mutex<HandoversByTarget>>);
 

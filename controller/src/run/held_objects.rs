@@ -1,4 +1,4 @@
-//! What the controller holds and why, for people: `/objects` on the admin port, as JSON.
+//! The held objects and the reasons, as JSON at `/objects` of the admin port.
 //!
 //! It only shows.
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::engine::corrections::held::Held;
 use crate::engine::objects::held_objects::{HeldQuestion, Holding, Holdings, MOST_HOLDINGS};
 
-/// How a time is told: RFC 3339, and no more exact than people need it.
+/// Format of a time: RFC 3339 in whole seconds.
 const SECONDS: &str = "%Y-%m-%dT%H:%M:%SZ";
 
-/// Where the targets at work are asked.
+/// Routes queries to the targets at work.
 pub type Board = questions::Board<HeldQuestion, Holdings>;
 /// A question to a target.
 pub type Asked = questions::Asked<HeldQuestion, Holdings>;

@@ -1,4 +1,4 @@
-//! What the controller counts, under the names that dashboards and alerts use.
+//! The metrics of the controller.
 //!
 //! Labels hold targets, actions and closed words, never objects, hosts or values: their number stays bounded.
 

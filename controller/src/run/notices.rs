@@ -19,7 +19,7 @@ use crate::engine::decide::mass_drift::Transition;
 /// Says what happens to one target.
 #[derive(Clone, Debug)]
 pub struct Announcer {
-    /// Where Events are written.
+    /// Writes Events.
     pub events: EventWriter,
     /// The target's name.
     pub target: String,

@@ -45,7 +45,7 @@ pub const FRESH_LEASE: Duration = Duration::from_secs(5);
 /// at most this long before the request is cut off.
 const LOOK_AT_LEASE: Duration = Duration::from_millis(500);
 
-/// What became of a request.
+/// The outcome of sending a request.
 #[derive(Debug)]
 pub enum Sent {
     /// It was answered.
@@ -97,7 +97,7 @@ pub trait SystemRequests: Send + Sync {
 /// A request on its way.
 pub type Sending<'s> = Pin<Box<dyn Future<Output = Sent> + Send + 's>>;
 
-/// What a request is sent with.
+/// The context of sending a request.
 #[derive(Debug)]
 pub struct SendContext<'s> {
     sender: &'s RequestSender,
@@ -148,7 +148,7 @@ pub struct RequestSender {
     pub term: CancellationToken,
     /// Cancelled when the program is to end: what was begun goes on, but nothing further begins.
     pub stop: CancellationToken,
-    /// What all targets together may do to one host.
+    /// The limits of one host over all targets.
     pub gate: Arc<HostGate>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the controller finds the secrets that it sends: its own, and those beside objects.
+//! The secrets that the controller sends: its own, and those beside objects.
 //!
 //! What they are worth is the engine's to say.
 
@@ -17,7 +17,7 @@ use crate::engine::rendering::secrets::{
     AvailableSecrets, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks,
 };
 
-/// Where secrets are found.
+/// The places where secrets are found.
 #[derive(Clone)]
 pub struct Secrets {
     own: Arc<ArcSwap<LabelledSecrets>>,
@@ -38,7 +38,7 @@ impl Secrets {
         Self { own, beside }
     }
 
-    /// What the corrections of an object send; `None` while it is not known yet what there is.
+    /// Returns the secrets that the corrections of an object send; `None` until the Secrets are listed.
     #[must_use]
     pub fn of(&self, target: &Target, object: &LeanObject) -> Option<ObjectSecrets> {
         if target.secrets.is_empty() {

@@ -180,7 +180,7 @@ fn now() -> Now {
     Now { moment: clock::now(), wall: clock::wall_since_epoch() }
 }
 
-/// What the watch says, as an input; a sign of life is none.
+/// Converts an event of the watch into an input. A sign of life is none.
 fn input_of(event: ObjectEvent) -> Option<Input> {
     match event {
         ObjectEvent::Seen(object) => Some(Input::Seen(object)),

@@ -170,7 +170,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Drifted objects that turn Unknown",
         injected: "ten of 18 objects drift and turn Unknown",
         held: "the breaker says 10 of 18",
-        test: "controller/src/engine/decide/breaker/tests.rs drifted_objects_that_are_unknown_now_count_on_both_sides",
+        test: "controller/src/engine/decide/mass_drift/tests.rs drifted_objects_that_are_unknown_now_count_on_both_sides",
     },
     Narrow {
         sequence: "An object that is being deleted",

@@ -1,4 +1,4 @@
-//! Whose the external resource is, and what that allows.
+//! The owner of an external resource, and the actions that ownership allows.
 //!
 //! A resource is ours when `driftCorrected` says that the object owns its identity in its scope; nothing else counts, least of all
 //! that it looks as the spec says.
@@ -8,7 +8,7 @@ use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 use drift_language::Existing;
 
-/// What a correction does outside.
+/// The action of a correction on the external resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// The external resource is absent.
@@ -37,7 +37,7 @@ impl Action {
     }
 }
 
-/// Whether an action is allowed by what is owned.
+/// The answer to "does ownership allow this action?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// It is.
@@ -45,7 +45,7 @@ pub enum Permission {
         /// The claim is to be written first.
         claim_first: bool,
     },
-    /// What is there was there before, and the target does not adopt.
+    /// The resource existed before the object, and the target does not adopt.
     NotOurs,
     /// The object owns another resource than it names now: its identity was edited, or the scope of its target.
     IdentityChanged,

@@ -35,7 +35,7 @@ pub struct Correction {
     pub correct_hash: u64,
     /// The fingerprint of the versions of the Secrets that its requests send; 0 where they send none.
     pub sent_versions: u64,
-    /// What was said of the object when it was decided.
+    /// The record on the object at the time of the decision.
     pub before: CorrectionStatus,
     /// The outcome of the one before it is in doubt, so that this is its retry.
     pub was_in_doubt: bool,
@@ -50,7 +50,7 @@ pub struct Correction {
     pub may_be_gone: bool,
 }
 
-/// What a correction asks for, by which one Job is told from another.
+/// The content of a correction, which tells one Job from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedFor {
     /// What.
@@ -110,7 +110,7 @@ impl Correction {
         if self.resumes { self.before.correction } else { self.number }
     }
 
-    /// What is asked for.
+    /// Returns the content of the correction.
     #[must_use]
     pub const fn asked_for(&self) -> AskedFor {
         let Self { action, generation, desired_hash, correct_hash, .. } = *self;
@@ -187,7 +187,7 @@ impl Correction {
         }
     }
 
-    /// What it came to.
+    /// Returns the record of this outcome.
     #[must_use]
     pub fn ended(&self, outcome: &Outcome) -> CorrectionStatus {
         let reason = match outcome {

@@ -66,7 +66,7 @@ mod tests {
         LeanObject::prune(object, &FieldPaths::default())
     }
 
-    /// What the API server makes of a patch.
+    /// Applies a patch as the API server does.
     fn patched(object: &Value, patch: &Patch) -> Result<Value, json_patch::PatchError> {
         // A test for null holds where nothing is; where something is, it fails by itself.
         let holds = |operation: &PatchOperation| {

@@ -1,4 +1,4 @@
-//! What one answer of an external system means, and what a whole correction came to.
+//! The meaning of one answer of an external system, and the outcome of a whole correction.
 //!
 //! Only an outcome that is certain may count as a correction: an answer that leaves open whether the write was done is asked again
 //! with the same idempotency key.
@@ -16,7 +16,7 @@ use drift_language::StatusSet;
 
 pub use crate::engine::corrections::doubt::Doubt;
 
-/// What one answer means.
+/// The meaning of one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
     /// The target accepts the answer.
@@ -25,17 +25,17 @@ pub enum StepOutcome {
     NotThere,
     /// The target accepts the answer, but it does not mean that the resource is gone yet.
     Underway {
-        /// When the external system wants to be asked again.
+        /// The time until the external system wants to be asked again.
         retry_after: Option<Duration>,
     },
     /// A definite no.
     Refused {
-        /// What is told of it.
+        /// The text for people.
         refusal: Refusal,
         /// True if it is certain that the request did nothing.
         did_nothing: bool,
     },
-    /// What was to be taken away is not ours, so it is left as it is.
+    /// The resource to delete is not ours and stays as it is.
     LeftBehind,
     /// The target accepts the answer, but what it wants to store of it cannot be told, for the reason in this sentence.
     Unstored(String),
@@ -60,12 +60,12 @@ impl StepOutcome {
     }
 }
 
-/// How far what was begun has come.
+/// The progress of work that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// How far; only a later stage is news.
+    /// The stage. Only a later one is news.
     pub stage: JobStage,
-    /// What people are told of it.
+    /// The text for people.
     pub because: String,
 }
 
@@ -81,7 +81,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Where it stands among other words: `404`, `SQLSTATE 42704`.
+    /// Returns the short form for use in a sentence: `404`, `SQLSTATE 42704`.
     #[must_use]
     pub fn short(self) -> String {
         match self {
@@ -108,12 +108,12 @@ impl From<u16> for Code {
     }
 }
 
-/// What people are told of a refusal.
+/// The description of a refusal for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The code of the answer.
     pub code: Code,
-    /// What the target's `because` gives of the answer.
+    /// The result of the target's `because` for the answer.
     pub because: Option<String>,
 }
 
@@ -124,7 +124,7 @@ pub struct Uncertainty {
     pub why: Doubt,
     /// The code of the answer, where one came.
     pub code: Option<Code>,
-    /// What the API server says of it.
+    /// The message of the API server.
     pub because: Option<String>,
     /// The time that the external system asked to be left alone.
     pub retry_after: Option<Duration>,
@@ -179,13 +179,13 @@ pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: 
 /// The step at which a correction ended before its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedStep {
-    /// What the step is called; `None` where the action has one only, without a name.
+    /// The name of the step; `None` for an action with a single unnamed step.
     pub label: Option<Arc<str>>,
-    /// How far the correction had come.
+    /// The progress of the correction.
     pub reach: Reach,
 }
 
-/// How far a correction had come when it ended.
+/// The progress of a correction at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Nothing of it was sent, not even a look-up, and nothing written on the object for it.
@@ -198,14 +198,14 @@ pub enum Reach {
     Further,
 }
 
-/// What a whole correction came to.
+/// The outcome of a whole correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Every step was accepted, or skipped.
     Applied,
     /// A deletion was accepted and is not done: it has to be asked for again.
     Underway {
-        /// When the external system wants to be asked again.
+        /// The time until the external system wants to be asked again.
         retry_after: Option<Duration>,
     },
     /// What was to be created or changed was not: every write that would have done so was skipped. A deletion: nothing was asked, or
@@ -264,7 +264,7 @@ impl Outcome {
         !self.changed_nothing() && !why.is_refusal_of_api_server()
     }
 
-    /// What the log says of it.
+    /// Returns the text for the log.
     #[must_use]
     pub const fn as_text(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! When an object has had corrections enough that healed nothing.
+//! The limit of corrections in a row that heal nothing.
 //!
 //! From then on one try an hour is made, or one at once when somebody asks for it on the object. A correction whose outcome is open
 //! is no try that healed nothing, so its retry is never held here.
@@ -9,7 +9,7 @@ use drift_api::timing::moment::Moment;
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::memory::ObjectMemory;
 
-/// Whether one more try is due.
+/// The answer to "is one more try due?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempts {
     /// There are attempts left, or the retry of one in doubt is due.

@@ -1,4 +1,4 @@
-//! What can be decided for one object: plain data that says all that has to be known to do it.
+//! The decision for one object, as plain data.
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::timing::moment::Moment;
@@ -6,7 +6,7 @@ use drift_api::timing::moment::Moment;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::held::Held;
 
-/// What to do.
+/// The decision for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Nothing, until something changes.

@@ -1,4 +1,4 @@
-//! What comes of a verdict that says how an object drifted: a correction, why there is none, or when.
+//! The decision for a drifted object: a correction, the reason against one, or the time of the next look.
 //!
 //! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time.
 

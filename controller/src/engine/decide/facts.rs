@@ -1,4 +1,4 @@
-//! What a decision needs to know of a target and of an object, taken out of their templates.
+//! The facts about a target and an object that a decision needs, evaluated from their templates.
 //!
 //! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any target.
 
@@ -10,24 +10,24 @@ use drift_api::identity::{ResourceName, ScopeId};
 use drift_api::object::LeanObject;
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
-/// What of a target a decision depends on, whatever the object.
+/// The facts about a target that are the same for every object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetFacts {
-    /// Whether it acts at all.
+    /// Whether the target corrects or only observes.
     pub mode: Mode,
-    /// Whether it touches what was there before.
+    /// The treatment of resources that existed before their object.
     pub existing: Existing,
     /// The time that the external system needs until a read shows a correction; an operator, until it has taken in an edit.
     pub settle: Duration,
     /// Rates and bounds.
     pub limits: CorrectLimits,
-    /// Which actions it has.
+    /// The actions that have steps.
     pub actions: Actions,
     /// True if Jobs do them, which go on when this process ends.
     pub by_job: bool,
     /// The fingerprint of what its requests are made of.
     pub correct_hash: u64,
-    /// Where its identities hold.
+    /// The scope of its identities.
     pub scope: ScopeId,
 }
 
@@ -63,7 +63,7 @@ impl TargetFacts {
     }
 }
 
-/// What the templates of a target say of one object; `None` where one cannot be evaluated.
+/// The results of a target's templates for one object. `None` where a template fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectFacts {
     /// The fingerprint of what the object wants.

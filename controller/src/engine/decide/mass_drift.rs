@@ -21,7 +21,7 @@ const MIN_OBJECTS: usize = 10;
 /// of a target that drifted as a whole, when nothing is left to save, and hold that one.
 const NEVER: u8 = 100;
 
-/// How an object stands, as far as the breaker cares.
+/// The state of an object for the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
     /// In sync, or drifted for a reason that is no incident.
@@ -47,7 +47,7 @@ impl Stand {
     }
 }
 
-/// What the breaker did.
+/// A change of the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
     /// It opened.
@@ -149,7 +149,7 @@ impl Breaker {
         Some(Transition::Closed)
     }
 
-    /// Where all that drifted has healed again there is nothing to hold; the next that drifts opens it.
+    /// Opens the breaker, unless everything that drifted has healed.
     fn try_to_open(&mut self, max_drifted_percent: u8) -> Option<Transition> {
         let drifted = self.turned.len();
         let is_share = |of: usize| drifted.saturating_mul(100) >= of.saturating_mul(usize::from(max_drifted_percent));

@@ -18,22 +18,22 @@ use crate::engine::memory::ObjectMemory;
 pub struct Situation<'a> {
     /// The object as it was read.
     pub object: &'a LeanObject,
-    /// What the templates say of it.
+    /// The results of the templates for the object.
     pub facts: &'a ObjectFacts,
     /// The target.
     pub target: &'a TargetFacts,
-    /// What this process remembers of it.
+    /// The memory of this process about the object.
     pub memory: &'a ObjectMemory,
     /// The secrets of the object that cannot be read back, in their present versions; `None` while that is not known, or where
     /// there are none.
     pub secrets: Option<&'a SecretMarks>,
-    /// What goes on around it.
+    /// The surroundings of the object.
     pub surroundings: Surroundings,
     /// Now.
     pub now: Moment,
 }
 
-/// What goes on around one object.
+/// The state around one object that its decision depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// The target's first full list is read, so that identities and the breaker are complete.
@@ -50,7 +50,7 @@ pub struct Surroundings {
     pub attested: bool,
     /// The breaker holds the object's incident.
     pub breaker_holds: bool,
-    /// Whether the target's limits allow one more.
+    /// The room within the target's limits.
     pub room: Room,
 }
 
@@ -65,7 +65,7 @@ impl Situation<'_> {
         self.memory.status_of(self.object).in_scope(self.target.scope)
     }
 
-    /// What is to be said without the claim, where that is void.
+    /// Returns the record without the claim, if the claim is void.
     #[must_use]
     pub fn without_void_claim(&self, status: &CorrectionStatus) -> Option<CorrectionStatus> {
         let is_void = self.surroundings.claim_void && status.owned().is_some() && !is_planted(Mutant::VoidClaimKept);

@@ -1,4 +1,4 @@
-//! When a status may be written that no correction brings along.
+//! The times at which a status may be written without a correction.
 //!
 //! At a start the claim with the younger note counts, so a note must not become younger for what is said of it. This file must not
 //! know what is said.

@@ -10,7 +10,7 @@ use super::end::ExecutionEnd;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Outcome, StepOutcome};
 
-/// What the answers of one correction say of the resource.
+/// The statements of one correction's answers about the resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AnswersSeen {
     /// One said that nothing is there.

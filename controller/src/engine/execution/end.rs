@@ -1,4 +1,4 @@
-//! How an execution ended, and what is remembered of that.
+//! The end of an execution, and its effect on the object's memory.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::Outcome;
 use crate::engine::memory::ObjectMemory;
 
-/// How the execution of one decision ended.
+/// The end of the execution of one decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecutionEnd {
     /// This status stands now.
@@ -18,9 +18,9 @@ pub enum ExecutionEnd {
     Patched,
     /// The correction came to an end.
     Corrected {
-        /// What was done.
+        /// The correction.
         correction: Box<Correction>,
-        /// What it came to.
+        /// The outcome.
         outcome: Outcome,
         /// The status that says so; `None` where there is nothing to say, or where the next leader says it.
         status: Option<CorrectionStatus>,

@@ -1,4 +1,4 @@
-//! What came of a correction is said on the object, for as long as it takes.
+//! Writes the outcome of a correction to the object, and retries until the write lands.
 //!
 //! What was done outside must not be forgotten while the process lives: a write that does not land is tried again, each time onto
 //! what stands by then. Until it has landed no other correction of the object begins. Only a deletion, the end of the target's text
@@ -20,7 +20,7 @@ pub(super) struct Recording {
     races: u32,
     failures: u32,
     last: Option<Failure>,
-    /// What is stored was refused, so that the word goes alone next.
+    /// The stored fields were refused, so the next write omits them.
     alone: bool,
     /// The word that stands without what is stored, and the outcome that it tells.
     told: Option<Box<(Outcome, CorrectionStatus)>>,
@@ -151,7 +151,7 @@ impl Execution {
         !self.progress.stored.is_empty() && !matches!(last, Some(Failure::Refused(_)))
     }
 
-    /// What is not written is remembered all the same, where it is certain.
+    /// Gives up the write. A certain outcome stays in memory.
     fn give_up(&mut self) -> Step {
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         if let Some((outcome, status)) = recording.told.take().map(|told| *told) {

@@ -23,7 +23,7 @@ use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Ste
 use crate::engine::decide::still_stands;
 use crate::engine::rendering::plan::Plan;
 
-/// How far the requests have come.
+/// The progress of the requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) plan: Plan,
@@ -35,21 +35,21 @@ pub(super) struct Progress {
     wrote: bool,
     /// One that does not take the resource away.
     made: bool,
-    /// What the answers say of the resource.
+    /// The statements of the answers about the resource.
     pub(super) answers_seen: AnswersSeen,
     /// The last write was accepted, and is not done.
     underway: Option<Outcome>,
     /// A write was sent that goes on by itself.
     pub(super) is_open: bool,
-    /// How far that was told to have come.
+    /// The last reported stage.
     pub(super) told: Option<JobStage>,
-    /// How far it is just told to have come.
+    /// The stage that is being reported.
     pub(super) telling: Option<JobStage>,
-    /// What was noted of secrets before.
+    /// The secrets that the record named before.
     pub(super) noted: NotedSecrets,
     /// The secrets that arrived.
     pub(super) sent: BTreeSet<String>,
-    /// What of the answers is kept in the object's status.
+    /// The parts of the answers to store in the object's status.
     pub(super) stored: StatusFields,
 }
 

@@ -1,4 +1,4 @@
-//! Which secrets a correction has sent, for the note that tells later in which versions.
+//! The secrets that a correction has sent, with their versions, for the correction record.
 //!
 //! What was accepted is noted, and nothing else: what may not have arrived is sent again. Only where nothing was ever noted is it
 //! presumed to arrive, before anything is sent and while that is in doubt: should a creation be interrupted, what it made has what

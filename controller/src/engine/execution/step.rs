@@ -12,7 +12,7 @@ use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::decide::decision::Decision;
 use crate::engine::rendering::plan::Plan;
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read the object live, before anything is decided on it.
@@ -56,7 +56,7 @@ pub enum Write {
     Outcome(CorrectionStatus, StatusFields),
 }
 
-/// What a status is written for.
+/// The purpose of a status write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To claim the external resource.
@@ -104,9 +104,9 @@ pub enum Event {
 pub struct StepAnswer {
     /// The step.
     pub index: usize,
-    /// What the answer means.
+    /// The meaning of the answer.
     pub outcome: StepOutcome,
-    /// What of the answer is stored in the object's status.
+    /// The part of the answer to store in the object's status.
     pub stored: StatusFields,
     /// The part of the step at which it ended.
     pub label: Option<Arc<str>>,
@@ -122,7 +122,7 @@ impl StepAnswer {
     }
 }
 
-/// Whether the requests of a correction may go out.
+/// The answer to "may the requests of a correction go out?".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// They may.
@@ -135,7 +135,7 @@ pub enum Readiness {
     NotNow,
 }
 
-/// What came of rendering a request.
+/// The result of rendering a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rendered {
     /// It can be sent.
@@ -161,7 +161,7 @@ pub enum Failure {
     NotLeading,
 }
 
-/// What cut a pause short.
+/// The cause that cut a pause short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
     /// The target works by another text, or is gone.

@@ -106,7 +106,7 @@ impl Rendering {
         })
     }
 
-    /// What the steps are.
+    /// Returns the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let parts = self.parts();

@@ -149,7 +149,7 @@ impl CorrectionJob {
         format!("{JOB_OBJECT_LABEL}={}", self.object)
     }
 
-    /// What the steps are.
+    /// Returns the steps.
     #[must_use]
     pub fn plan(action: Action) -> Plan {
         let look = PlannedStep { looks_up: true, ..PlannedStep::default() };

@@ -121,7 +121,7 @@ impl Manifests {
         Ok(Self { resource, steps, uid: object.id.uid.clone(), action: correction.action, adopts })
     }
 
-    /// What the steps are.
+    /// Returns the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let steps = self.steps.iter().map(|_| PlannedStep::default()).collect();

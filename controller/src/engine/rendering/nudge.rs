@@ -78,7 +78,7 @@ impl Nudge {
         Plan { steps: vec![PlannedStep::default()], ..Plan::default() }
     }
 
-    /// What the answer means.
+    /// The meaning of the answer.
     #[must_use]
     pub fn judge(&self, reply: &NudgeReply) -> StepOutcome {
         match reply {

@@ -34,7 +34,7 @@ pub struct Statements {
 
 /// One of them.
 struct RenderedStatement {
-    /// What it is called.
+    /// The name of the step.
     label: Arc<str>,
     /// `None` where it is skipped.
     text: Option<String>,
@@ -91,7 +91,7 @@ impl Statements {
         self.secrets.check_host(&sent, host, false)
     }
 
-    /// What the steps are.
+    /// Returns the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let count = if self.transaction { 1 } else { self.statements.len() };

@@ -14,7 +14,7 @@ use drift_language::{DeclaredSecret, SecretSource, Target};
 use drift_systems::credentials_of_correct;
 use secrecy::{ExposeSecret, SecretString};
 
-/// Where secrets are found.
+/// The places where secrets are found.
 #[derive(Clone, Copy, Debug)]
 pub struct AvailableSecrets<'s> {
     /// In our own namespace.
@@ -27,14 +27,14 @@ pub struct AvailableSecrets<'s> {
 #[derive(Clone, Debug, Default)]
 pub struct ObjectSecrets {
     declared: BTreeMap<String, Result<CurrentSecret, CredentialError>>,
-    /// What the requests come with besides, which no template sees.
+    /// The credentials of the requests, which no template sees.
     credentials: SecretValues,
 }
 
 /// One that is there.
 #[derive(Clone, Debug)]
 struct CurrentSecret {
-    /// What people are told that it is called.
+    /// The name for people.
     called: String,
     secret: LabelledSecret,
     value: SecretString,
@@ -98,7 +98,7 @@ impl ObjectSecrets {
         Ok(())
     }
 
-    /// What tells one version of these from another: 0 where there is none.
+    /// Returns a fingerprint of the versions of these; 0 if there is none.
     #[must_use]
     pub fn fingerprint(&self, names: &BTreeSet<String>) -> u64 {
         let sent = self.there().filter(|(name, _)| names.contains(*name));

@@ -11,11 +11,11 @@ use crate::engine::corrections::outcome::Doubt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Unrenderable {
-    /// What its step is called.
+    /// The name of its step.
     pub label: Option<Arc<str>>,
-    /// What is wrong.
+    /// The mistake.
     pub cause: String,
-    /// What people are told of it on the object.
+    /// The doubt to record on the object.
     pub doubt: Doubt,
 }
 

@@ -11,10 +11,10 @@ use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::shared_state::SharedState;
 
-/// How often the engine looks at itself where nothing happens: an attestation that grew old.
+/// Interval of housekeeping, which notices what changes without an input, such as an attestation that grew old.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
-/// How often it looks for a changed Secret while a correction could not be sent: whoever mends a Secret watches the result.
+/// Interval of looks for a changed Secret while a correction waits for one. The person who mends a Secret watches the result.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
 /// How often the memory of the objects is searched for records that delay nothing any more, the longest of which counts
@@ -67,7 +67,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// When a Secret of the target changed, objects that could not be corrected for the lack of one are tried again, and
+    /// Takes in a change of the target's Secrets. Objects that could not be corrected for the lack of one are tried again, and
     /// objects whose fields cannot be read back are decided on again: one of these may have changed.
     fn note_secrets(&mut self) {
         let change = self.program.take_secret_change();

@@ -17,7 +17,7 @@ use crate::engine::input::Now;
 use crate::engine::operation::OngoingDecision;
 use crate::engine::shared_state::SharedState;
 
-/// When an object that could not be read, written or got hold of is looked at again.
+/// Pause after an object could not be read, written or locked.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// One execution.

@@ -29,7 +29,7 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 /// The requests of one correction, and what is said of each besides its content.
 pub struct Requests<'a> {
     pub(super) object: Uid,
-    /// What the target allows at once.
+    /// The target's limit of concurrent requests.
     pub(super) concurrent: u32,
     /// The requests.
     pub system: Box<dyn SystemRequests + 'a>,
@@ -44,7 +44,7 @@ pub struct Ways<'a> {
     pub resources: &'a ResourceClient,
     /// Reads and writes of the target's objects.
     pub writer: &'a ObjectWriter,
-    /// What is sent of Secrets.
+    /// The Secrets that corrections send.
     pub secrets: ObjectSecrets,
     /// Jobs.
     pub jobs: &'a JobClient,

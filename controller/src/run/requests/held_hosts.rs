@@ -15,7 +15,7 @@ pub struct HostPlace {
     pub(super) permit: Permit,
 }
 
-/// What a correction holds. What it has not used is given back when this is dropped.
+/// The places that a correction holds. Unused ones are given back on drop.
 #[derive(Debug, Default)]
 pub struct HeldHosts {
     /// A place at the host of the first request.

@@ -25,7 +25,7 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// The requests of one correction, and how they are sent.
 pub(super) struct HttpRequests<'a> {
     options: HttpOptions<'a>,
-    /// What each is made of.
+    /// The rendered requests.
     rendering: Rendering,
     /// The one that is to be sent next.
     ready: Option<HttpRequest>,

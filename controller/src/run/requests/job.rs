@@ -21,11 +21,11 @@ use crate::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, Job
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// How often a Job is looked at in its first minute: most of what a command line changes takes seconds.
+/// Interval of looks at a Job in its first minute. Most commands take seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// And from then on: what takes minutes may be seen to end some seconds late.
 const LOOK_SELDOM_EVERY: Duration = Duration::from_secs(10);
-/// When a Job counts as a long one.
+/// Age from which a Job counts as long.
 const LONG_AFTER: Duration = Duration::from_secs(60);
 
 /// The Job of a correction, and how it is begun and followed.
@@ -35,7 +35,7 @@ pub(super) struct JobRequest<'a> {
     action: Action,
     client: &'a JobClient,
     slots: &'a CallSlots,
-    /// What is to be done next.
+    /// The next step.
     next: Option<JobStep>,
     /// The Job since it was begun, or found.
     followed: Option<Followed>,
@@ -48,9 +48,9 @@ struct Followed {
     job: Job,
     /// The furthest stage that was seen of it.
     came_to: Option<JobStage>,
-    /// When we began it, or found it.
+    /// The time at which we began it, or found it.
     began: Moment,
-    /// How it has ended once it is gone, since we deleted it.
+    /// The end of a Job that we deleted.
     deleted: Option<JobEnd>,
 }
 
@@ -173,7 +173,7 @@ impl<'a> JobRequest<'a> {
         self.judge(followed).await
     }
 
-    /// What follows from a look. The caller holds a slot.
+    /// Judges a look at the Job. The caller holds a slot.
     async fn judge(&mut self, mut followed: Followed) -> JobReply {
         let stage = match self.job.course(&followed.job, followed.came_to, followed.ran_for()) {
             Course::Ended(end) => return JobReply::Ended(end),

@@ -105,7 +105,7 @@ fn of_deletion(left: &Value) -> ManifestReply {
     if left["kind"] == "Status" { ManifestReply::Done } else { ManifestReply::Underway }
 }
 
-/// What a failure says of the API server, if anything.
+/// Returns what a failure reveals about the API server's host.
 fn heard(error: &ResourceError) -> Option<HostReply> {
     Some(match error {
         ResourceError::NoNamespace(_) => return None,

@@ -66,7 +66,7 @@ impl SystemRequests for NudgeRequest<'_> {
     }
 }
 
-/// What a call that failed says, for the engine.
+/// Converts a failed call for the engine.
 pub(super) fn refusal_of(error: &CallError) -> ApiRefusal {
     let sentence = error.to_string();
     // The status is said beside it.

@@ -37,7 +37,7 @@ impl SharedHandles {
         Self { context, executor, identities, busy: HashMap::new(), held: HashMap::new(), secrets }
     }
 
-    /// What to look at again.
+    /// Waits for the next object or scope to look at again.
     pub(super) async fn next_wake(&mut self) -> Wake {
         match &mut self.identities {
             Some(identities) => identities.next_wake().await,
