@@ -205,6 +205,8 @@ fn without_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Opti
 fn unattested(facts: Facts<'_>, attestations: &BTreeMap<String, Attestation>) -> Option<String> {
     match attestations.get(&facts.target.name) {
         None => Some("the poller does not attest the target at the moment (its Lease does not list it)".to_owned()),
+        // Exceptions to another text say nothing of this one.
+        Some(attestation) if attestation.hash != facts.target.verdict_hash => None,
         Some(attestation) => attestation
             .except
             .has(&facts.object.id)

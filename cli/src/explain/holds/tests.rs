@@ -109,4 +109,11 @@ fn another_text_at_the_poller_is_told_whatever_was_found() {
     let held = holds(facts, &leases, now);
     assert!(held[0].contains("another text") && held[1].contains("in sync"), "{held:?}");
     assert_eq!(holds(Facts { is_deployed: false, ..facts }, &leases, now).len(), 1, "from a file");
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let differs = verdict(ObservedReason::FieldsDiffer);
+    let excepted = json!({&correcting.name: "0123456789abcdef except u"}).to_string();
+    leases.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!(excepted);
+    let drifted = self::object(&differs, "correction 2, owns \"x\": updated", &json!({}));
+    let held = holds(Facts { target: &correcting, object: &drifted, verdict: &differs, ..facts }, &leases, now);
+    assert_eq!(held.len(), 1, "an exception to another text says nothing of this one: {held:?}");
 }
