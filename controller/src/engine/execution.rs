@@ -72,7 +72,7 @@ impl Execution {
     }
 
     /// Takes in the object as a write to the object itself left it.
-    pub fn see(&mut self, object: LeanObject) {
+    fn see(&mut self, object: LeanObject) {
         if object.id == self.object.id && object.is_as_new_as(&self.object) {
             self.object = object;
         }

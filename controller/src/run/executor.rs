@@ -175,7 +175,7 @@ impl Run<'_> {
             Sent::Answered(answer) => Event::Answered(answer),
             Sent::Unanswered(doubt) => {
                 let outcome = StepOutcome::Indefinite(Uncertainty::unanswered(doubt));
-                Event::Answered(StepAnswer::of(index, outcome))
+                Event::Answered(StepAnswer::of(outcome))
             }
             Sent::CutOff => Event::CutOff,
             Sent::NotSent => Event::NotSent,

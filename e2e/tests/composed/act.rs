@@ -195,7 +195,7 @@ impl Acting {
     /// Sends, or takes the answer in.
     fn send(&mut self, work: &Work, index: usize, (fault, scene): (Fault, &mut Scene<'_>)) -> Option<StepAnswer> {
         let (object, correction) = (&work.object, work.correction.as_deref()?);
-        let answered = |outcome| StepAnswer { index, outcome, stored: StatusFields::NONE, label: None, object: None };
+        let answered = |outcome| StepAnswer::of(outcome);
         let asked = Asked { object, correction, text: self.text, target: &self.target, decided_at: self.decided_at };
         if let Some(job) = &mut self.job {
             let outcome = job.send(asked, fault, scene);

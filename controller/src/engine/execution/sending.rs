@@ -183,7 +183,7 @@ impl Execution {
 
     pub(super) fn sent(&mut self, index: usize, event: Event) -> Step {
         match event {
-            Event::Answered(StepAnswer { index: _, outcome: answer, stored, label, object }) => {
+            Event::Answered(StepAnswer { outcome: answer, stored, label, object }) => {
                 label.into_iter().for_each(|label| self.name_step(index, label));
                 object.into_iter().for_each(|object| self.see(*object));
                 self.progress.stored.extend(stored);
@@ -283,7 +283,7 @@ impl Execution {
     }
 
     /// What this step sent ended at a part of it that is called so.
-    pub fn name_step(&mut self, index: usize, label: Arc<str>) {
+    fn name_step(&mut self, index: usize, label: Arc<str>) {
         if let Some(step) = self.progress.plan.steps.get_mut(index) {
             step.label = Some(label);
         }

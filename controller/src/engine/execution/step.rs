@@ -102,8 +102,6 @@ pub enum Event {
 /// The answer to the request of a step.
 #[derive(Clone, Debug)]
 pub struct StepAnswer {
-    /// The step.
-    pub index: usize,
     /// The meaning of the answer.
     pub outcome: StepOutcome,
     /// The part of the answer to store in the object's status.
@@ -117,8 +115,8 @@ pub struct StepAnswer {
 impl StepAnswer {
     /// An answer with this meaning alone.
     #[must_use]
-    pub const fn of(index: usize, outcome: StepOutcome) -> Self {
-        Self { index, outcome, stored: StatusFields::NONE, label: None, object: None }
+    pub const fn of(outcome: StepOutcome) -> Self {
+        Self { outcome, stored: StatusFields::NONE, label: None, object: None }
     }
 }
 

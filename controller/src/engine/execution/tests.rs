@@ -61,12 +61,12 @@ const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
 
 /// An answer of which nothing is stored.
 const fn answered(outcome: StepOutcome) -> Event {
-    Event::Answered(StepAnswer::of(0, outcome))
+    Event::Answered(StepAnswer::of(outcome))
 }
 
 /// An accepted answer of which this is stored.
 fn stored(stored: StatusFields) -> Event {
-    Event::Answered(StepAnswer { stored, ..StepAnswer::of(0, StepOutcome::Accepted) })
+    Event::Answered(StepAnswer { stored, ..StepAnswer::of(StepOutcome::Accepted) })
 }
 
 /// The outcome that is about to be written.

@@ -264,7 +264,7 @@ fn sent() -> Bench {
 }
 
 fn answered(outcome: StepOutcome) -> Event {
-    Event::Answered(StepAnswer::of(0, outcome))
+    Event::Answered(StepAnswer::of(outcome))
 }
 
 /// A creation whose outcome the API server does not take at the moment.

@@ -48,7 +48,7 @@ impl<'a> HttpRequests<'a> {
             let (target_name, status) = (&self.rendering.target().name, reply.status.as_u16());
             tracing::warn!(target_name, status, step = index, "a step of a correction is not accepted");
         }
-        StepAnswer { stored: self.rendering.take_stored(), ..StepAnswer::of(index, outcome) }
+        StepAnswer { stored: self.rendering.take_stored(), ..StepAnswer::of(outcome) }
     }
 }
 

@@ -213,7 +213,7 @@ impl SystemRequests for JobRequest<'_> {
     }
 
     /// When the program is to end a Job that was begun is left to the next: it may take hours, and its name is known.
-    fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s> {
+    fn send<'s>(&'s mut self, _index: usize, context: SendContext<'s>) -> Sending<'s> {
         Box::pin(async move {
             let sender = context.sender;
             // Who only looks writes nothing that another leader could not write too.
@@ -227,7 +227,7 @@ impl SystemRequests for JobRequest<'_> {
                 reply = sender.while_leading(self.do_next()) => reply,
             };
             match reply {
-                Some(reply) => Sent::Answered(StepAnswer::of(index, self.job.judge(&reply))),
+                Some(reply) => Sent::Answered(StepAnswer::of(self.job.judge(&reply))),
                 None if self.begins_job() => Sent::CutOff,
                 None => Sent::NotSent,
             }

@@ -94,7 +94,7 @@ impl SystemRequests for ManifestRequests<'_> {
                 }
             };
             heard.into_iter().for_each(|heard| context.note(&place, heard));
-            Sent::Answered(StepAnswer::of(index, self.manifests.judge(index, &reply)))
+            Sent::Answered(StepAnswer::of(self.manifests.judge(index, &reply)))
         })
     }
 }

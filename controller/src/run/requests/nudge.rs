@@ -48,7 +48,7 @@ impl SystemRequests for NudgeRequest<'_> {
         Ok(true)
     }
 
-    fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s> {
+    fn send<'s>(&'s mut self, _index: usize, context: SendContext<'s>) -> Sending<'s> {
         Box::pin(async move {
             let slot = tokio::select! {
                 biased;
@@ -59,7 +59,7 @@ impl SystemRequests for NudgeRequest<'_> {
                 return Sent::NotSent;
             }
             let Some(reply) = context.sender.while_leading(self.merge(&slot)).await else { return Sent::CutOff };
-            let answer = StepAnswer::of(index, self.nudge.judge(&reply));
+            let answer = StepAnswer::of(self.nudge.judge(&reply));
             let object = if let NudgeReply::Taken(object) = reply { Some(object) } else { None };
             Sent::Answered(StepAnswer { object, ..answer })
         })

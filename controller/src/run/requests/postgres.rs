@@ -90,12 +90,12 @@ impl SystemRequests for StatementRequests<'_> {
             };
             let Err(ended) = done else {
                 context.note(&place, HostReply::Answer);
-                return Sent::Answered(StepAnswer::of(index, StepOutcome::Accepted));
+                return Sent::Answered(StepAnswer::of(StepOutcome::Accepted));
             };
             ended.failure.heard().into_iter().for_each(|heard| context.note(&place, heard));
             tracing::warn!(target_name = self.target.name, "a correction is not accepted: {ended}");
             let (label, outcome) = self.statements.judge(index, &ended);
-            Sent::Answered(StepAnswer { label, ..StepAnswer::of(index, outcome) })
+            Sent::Answered(StepAnswer { label, ..StepAnswer::of(outcome) })
         })
     }
 }

@@ -44,7 +44,7 @@ fn noted_by(action: Action, before: &NotedSecrets, answers: &[StepOutcome]) -> V
             Step::Prepare => Event::Prepared(Readiness::Ready(plan("2"))),
             Step::Render(_) => Event::Rendered(Rendered::Ready),
             Step::Send { .. } => match answers.next() {
-                Some(answer) => Event::Answered(StepAnswer::of(0, answer.clone())),
+                Some(answer) => Event::Answered(StepAnswer::of(answer.clone())),
                 None => Event::CutOff,
             },
             Step::Write(Write::Status(status, _) | Write::Outcome(status, _)) => {
