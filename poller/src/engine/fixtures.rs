@@ -1,4 +1,4 @@
-//! What tests of several files begin with: a target, objects of its kind, and moments.
+//! Fixtures for tests: a target, objects of its kind, and moments.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::request::Prepared;
 use crate::engine::poll::request::Request;
 
-/// What somebody says of the outside.
+/// A report of a change outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The resource of this identity may have changed.
@@ -29,7 +29,7 @@ pub enum Hint {
     Everything,
 }
 
-/// What became of a hint.
+/// The outcome of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HintOutcome {
     /// The object is polled soon.
@@ -61,9 +61,9 @@ pub struct Hints {
     /// Hints may have been missed of objects that are not known yet.
     waits_for_list: bool,
     listed: bool,
-    /// Where changes of what is read are hints.
+    /// The watched resources, if changes of them are hints.
     watched: Option<WatchedResources>,
-    /// What changed before the objects were listed: who reads it is not known yet.
+    /// Changes from before the first list, when the readers were not known yet.
     early: BTreeSet<ObjectName>,
 }
 
@@ -175,7 +175,7 @@ mod tests {
         objects
     }
 
-    /// Who is polled now.
+    /// Marks all objects for a poll.
     fn poll_all(objects: &mut ObjectStore, now: Now) -> Vec<Uid> {
         while let Some(uid) = objects.pop_awake(now.moment) {
             objects.queue_poll(&uid);

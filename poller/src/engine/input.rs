@@ -55,13 +55,13 @@ pub struct PollResult {
     pub uid: Uid,
     /// The state that the result must match.
     pub begun: BegunPoll,
-    /// What it found out, be it that nothing can be said; `Err` if it was postponed.
+    /// The finding, or the reason why the poll was postponed.
     pub found: Result<Found, Postponed>,
     /// The time that the object is to be left alone, as the answer asked.
     pub pause: Option<Duration>,
     /// The server's entity tag of the state in which the object is in sync.
     pub tagged: Option<Tagged>,
-    /// What the same answers would give again.
+    /// The finding to reuse for equal answers.
     pub known: Option<KnownFinding>,
     /// From the first attempt to connect to the finding.
     pub took: Duration,
@@ -85,11 +85,11 @@ pub struct EndedTraversal {
 pub struct Postponed {
     /// Until when.
     pub until: Moment,
-    /// What is told of the object where that lasts too long.
+    /// The failure to report if this lasts too long.
     pub cause: Failure,
 }
 
-/// How one write ended.
+/// The end of one write.
 #[derive(Debug)]
 pub struct EndedWrite {
     /// The state that the write was based on.

@@ -1,4 +1,4 @@
-//! When one object is polled next.
+//! The schedule of one object's polls.
 //!
 //! Regular polls lie at a phase that follows from the uid alone, on the wall clock, so that a restart neither stampedes nor shifts
 //! them. Prompt polls come between them and keep a distance from each other.
@@ -53,7 +53,7 @@ const SHORTEST_TICK: Duration = Duration::from_millis(5);
 /// However long the interval is, a confirmation or the end of a pause is awaited too.
 const LONGEST_TICK: Duration = Duration::from_millis(50);
 
-/// How late whoever waits for a moment may wake.
+/// Returns the tick of an interval: the most that a wake-up may be late.
 #[must_use]
 pub fn tick_of(interval: Duration) -> Duration {
     (interval / TICKS_OF_AN_INTERVAL).clamp(SHORTEST_TICK, LONGEST_TICK)
@@ -68,7 +68,7 @@ pub struct Schedule {
     deviation: Option<Box<Deviation>>,
 }
 
-/// What keeps a poll from coming at its regular moment.
+/// A deviation from the regular moment of a poll.
 #[derive(Clone, Copy, Debug)]
 struct Deviation {
     wanted: Option<Moment>,

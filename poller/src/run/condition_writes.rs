@@ -50,7 +50,7 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
     EndedWrite { before, begun, object, outcome }
 }
 
-/// Whether an object that cannot be found for a write is gone: it is not if only its `/status` was taken away.
+/// Checks if an object that a write did not find is gone, or only lost its `/status`.
 async fn look_for(writer: &ObjectWriter, slot: &CallSlot, before: &LeanObject) -> (Option<LeanObject>, WriteOutcome) {
     match writer.read(slot, &before.id).await {
         Ok(None) => (None, WriteOutcome::Gone),

@@ -1,4 +1,4 @@
-//! What the parts of the poller share, for one term of leadership: made in `app`, handed to every target.
+//! The state that all parts of the poller share for one term of leadership. `app` creates it.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,14 +30,14 @@ use crate::run::page::Board;
 use crate::run::page::unnamed::UnnamedEntries;
 use crate::run::reads::outside::Outside;
 
-/// What the parts of the program share.
+/// The state that all parts of the program share.
 #[derive(Clone)]
 pub struct Context {
     /// Our own namespace, where the targets' ConfigMaps are.
     pub home: String,
     /// The API server.
     pub client: kube::Client,
-    /// Where the kinds of targets are looked up.
+    /// Finds the kinds of targets.
     pub kinds: KindSearch,
     /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
@@ -47,7 +47,7 @@ pub struct Context {
     pub slots: CallSlots,
     /// The lane for writes that nobody waits for.
     pub slow_lane: Arc<Mutex<SlowLane>>,
-    /// Where the rights that are needed are noted.
+    /// The rights that targets need.
     pub rights: RightsNeeded,
     /// Events for people.
     pub events: EventWriter,
@@ -55,23 +55,23 @@ pub struct Context {
     pub metrics: Metrics,
     /// Objects that were cleaned.
     pub cleaned: CleanedObjects,
-    /// Where the actors show that they turn.
+    /// The heartbeats of the actors.
     pub health: Health,
-    /// Whether we lead, asked before each write.
+    /// The leadership of this process, checked before each write.
     pub leadership: Leadership,
     /// The list of targets that are attested, on the Lease.
     pub attestations: AttestationList,
-    /// Where targets are noted before anything is written for them.
+    /// The targets on the Lease's notes, noted before anything is written for them.
     pub notes: NotedSelections,
-    /// Who was told of which object; of this term.
+    /// The watches of this term.
     pub watches: KindWatches,
     /// Up to where changes of what targets read in the cluster were heard.
     pub heard: HeardVersions,
-    /// Which object has which external resource; of this term.
+    /// The owners of external resources, for this term.
     pub identities: Identities,
-    /// Where people who look at the page ask the targets.
+    /// Routes queries of the status page to the targets.
     pub board: Board,
-    /// What stands in collections and belongs to no object.
+    /// The entries of collections without an object.
     pub unnamed: UnnamedEntries,
     /// The Secrets that are labelled for us.
     pub secrets: Arc<ArcSwap<LabelledSecrets>>,
@@ -87,7 +87,7 @@ impl Context {
         Arc::new(Self { watches, identities, ..self.clone() })
     }
 
-    /// What reads and writes objects of a kind.
+    /// Returns the reader and writer of a kind's objects.
     #[must_use]
     pub fn writer(&self, kind: ResolvedKind, fields: FieldPaths) -> ObjectWriter {
         let objects = ObjectClient::new(self.client.clone(), POLLER_MANAGER);
@@ -95,7 +95,7 @@ impl Context {
         ObjectWriter { objects, kind, fields, leadership, slots }
     }
 
-    /// What the orphan collector looks at. No part of this program claims an object for itself.
+    /// Returns the context of the orphan collector. No part of this program claims an object for itself.
     #[must_use]
     pub fn collector(&self) -> CollectorContext {
         CollectorContext {

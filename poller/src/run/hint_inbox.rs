@@ -1,4 +1,4 @@
-//! Where the hints of one target come together: no more wait than its actor takes in, and the rest is dropped and counted.
+//! The queue of one target's hints. It is bounded; the rest is dropped and counted.
 
 pub(crate) mod webhooks;
 
@@ -27,7 +27,7 @@ const AT_ONCE: u32 = 10_000;
 /// processor could take in.
 const ONE_MORE_AFTER: Duration = Duration::from_millis(1);
 
-/// Where the hints of one target go. Clones share its rate.
+/// The sender of one target's hints. Clones share its rate.
 #[derive(Clone)]
 pub(crate) struct Inbox {
     pub(crate) target: Arc<Target>,

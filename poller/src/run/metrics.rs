@@ -1,4 +1,4 @@
-//! What the poller counts, under the names that dashboards and alerts use.
+//! The metrics of the poller.
 //!
 //! Labels hold targets, reasons and statuses, never objects, hosts or values: their number stays bounded.
 
@@ -26,7 +26,7 @@ pub struct TargetLabels {
 pub struct OutcomeLabels {
     /// The target's name.
     pub target: String,
-    /// What happened: a reason, a status or an outcome.
+    /// A reason, a status or an outcome.
     pub outcome: String,
 }
 

@@ -13,14 +13,14 @@ use crate::engine::judgement::observation::{Observation, invalid};
 /// Memory that the entries of one traversal may take, bytes: their names, and those that objects asked for as values. An
 /// eighth of what a program may use in the manifests, room for 100,000 names and 10,000 entries of some fields.
 const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// What a value takes beside its text, bytes.
+/// Bytes that a value takes beside its text.
 const NODE_BYTES: usize = 64;
 
 /// Entries on their way in.
 #[derive(Debug)]
 pub struct Gathering<'r> {
     keys: &'r Keys,
-    /// What objects call their entries.
+    /// The names of the objects' entries.
     wanted: HashSet<String>,
     entries: Entries,
     /// Bytes that the entries take.
@@ -74,7 +74,7 @@ impl<'r> Gathering<'r> {
 }
 
 impl Entries {
-    /// What a complete collection says of the object whose entry has that name; `read` says what the entry does.
+    /// Returns the observation of the object whose entry has that name, from a complete collection. `read` observes an entry.
     ///
     /// # Errors
     /// Why nothing can be said of it.

@@ -37,18 +37,18 @@ pub struct Unnamed {
     pub names: BTreeSet<String>,
 }
 
-/// What an object asks of its collection; it stays so while its view does.
+/// The request of an object to its collection, valid for one view of the object.
 #[derive(Clone, Debug)]
 pub struct CollectionRequest {
     /// The view that it was found from.
     pub view: ObjectView,
-    /// What tells its request from others.
+    /// The key of the request.
     pub request: RequestKey,
-    /// What its entry is called.
+    /// The name of its entry.
     pub name: String,
 }
 
-/// What is known of an object's entry among those of one request.
+/// The entry of one object among those of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnEntry<'t> {
     /// It is called so.
@@ -66,7 +66,7 @@ pub struct CollectionRequests {
     known: HashMap<RequestKey, Traversed>,
 }
 
-/// What is known of traversals with one request.
+/// The traversals of one request.
 #[derive(Debug)]
 struct Traversed {
     request: Request,
@@ -79,13 +79,13 @@ struct Traversed {
 }
 
 impl CollectionRequests {
-    /// What the object asks for, as far as it was found out for this very view.
+    /// Returns the request of the object, if it is known for this view.
     #[must_use]
     pub fn asked_by(&self, uid: &Uid, view: &ObjectView) -> Option<&CollectionRequest> {
         self.asked.get(uid).filter(|asked| asked.view.is(view))
     }
 
-    /// What the object with that view asks for from now on: that request, and its entry's name.
+    /// Sets the request and the entry's name for this view of the object.
     pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> CollectionRequest {
         let known = self.known.entry(RequestKey::of(&request));
         // Objects with one request share its key.
@@ -169,7 +169,7 @@ impl CollectionRequests {
         }
     }
 
-    /// What all of them found.
+    /// Returns the entries without an object, of all traversals.
     #[must_use]
     pub fn unnamed(&self) -> Unnamed {
         let all = self.known.values().map(|known| &known.unnamed);

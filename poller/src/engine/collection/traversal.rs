@@ -103,7 +103,7 @@ impl<'r> Traversal<'r> {
     }
 }
 
-/// What the entry of one object says.
+/// Returns the observation of one object's entry.
 ///
 /// # Errors
 /// Why nothing can be said.

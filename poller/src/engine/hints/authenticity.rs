@@ -1,4 +1,4 @@
-//! Whether a request that brings a hint comes from somebody who knows the secret.
+//! Authenticates webhook requests.
 //!
 //! Everything is compared in constant time, and each request costs the same, whoever it is for: how long an answer takes tells
 //! neither how much of a guess was right nor whether there is such a target.
@@ -15,13 +15,13 @@ pub const LEAST_SECRET_BYTES: usize = 16;
 /// Bytes of a signature.
 const SIGNATURE_BYTES: usize = 32;
 
-/// What a signature may begin with, as GitHub writes it.
+/// Prefix of a signature, as GitHub writes it.
 const PREFIX: &str = "sha256=";
 
-/// Where a signature is looked for on behalf of nobody.
+/// Header that is checked for unknown targets.
 const USUAL_HEADER: &str = "x-hub-signature-256";
 
-/// What stands in the place of a secret that is not there.
+/// Placeholder secret, so that unknown targets cost the same time.
 const NOBODYS: &[u8] = b"nobody knows a secret that is not there";
 
 /// Returns true if the request is by somebody who knows the secret of these hints. `None` is nobody's.

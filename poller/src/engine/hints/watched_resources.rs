@@ -1,4 +1,4 @@
-//! Which objects read which object of the cluster, so that a change of one finds the other.
+//! The objects that read each object of the cluster, so that a change finds its readers.
 //!
 //! It follows the objects: what an edit makes of the name counts from then on, and one that leaves is not found any more. A
 //! resource whose own controller writes all the time must not have its object polled all the time, so each has turns. It must not
@@ -37,7 +37,7 @@ struct Reading {
 }
 
 impl WatchedResources {
-    /// What an object reads from now on; `None` where that cannot be said.
+    /// Sets the resource that an object reads; `None` if it cannot be told.
     pub fn set(&mut self, uid: &Uid, resource: Option<&ClusterResource>, now: Moment) {
         let place = resource.map(|resource| (resource.name.clone(), resource.namespace.clone()));
         if self.readings.get(uid).map(|reading| &reading.place) == place.as_ref() {

@@ -11,7 +11,7 @@ use crate::engine::judgement::finding::{Failure, Finding, Found};
 use crate::engine::judgement::observation::{Observation, invalid};
 use crate::engine::judgement::rendered::rule_error;
 
-/// What is said where a comparison would take too long.
+/// Message of a comparison that would take too long.
 const ALIKE: &str =
     "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
 
@@ -43,7 +43,7 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observed: R
     }
 }
 
-/// What is said where the resource is not there: nothing is known of it any more.
+/// Returns the finding that the resource is absent, with all published fields cleared.
 #[must_use]
 pub fn absent(target: &Target) -> Found {
     Found { finding: Finding::Absent, published: Some(target.publish.cleared()), withheld: Vec::new() }

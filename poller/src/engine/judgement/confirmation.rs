@@ -1,4 +1,4 @@
-//! How often a finding must repeat before it is believed.
+//! The confirmation of findings: how often one must repeat.
 //!
 //! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter belongs to one
 //! desired state and one correction, and starts anew when either moves. Where an absence leads to a creation that cannot be told from
@@ -53,7 +53,7 @@ pub struct NewFinding<'l> {
     pub at: Moment,
 }
 
-/// Whether a finding is believed.
+/// The confirmation of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Belief {
     /// It is.
@@ -81,7 +81,7 @@ impl Confirmation {
     }
 }
 
-/// How long findings of this class have to be made.
+/// Returns the time for which findings of this class must repeat.
 fn needed_time(new: &NewFinding<'_>, confirm: &Confirm) -> Duration {
     let is_known = stands(new, ObservedReason::is_absence);
     let is_asked = *new.finding == Finding::Absent && new.was_there && !is_known;
@@ -97,7 +97,7 @@ fn flips(new: &NewFinding<'_>) -> bool {
     new.flaps && is_drift && new.current.is_some_and(is_in_sync)
 }
 
-/// How many findings of this class in a row are needed.
+/// Returns the number of findings of this class in a row that confirm it.
 fn needed(new: &NewFinding<'_>, confirm: &Confirm) -> u32 {
     match new.finding {
         Finding::InSync => 1,
@@ -144,7 +144,7 @@ mod tests {
         NewFinding { finding, basis, current, was_there: false, flaps: false, at: Moment::START }
     }
 
-    /// How many polls in a row it takes.
+    /// Returns the number of polls in a row that confirm the finding.
     fn polls(finding: &Finding, current: Option<&CurrentVerdict>) -> usize {
         let mut confirmation = Confirmation::default();
         let basis = basis(5);

@@ -31,7 +31,7 @@ impl<'t> Credentials<'t> {
         Self { target, secrets, sent, values: OnceLock::new() }
     }
 
-    /// What they are.
+    /// Returns the values.
     #[must_use]
     pub fn values(&self) -> &SecretValues {
         let of = |secrets: &LabelledSecrets| credentials_of_read(self.target, secrets);
@@ -51,7 +51,7 @@ impl<'t> Credentials<'t> {
         occur || values.occur_in_line(line)
     }
 
-    /// What may be published of these fields: those that have none of them; and the names of the others.
+    /// Splits fields into those without credentials, which may be published, and the names of the others.
     #[must_use]
     pub fn withhold_from(&self, fields: StatusFields) -> (StatusFields, Vec<String>) {
         if fields.is_empty() { (fields, Vec::new()) } else { fields.without(|value| self.values().occur_in(value)) }

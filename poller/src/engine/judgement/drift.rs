@@ -1,4 +1,4 @@
-//! What a poll says that found the external resource, and found it different.
+//! The drift of an external resource that differs from its desired state.
 //!
 //! A sentence for people, and what the tag says to the controller.
 
@@ -17,7 +17,7 @@ pub struct Subject<'o> {
     pub object: &'o Value,
     /// The names of the secrets that moved since they were sent.
     pub moved: &'o [String],
-    /// What nothing that is shown of an answer may repeat.
+    /// The credentials that no shown text may repeat.
     pub credentials: Option<&'o Credentials<'o>>,
 }
 
@@ -27,7 +27,7 @@ impl<'o> From<&'o Value> for Subject<'o> {
     }
 }
 
-/// How the external resource differs.
+/// The differences of an external resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drift {
     /// The fields, for people.
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(fields(&json!(many), &json!({})), "*", "too many to name");
     }
 
-    /// What a verdict says of a difference in `/a`, where `correct` is this.
+    /// Returns the verdict's text for a difference in `/a`, with this `correct`.
     fn said(correct: &str) -> (String, bool) {
         let text = format!(
             r#"apiVersion: driftpoller.dev/v1alpha1

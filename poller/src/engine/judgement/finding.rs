@@ -1,4 +1,4 @@
-//! What one poll found out about one object, before it is held against the past.
+//! The finding of one poll, before it is compared with earlier ones.
 //!
 //! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
 
@@ -19,10 +19,10 @@ pub enum Finding {
     Failed(Failure),
 }
 
-/// What one poll found out, and what it publishes of that.
+/// The finding of one poll, and the fields that it publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What it found out.
+    /// The finding.
     pub finding: Finding,
     /// How the fields of the status that the target publishes are to stand; those that are not here stay as they are.
     /// `None` where the poll before said it.

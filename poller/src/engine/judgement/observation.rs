@@ -25,13 +25,13 @@ pub enum Observation {
 /// The rules of one read; what a target does not write is `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadRules<'r> {
-    /// Whether the resource is not there.
+    /// The rule for absence.
     pub absent_when: Option<&'r Expression>,
-    /// Whether this is an answer of the system that is meant.
+    /// The rule for a valid answer of the right system.
     pub valid_when: Option<&'r Expression>,
-    /// Whether the system is still at work on an earlier change.
+    /// The rule for a system that is still applying an earlier change.
     pub settling_when: Option<&'r Expression>,
-    /// What is observed.
+    /// The template of the observed value.
     pub observed: &'r ValueTemplate,
 }
 
@@ -47,7 +47,7 @@ impl<'r> From<&'r AnswerRules> for ReadRules<'r> {
 }
 
 impl ReadRules<'_> {
-    /// What they say.
+    /// Evaluates the rules.
     ///
     /// # Errors
     /// Why nothing can be said.
@@ -77,7 +77,7 @@ pub(in crate::engine) fn unevaluated(mistake: &Mistake) -> Failure {
     }
 }
 
-/// What a rule says of an answer.
+/// Evaluates one rule for an answer.
 pub(in crate::engine) fn ask(rule: &Expression, variables: &Variables<'_>) -> Result<bool, Failure> {
     rule.evaluate_bool(variables).map_err(|error| unevaluated(&rule.attribute(error, variables.object)))
 }

@@ -1,4 +1,4 @@
-//! What can be said of an object before anything is read: its desired state, its identity, and what bars a poll.
+//! The facts about an object before a read: its desired state, its identity, and what prevents a poll.
 //!
 //! An object that is rejected gets its Unknown at once and costs no request.
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
 
-/// What is said of an object of which not even what the target reads may be kept.
+/// Message for an object whose read fields are too large to keep.
 const OVERSIZED: &str =
     "the fields that the target reads take more than 256 KiB or nest deeper than 64 levels: make the object smaller";
 const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 
-/// What an object is, seen through its target.
+/// An object as its target renders it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// Fingerprint of its desired state; `None` where it cannot be rendered.
@@ -35,7 +35,7 @@ impl Rendered {
         self.rejected.get_or_insert_with(|| Box::new(taken()));
     }
 
-    /// What it is where no other object has the external resource.
+    /// Removes the rejection because of another object's claim.
     #[must_use]
     pub fn accepted_as_taken(self) -> Self {
         let rejected = self.rejected.filter(|failure| failure.reason != ObservedReason::IdentityTaken);

@@ -16,11 +16,11 @@ use crate::engine::judgement::finding::{Failure, Finding};
 pub struct Basis {
     /// `metadata.generation`; `None` for a kind without.
     pub generation: Option<i64>,
-    /// What the object asked for; `None` where that could not be rendered.
+    /// The hash of the desired state; `None` if it could not be rendered.
     pub desired_hash: Option<DesiredHash>,
     /// K, the corrections that had a definite outcome.
     pub correction: u64,
-    /// Which secrets moved since they were sent, in short; 0 where none did.
+    /// Fingerprint of the secrets that changed since they were sent; 0 if none did.
     pub moved: u64,
 }
 

@@ -20,7 +20,7 @@ pub fn verdict_of(object: &LeanObject) -> Option<&Condition> {
     object.conditions.observed().filter(|_| !object.deleting)
 }
 
-/// How a deletion ends.
+/// The end of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Without these programs: their finalizer is not on the object.
@@ -31,7 +31,7 @@ pub enum Ending {
     Deleted,
 }
 
-/// How the deletion of this object of the target ends.
+/// Returns the end of this object's deletion.
 #[must_use]
 pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
     if !object.has_finalizer() {

@@ -38,7 +38,7 @@ pub const SILENT_INTERVALS: u32 = 3;
 /// it is its own. Longer than any poll with three tries at the usual deadline of ten seconds.
 pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
 
-/// How an object came into sight.
+/// The way in which an object came into view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// With the first list after a start, as one of perhaps very many.
@@ -58,7 +58,7 @@ enum Owing {
     ForItself,
 }
 
-/// What is to be written next.
+/// The next write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextWrite {
     /// Nothing.
@@ -89,11 +89,11 @@ pub struct ObjectState {
     polling: Option<Moment>,
     /// True if the templates may see something else than when it began.
     edited_meanwhile: bool,
-    /// What the state is called in which it was last in sync.
+    /// The entity tag of the state that was last in sync.
     tag: Option<Box<RememberedTag>>,
-    /// What its polls begin with, made of the object as it is; only where they are frequent.
+    /// The rendered request of its polls, kept only if they are frequent.
     prepared: Option<Arc<Prepared>>,
-    /// What the last one found of the object as it is.
+    /// The last finding about the object as it is.
     known: Option<KnownFinding>,
     /// Boxed: of nearly all objects what should stand does, and nothing is to be written.
     writing: Option<Box<Writing>>,
@@ -166,7 +166,7 @@ impl ObjectState {
         &self.object
     }
 
-    /// What was found out about it without a read.
+    /// Returns the facts about the object that need no read.
     #[must_use]
     pub const fn rendered(&self) -> &Rendered {
         &self.rendered
@@ -244,7 +244,7 @@ impl ObjectState {
         }
     }
 
-    /// What was found out and made for the state before holds no more, as far as it depends on what has changed.
+    /// Drops what depends on the parts of the state that have changed.
     fn forget_former(&mut self, before: &Basis, view_differs: bool) {
         let after = self.basis();
         if view_differs {

@@ -182,7 +182,7 @@ impl ObjectStore {
         None
     }
 
-    /// What the next poll of an object begins with.
+    /// Returns the rendered request of the object's next poll.
     pub fn prepare(&mut self, uid: &Uid) -> Option<Arc<Prepared>> {
         Some(self.states.get_mut(uid)?.prepare(&self.target))
     }
@@ -264,7 +264,7 @@ impl ObjectStore {
     }
 }
 
-/// What an object says of external resources.
+/// Returns the claims of an object on external resources.
 fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
     let name = |identity| ResourceName { scope: target.scope.id, identity };
     let corrected = object.conditions.corrected();

@@ -1,4 +1,4 @@
-//! What people see of one target: how its objects stand, and those that they ask for, the worst first.
+//! The overview of one target for people: counts of verdicts, and the requested objects, the worst first.
 //!
 //! Everything here comes from the conditions as they are known and from what is due; nothing is judged anew. It must not
 //! know how it is shown, nor who asks.
@@ -19,7 +19,7 @@ use crate::engine::object::object_state::ObjectState;
 /// Most objects in one answer, and on the page: more than anybody reads. With their messages they take half a megabyte at most.
 pub const MOST_ROWS: usize = 200;
 
-/// Which objects people ask for.
+/// A query for objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// Of one target alone; of all without.
@@ -32,7 +32,7 @@ pub struct Question {
     pub shown: Shown,
 }
 
-/// Which verdicts people ask for.
+/// A filter by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
     /// Any, and none.
@@ -44,12 +44,12 @@ pub enum Shown {
     Unknown,
 }
 
-/// How the objects of one target stand.
+/// The verdicts of one target's objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetOverview {
     /// Objects of which each of these is said.
     pub counts: VerdictCounts,
-    /// How late the poll is that waits the longest.
+    /// The delay of the poll that has waited the longest.
     pub lateness: Duration,
     /// The number of objects that the question means.
     pub matching: usize,
@@ -70,7 +70,7 @@ pub struct VerdictCounts {
     pub deleting: usize,
 }
 
-/// What stands on one object.
+/// The conditions of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
     /// `namespace/name`.
@@ -79,11 +79,11 @@ pub struct ObjectRow {
     pub verdict: Option<RowCondition>,
     /// True if it is being deleted.
     pub deleting: bool,
-    /// What the controller noted; `None` where it did nothing.
+    /// The correction record; `None` if there is none.
     pub correction: Option<RowCondition>,
-    /// What is to be known besides.
+    /// Further marks, such as paused.
     pub marks: Vec<&'static str>,
-    /// How long until the next poll; `None` while one is under way, and where none will be.
+    /// The time until the next poll; `None` during a poll, and if none will follow.
     pub next_poll: Option<Duration>,
 }
 
@@ -96,12 +96,12 @@ pub struct RowCondition {
     pub reason: String,
     /// Its text.
     pub text: String,
-    /// When the status last changed, RFC 3339.
+    /// The time of the last change of the status, RFC 3339.
     pub since: String,
 }
 
 impl ObjectRow {
-    /// Where it stands among others: the worst first.
+    /// Returns the sort key: the worst first.
     #[must_use]
     pub fn rank(&self) -> Rank {
         rank_of(self.verdict.as_ref().map(|verdict| verdict.status), self.deleting)
@@ -119,7 +119,7 @@ impl Shown {
         }
     }
 
-    /// What the word asks for; any other word asks for all.
+    /// Parses a filter. Any other word means all.
     #[must_use]
     pub fn parse(word: &str) -> Self {
         [Self::Drifted, Self::Unknown].into_iter().find(|shown| shown.as_str() == word).unwrap_or_default()
@@ -204,7 +204,7 @@ pub fn overview<'a>(
     found
 }
 
-/// Where it stands among others: the worst first, then by name.
+/// Returns the sort key: the worst first, then by name.
 fn place<'t>((rank, state): &(Rank, &'t ObjectState)) -> (Rank, &'t ObjectId) {
     (*rank, &state.object().id)
 }

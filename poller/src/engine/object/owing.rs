@@ -11,7 +11,7 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
 
-/// Whose affair it is that an object owes its verdict.
+/// The cause of a verdict that is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affair {
     /// The target's: it is late since a start or an edit.
@@ -109,7 +109,7 @@ mod tests {
         owing
     }
 
-    /// How many single objects are excepted, and which namespaces.
+    /// Returns the number of single exceptions, and the excepted namespaces.
     fn excepted(counts: &[(&str, usize)]) -> Option<(usize, Vec<String>)> {
         let except = owing(counts).exceptions(|_| false)?;
         Some((except.objects.len(), except.namespaces.into_iter().collect()))

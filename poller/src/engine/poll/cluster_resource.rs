@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 
-/// What the object of the cluster says that is the external resource of `object`; `None` where it does not exist.
+/// Returns the observation of the cluster object that is the external resource of `object`.
 ///
 /// # Errors
 /// Why nothing can be said.
@@ -25,7 +25,7 @@ pub fn observe_resource(
     }
 }
 
-/// What people are told of an object whose resource could not be read. None of it is absence.
+/// Converts a failed read of a resource. It never means absence.
 #[must_use]
 pub fn failure_of(error: &ResourceError, resource: &ClusterResource) -> Failure {
     let with = |reason, detail: &str| Failure::with(reason, detail);

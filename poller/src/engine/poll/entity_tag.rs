@@ -1,4 +1,4 @@
-//! What lets a poll ask only for what has changed: the name that an HTTP server gave the state in which an object was in sync.
+//! The entity tag of the state in which an object was in sync, for conditional requests.
 //!
 //! A server that gives the same state the same name answers 304 in place of it. Whoever believes that for ever believes every mistake
 //! in such names for ever, so now and then the state is read whole. Only what was in sync is remembered: drift, absence and their
@@ -24,7 +24,7 @@ const CONDITIONS: [HeaderName; 6] = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE,
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityTag(Box<[u8]>);
 
-/// How the state was read in which an object was in sync.
+/// A state that was in sync, with its entity tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tagged {
     /// The answer was whole, and the server calls it so.
@@ -42,7 +42,7 @@ pub struct RememberedTag {
 }
 
 impl EntityTag {
-    /// What the server calls its answer; `None` where it has no such name, several, or one that is too long.
+    /// Returns the entity tag of an answer; `None` if there is none, several, or one that is too long.
     #[must_use]
     pub fn of(reply: &HttpReply) -> Option<Self> {
         let mut values = reply.headers.get_all(ETAG).iter();
@@ -74,7 +74,7 @@ impl EntityTag {
 }
 
 impl RememberedTag {
-    /// What is remembered after a poll that found the object in sync.
+    /// Returns the tag to keep after a poll that found the object in sync.
     #[must_use]
     pub fn after(known: Option<Box<Self>>, tagged: Option<Tagged>) -> Option<Box<Self>> {
         match tagged? {

@@ -18,7 +18,7 @@ use crate::engine::poll::entity_tag::{EntityTag, Tagged, can_be_tagged};
 use crate::engine::poll::http_reply::judge;
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
 
-/// What is said where answers take more memory than a read may keep.
+/// Message of a read whose answers take too much memory.
 const TOO_MUCH: &str = "read.http.steps: the answers take more than 8 MiB of memory; ask for less, or for a page of it";
 
 /// A read under way.
@@ -37,14 +37,14 @@ pub struct Reading<'r> {
     /// The state that is asked for only if it has another name.
     unless: Option<EntityTag>,
     tagged: Option<Tagged>,
-    /// What was found before, of the same object.
+    /// The last finding about the object.
     known: Option<&'r KnownFinding>,
     seen: SeenAnswers,
     /// Of all answers, once nothing more is to be asked.
     judged: Option<Fingerprint>,
 }
 
-/// What follows on an answer.
+/// The progress of a read after an answer.
 #[derive(Debug)]
 pub enum Progress<T> {
     /// This is to be asked next.
@@ -98,7 +98,7 @@ impl<'r> Reading<'r> {
         self.kept
     }
 
-    /// What the server calls the state that was read.
+    /// Returns the entity tag of the state that was read.
     #[must_use]
     pub fn into_tagged(self) -> Option<Tagged> {
         self.tagged
@@ -149,7 +149,7 @@ impl<'r> Reading<'r> {
         Ok(Progress::Ask(Box::new(request)))
     }
 
-    /// What all answers say together.
+    /// Returns the observation of all answers together.
     fn observe(&mut self, step: &ReadStep, answer: Value) -> Result<Observation, Failure> {
         if step.name.is_some() {
             self.keep(step, answer.clone());

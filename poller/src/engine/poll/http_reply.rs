@@ -49,7 +49,7 @@ fn read_answer(step: &ReadStep, reply: &HttpReply) -> Result<Answer, Failure> {
     Answer::of(reply, step.format).map_err(|error| invalid(&error))
 }
 
-/// What an answer says that is not about an absent resource.
+/// Accepts an answer about a present resource.
 fn accept(step: &ReadStep, reply: &HttpReply, answer: Answer) -> Result<Value, Failure> {
     let status = reply.status.as_u16();
     match &answer.malformed {

@@ -60,10 +60,10 @@ impl SeenAnswers {
     }
 }
 
-/// What nearly every poll finds, kept once for all objects.
+/// The finding "in sync", shared by all objects.
 static IN_SYNC: LazyLock<Arc<Found>> = LazyLock::new(|| Arc::new(Finding::InSync.into()));
 
-/// What was found of an object as it is, and in which answers. Cheap to clone.
+/// The finding about an object as it is, with a fingerprint of its answers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct KnownFinding {
     answers: Fingerprint,
@@ -78,7 +78,7 @@ impl KnownFinding {
         Self { answers, found }
     }
 
-    /// What was found, if these are the answers that it was found in.
+    /// Returns the finding, if the answers are the same.
     #[must_use]
     pub fn in_answers(&self, answers: Fingerprint) -> Option<&Found> {
         (self.answers == answers).then_some(&*self.found)

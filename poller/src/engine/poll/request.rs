@@ -14,7 +14,7 @@ use crate::engine::judgement::comparison::absent;
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
 
-/// What goes out first for a read.
+/// The first request of a read.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// To an HTTP server.

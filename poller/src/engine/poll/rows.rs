@@ -13,7 +13,7 @@ use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 /// Rows that a read of one object asks for: the second says that it is not one.
 pub const ENOUGH_ROWS: usize = 2;
 
-/// What the rows of a query about one object say.
+/// Returns the observation of a query about one object.
 ///
 /// # Errors
 /// Why nothing can be said.
@@ -25,7 +25,7 @@ pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Resul
     }
 }
 
-/// What the row of one object says, in the order of judgement.
+/// Returns the observation of one object's row.
 ///
 /// # Errors
 /// Why nothing can be said.
@@ -33,7 +33,7 @@ pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<O
     ReadRules::from(&read.rules).observe(&Variables { row: Some(row), ..Variables::of_object(object) })
 }
 
-/// What people are told of an object whose query came to nothing.
+/// Converts a failed query.
 #[must_use]
 pub fn failure_of(failure: &SqlFailure) -> Failure {
     match failure {

@@ -26,9 +26,9 @@ pub struct PollSettings {
     pub corrects: bool,
     /// True if an edit of the object has to settle as a correction has: another operator has its turn then.
     pub settles_edits: bool,
-    /// How often a finding must repeat.
+    /// The confirmations that a finding needs.
     pub confirm: Confirm,
-    /// Where one read answers for many objects: the phase at which all of them are polled.
+    /// The common phase of all objects, if one read answers for many.
     pub shared_phase: Option<Phase>,
 }
 

@@ -1,4 +1,4 @@
-//! Whose turn it is to be polled, among the objects of one target that wait for its read limits.
+//! The queue of objects that wait for the target's read limits.
 //!
 //! Polls that were asked for (an edit, a correction, an annotation) go before the regular ones, and of four turns take
 //! three at most: somebody who asks again and again must not keep the others from being polled. This file must not

@@ -62,7 +62,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// What an object asks of its collection.
+    /// Returns the object's request to its collection.
     fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<CollectionRequest, Found> {
         if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
             return Ok(asked.clone());
@@ -114,7 +114,7 @@ impl<P: SharedState> Target<P> {
         group.into_iter().filter_map(join).collect()
     }
 
-    /// What stands in the collection and belongs to no object is told, and never touched.
+    /// Ends a traversal. Entries without an object are reported and never touched.
     pub(super) fn end_traversal(&mut self, traversal: EndedTraversal, now: Moment) {
         let EndedTraversal { key, results, names, credentials } = traversal;
         self.note_read_ended();

@@ -1,10 +1,10 @@
-//! Which Event, if any, tells people of a verdict when it is written.
+//! The Event that announces a written verdict, if any.
 //!
 //! Events mark transitions only, and installing or editing an object is no incident.
 
 use drift_api::condition::{ConditionStatus, ObservedReason};
 
-/// What is announced.
+/// The Event to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// The external resource was in sync and is not any more.

@@ -31,7 +31,7 @@ impl SlowLane {
         slot
     }
 
-    /// Whoever reserved this moment no longer needs it. One that is past is nobody's use.
+    /// Returns a reserved moment. A past one is dropped.
     pub fn give_back(&mut self, slot: Moment) {
         self.given_back.insert(slot);
     }

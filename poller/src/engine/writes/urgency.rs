@@ -1,4 +1,4 @@
-//! Whether a verdict is written over what stands, and how urgently.
+//! The urgency of writing a verdict over the current one.
 //!
 //! A steady state costs no write. What the controller waits for is written at once; what only informs people draws on a bucket, so
 //! that a flapping object cannot flood the API server.
@@ -15,7 +15,7 @@ pub const QUIET_BURST: u32 = 6;
 /// After those, one each minute, the latest winning: people read no faster.
 pub const QUIET_REFILL: Duration = Duration::from_secs(60);
 
-/// How a change is to be written.
+/// The urgency of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// The controller or a person waits for it.
@@ -35,7 +35,7 @@ pub struct Definite {
 }
 
 impl Definite {
-    /// What to remember of a verdict that stands; `None` for an Unknown.
+    /// Returns the definite verdict; `None` for Unknown.
     #[must_use]
     pub fn of(current: &CurrentVerdict) -> Option<Self> {
         let definite = current.reason.status() != ConditionStatus::Unknown;

@@ -9,10 +9,10 @@ use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 use serde_json::Value;
 
-/// When the object is polled again after so many lost races that the next try would have to wait.
+/// Delay of the next poll after so many lost races that the next write would have to wait.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
 
-/// How a write ended.
+/// The end of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// It stands.
@@ -46,7 +46,7 @@ impl WriteOutcome {
     }
 }
 
-/// What is sent in one write.
+/// The content of one write.
 #[derive(Debug)]
 struct Sent {
     condition: Condition,
@@ -222,7 +222,7 @@ impl WriteAttempts {
         !std::mem::replace(&mut self.failures.get_or_insert_default().refusal_told, true)
     }
 
-    /// What should stand stands.
+    /// Resets the attempts after the verdict was written.
     pub fn reset(&mut self) {
         self.failures = None;
     }

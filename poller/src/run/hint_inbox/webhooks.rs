@@ -1,4 +1,4 @@
-//! Which targets take requests that bring hints, and where these go.
+//! The targets that accept webhooks, and their queues.
 //!
 //! A target at work puts itself here and is gone when its work ends.
 
@@ -18,7 +18,7 @@ pub struct Webhooks(Arc<Mutex<HashMap<String, Arc<Webhook>>>>);
 /// One target's.
 pub(crate) struct Webhook {
     target: String,
-    /// What the target says of them.
+    /// The target's webhook settings.
     pub(crate) hints: Arc<WebhookHints>,
     inbox: Inbox,
 }

@@ -15,10 +15,10 @@ use crate::engine::hints::Hint;
 use crate::run::hint_inbox::Inbox;
 use crate::run::reads::outside::Outside;
 
-/// How often it is looked whether the Secret says something else, or is listed at last.
+/// Interval of looks at the Secret.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
-/// What this file is called among the target's sources.
+/// The name of this source of hints.
 const LISTEN: &str = "listen";
 
 /// Listens until it is dropped.

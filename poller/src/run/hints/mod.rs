@@ -18,7 +18,7 @@ use crate::run::context::Context;
 use crate::run::hint_inbox::Inbox;
 pub use server::{BindError, HintContext, HintServer};
 
-/// Where the hints of a target go, and what its actor takes them from.
+/// Returns both ends of a target's hint queue.
 pub(crate) fn inbox(context: &Context, target: &Arc<Target>) -> (Inbox, mpsc::Receiver<Hint>) {
     Inbox::new(target, context.metrics.clone(), context.outside.troubles.clone())
 }

@@ -79,7 +79,7 @@ pub struct BindError {
     cause: io::Error,
 }
 
-/// What requests are judged by.
+/// The state that webhook requests are checked against.
 pub struct HintContext {
     webhooks: Webhooks,
     secrets: Arc<ArcSwap<LabelledSecrets>>,

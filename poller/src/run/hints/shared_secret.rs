@@ -1,4 +1,4 @@
-//! What the sender of requests knows beside us, and why no request can be believed where nobody says it.
+//! The shared secret of webhooks, and the trouble while it is missing.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use crate::engine::hints::authenticity::LEAST_SECRET_BYTES;
 use crate::run::hint_inbox::Inbox;
 
-/// How often it is looked whether there is a Secret: the log says it soon after the target came, and requests need not.
+/// Interval of looks for a missing Secret, so that the log reports it soon, without a request.
 const LOOK_AT_SECRET: Duration = Duration::from_secs(10);
 
 /// The secret of these hints as it is now.

@@ -16,13 +16,13 @@ use crate::run::context::Context;
 use crate::run::hint_inbox::Inbox;
 use crate::run::notices::follow_rights;
 
-/// How soon a kind that is not served is looked up again, as the kinds of targets are.
+/// Pause before a kind that is not served is looked up again.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
 /// Changes that wait for the actor's queue, which has places for many.
 const BUFFER: usize = 1;
 
-/// What this file is called among the target's sources.
+/// The name of this source of hints.
 const WATCH: &str = "watch";
 
 /// Watches until it is dropped.

@@ -1,4 +1,4 @@
-//! What the page and its JSON show, put together from what is asked and what the targets say.
+//! The content of the status page and of its JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::run::attestation::AttestationList;
 /// All that is shown.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// What was asked.
+    /// The query.
     pub(super) question: Question,
-    /// How to find the replica that polls, where it is another one.
+    /// The command that finds the leader, if it is another replica.
     pub(super) leader_elsewhere: Option<String>,
-    /// What is wrong with documents that are not active.
+    /// The mistakes of documents that are not active.
     pub(super) problems: Vec<String>,
     /// Every active target.
     pub(super) targets: Vec<TargetLine>,
@@ -32,15 +32,15 @@ pub(super) struct TargetLine {
     pub(super) kind: String,
     /// Time between polls.
     pub(super) interval: Duration,
-    /// What is done about drift: `Observe`, `Correct`, or `suspended`.
+    /// The mode: `Observe`, `Correct`, or `suspended`.
     pub(super) mode: &'static str,
     /// True if it is listed on our Lease.
     pub(super) attested: bool,
-    /// What it says of its objects; `None` while it has no kind, is busy, or where another replica leads.
+    /// The overview of its objects; `None` while it has no kind, is busy, or another replica leads.
     pub(super) overview: Option<TargetOverview>,
 }
 
-/// What the query of a URL asks for. What is not known is passed over.
+/// Parses the query of a URL. Unknown parameters are ignored.
 #[must_use]
 pub(super) fn parse(query: &str) -> Question {
     let mut asked = Question { with_rows: true, ..Question::default() };
@@ -56,7 +56,7 @@ pub(super) fn parse(query: &str) -> Question {
 }
 
 impl Content {
-    /// What answers a query.
+    /// Returns the content for a query.
     #[must_use]
     pub(super) fn new(
         question: Question,

@@ -27,12 +27,12 @@ use content::{Content, parse};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
 
-/// Where the targets at work are asked.
+/// Routes queries to the targets at work.
 pub type Board = questions::Board<Question, TargetOverview>;
 /// A question to a target.
 pub type Asked = questions::Asked<Question, TargetOverview>;
 
-/// What the page is made from.
+/// The sources of the status page.
 #[derive(Clone)]
 pub struct Page {
     /// The targets at work.
@@ -41,9 +41,9 @@ pub struct Page {
     pub configuration: watch::Receiver<Arc<Configuration>>,
     /// Those that are attested.
     pub attestations: AttestationList,
-    /// Whether this replica polls.
+    /// The leadership of this replica.
     pub leadership: Leadership,
-    /// What people type to find the one that does.
+    /// The command that finds the leader.
     pub leader_command: String,
 }
 

@@ -1,4 +1,4 @@
-//! What stands in collections and belongs to no object, for people: the page `/unnamed`.
+//! The entries of collections without an object, shown at `/unnamed`.
 //!
 //! Names only, and nothing is ever done about them.
 
@@ -37,7 +37,7 @@ impl UnnamedEntries {
         Self { known: Arc::default(), secrets }
     }
 
-    /// What the target's collection holds now.
+    /// Sets the entries of the target's collection.
     pub fn set(&self, target: &Arc<Target>, unnamed: Unnamed) {
         self.lock().insert(target.name.clone(), (target.clone(), unnamed));
     }
@@ -52,7 +52,7 @@ impl UnnamedEntries {
         Router::new().route("/unnamed", get(page)).with_state(self.clone())
     }
 
-    /// What the page shows.
+    /// Returns the JSON of the page.
     #[must_use]
     pub fn shown(&self) -> Value {
         let known = self.lock().clone();

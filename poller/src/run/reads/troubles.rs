@@ -17,7 +17,7 @@ const OVER_AFTER: Duration = Duration::from_mins(10);
 /// Causes of one target that are remembered; more are not told. They are closed sentences, of which a target has a few.
 const MOST_CAUSES: usize = 32;
 
-/// What was told of each target, and when each cause was last seen.
+/// The reported causes of each target, with the time each was last seen.
 #[derive(Debug, Default)]
 pub struct Troubles {
     told: Mutex<HashMap<String, HashMap<String, Moment>>>,
@@ -56,7 +56,7 @@ impl Troubles {
         }
     }
 
-    /// What a read of the target found out.
+    /// Takes in the finding of a read.
     pub fn note_finding(&self, target: &str, finding: &Finding, now: Moment) {
         match finding {
             Finding::Failed(failure) if failure.reason != ObservedReason::Settling => {

@@ -79,7 +79,7 @@ impl<'c> Description<'c> {
 /// The paths that the sentence of a [`Description`] names.
 #[must_use]
 pub fn named_fields(sentence: &str) -> Vec<&str> {
-    /// What may follow a path.
+    /// Characters that may follow a path.
     const AFTER: [&str; 9] = [
         " desired ",
         " missing",
@@ -99,7 +99,7 @@ pub fn named_fields(sentence: &str) -> Vec<&str> {
     paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
 }
 
-/// What a difference says alone, without credentials.
+/// Describes a single difference, without credentials.
 fn describe(difference: &Difference<'_, '_>, credentials: Option<&Credentials<'_>>) -> String {
     let line = describe_difference(difference);
     match credentials.filter(|credentials| credentials.occur_in(difference, &describe_observed(difference))) {
@@ -108,7 +108,7 @@ fn describe(difference: &Difference<'_, '_>, credentials: Option<&Credentials<'_
     }
 }
 
-/// Where it differs, and how not: the answer repeats a credential.
+/// Describes the place of a difference without its values, because the answer repeats a credential.
 fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String {
     match show_path(path) {
         path if credentials.values().occur_in_line(&path) => REDACTED.to_owned(),
@@ -116,7 +116,7 @@ fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String
     }
 }
 
-/// What of a difference's line was observed. What only the object has is not in it: the last name on the path to what is absent.
+/// Describes the observed part of a difference. It omits names that only the object has, such as the last one on the path to an absent field.
 fn describe_observed(difference: &Difference<'_, '_>) -> String {
     let path = difference.path;
     match &difference.change {

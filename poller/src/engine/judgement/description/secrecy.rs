@@ -1,4 +1,4 @@
-//! What of a difference nobody may read: what a rule redacts, and texts whose name or content looks like a secret's.
+//! The parts of a difference to hide: redacted fields, and texts whose name or content looks like a secret.
 
 use drift_api::secrets::secret_names::looks_secret;
 use drift_language::RulePlace;

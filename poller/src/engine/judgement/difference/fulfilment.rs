@@ -1,4 +1,4 @@
-//! Whether the observed value is what the desired state asks for, with a bound on the work.
+//! The test whether an observed value fulfils the desired one, with a bound on the work.
 
 use std::cell::Cell;
 

@@ -27,22 +27,22 @@ use keyed::are_in_place;
 pub struct Difference<'r, 'v> {
     /// From the root of the desired state.
     pub path: &'v [Segment<'v>],
-    /// What the rules say there.
+    /// The rules of the place.
     pub place: RulePlace<'r>,
-    /// What is different.
+    /// The kind of difference.
     pub change: Change<'v>,
     /// Further items of the same list that are missing or unexpected too, and are only counted.
     pub more: usize,
 }
 
-/// How something differs.
+/// A kind of difference.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<'v> {
     /// It has another value.
     Value {
-        /// What the desired state says.
+        /// The desired value.
         desired: &'v Value,
-        /// What was observed; `None` where it is absent or null.
+        /// The observed value; `None` if it is absent or null.
         observed: Option<&'v Value>,
     },
     /// An item that the desired state has is not there.

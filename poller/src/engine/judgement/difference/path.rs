@@ -1,4 +1,4 @@
-//! Where a difference is: keys, places of items, and the fields that tell items apart.
+//! The path of a difference: keys, positions of items, and the fields that tell items apart.
 
 use drift_language::RulePlace;
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub enum Segment<'v> {
 pub struct Key<'v> {
     /// The field.
     pub name: &'v str,
-    /// What the item has there.
+    /// The value of the item's field.
     pub value: &'v Value,
     /// True if a rule hides it.
     pub is_redacted: bool,

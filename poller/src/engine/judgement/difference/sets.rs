@@ -14,7 +14,7 @@ use super::fulfilment::Comparison;
 /// Places at which two sets are unlike, up to which the items there are held against all: that takes less time than groups.
 const MAX_HELD_AGAINST_ALL: usize = 4;
 
-/// Which items of two sets have no counterpart, by their places.
+/// The items of two sets that have no counterpart, by position.
 pub(super) struct SetMatch {
     pub(super) missing: Vec<usize>,
     pub(super) unexpected: Vec<usize>,

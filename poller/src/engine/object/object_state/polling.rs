@@ -1,4 +1,4 @@
-//! When an object is polled and what its polls make believe.
+//! The polls of an object: their times, and the verdicts that they confirm.
 //!
 //! Every result is held against the state its poll began from.
 
@@ -28,7 +28,7 @@ use drift_api::condition::{CurrentVerdict, ObservedReason, StatusFields};
 pub struct BegunPoll {
     /// The state that its result belongs to.
     pub basis: Basis,
-    /// What tells it from others of the object: two that begin at one moment see one world.
+    /// The start of the poll, which identifies it: two polls of one moment see the same state.
     at: Moment,
 }
 
@@ -74,7 +74,7 @@ impl ObjectState {
         (self.settings.corrects && stands_true(&self.object)).then(|| self.settings.settle.max(PROMPT_SPACING))
     }
 
-    /// When [`ObjectState::notice_silence`] has to be asked.
+    /// Returns the time at which to call [`ObjectState::notice_silence`].
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
         let polled = !self.object.deleting && self.rendered.rejected.is_none();
@@ -121,7 +121,7 @@ impl ObjectState {
         self.tag = RememberedTag::after(known, tagged.filter(|_| !self.edited_meanwhile));
     }
 
-    /// What its next poll begins with.
+    /// Returns the rendered request of its next poll.
     pub fn prepare(&mut self, target: &Target) -> Arc<Prepared> {
         if let Some(prepared) = &self.prepared {
             return prepared.clone();
@@ -131,7 +131,7 @@ impl ObjectState {
         prepared
     }
 
-    /// What the last poll found, which the same answers would give again.
+    /// Returns the last finding, to reuse for equal answers.
     #[must_use]
     pub const fn known_finding(&self) -> Option<&KnownFinding> {
         self.known.as_ref()
@@ -177,7 +177,7 @@ impl ObjectState {
         true
     }
 
-    /// Where no poll was completed for [`SILENT_INTERVALS`], what stood until now cannot be told any more.
+    /// Turns the verdict Unknown if no poll was completed for [`SILENT_INTERVALS`].
     pub fn notice_silence(&mut self, now: Moment) {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.last_heard = now;

@@ -1,4 +1,4 @@
-//! What is written of an object's verdict, when, and what becomes of it.
+//! The writes of an object's verdict.
 
 use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict};
 use drift_api::mutants::{Mutant, is_planted};
@@ -18,11 +18,11 @@ pub struct BegunWrite {
     pub condition: Condition,
     /// The fields beside the conditions to write with it.
     pub fields: StatusFields,
-    /// What people are told once it is written.
+    /// The Event to send after the write.
     pub announcement: Option<Announcement>,
 }
 
-/// What should stand on an object as it is: a change of its [`Basis`](crate::engine::judgement::verdict::Basis) ends it.
+/// The verdict that should be on the object. A change of its [`Basis`](crate::engine::judgement::verdict::Basis) drops it.
 #[derive(Debug)]
 pub(super) struct Believed {
     pub(super) verdict: Verdict,
@@ -32,10 +32,10 @@ pub(super) struct Believed {
     pub(super) accepted: bool,
 }
 
-/// What is to be written of one object, and what became of that.
+/// The pending write of one object, and the results of earlier ones.
 #[derive(Debug)]
 pub(super) struct Writing {
-    /// What should stand, until it does; for good where fields are published with it.
+    /// The verdict to write, kept until it is written, and always if it publishes fields.
     pub(super) believed: Option<Believed>,
     pub(super) attempts: WriteAttempts,
     /// Of writes that only inform people; full where there is none.
@@ -45,7 +45,7 @@ pub(super) struct Writing {
     pub(super) owing: Option<Owing>,
 }
 
-/// That of an object of which nothing is to be written.
+/// The state of an object with nothing to write.
 static NOTHING: Writing = Writing::NOTHING;
 
 impl Writing {
@@ -77,12 +77,12 @@ impl ObjectState {
         self.writing.get_or_insert_with(|| Box::new(Writing::NOTHING))
     }
 
-    /// What was believed is no more; another poll says anew what should stand.
+    /// Drops the confirmed verdict, so that another poll confirms a new one.
     pub(super) fn disbelieve(&mut self) -> Option<Believed> {
         self.writing.as_mut().and_then(|writing| writing.believed.take())
     }
 
-    /// What is to be written now.
+    /// Returns the next write.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
         self.writing.take_if(|writing| writing.is_nothing());
         let Writing { believed: Some(Believed { verdict, .. }), attempts, .. } = self.writing() else {

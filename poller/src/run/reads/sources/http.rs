@@ -47,7 +47,7 @@ struct HttpRequests<'r> {
     read: &'r HttpRead,
     /// Some of the objects that the answers are for.
     uids: Vec<Uid>,
-    /// Where each further request counts as a read of its own.
+    /// The rate that each further request draws on.
     rate: Option<&'r SharedRate>,
     /// The time that the objects are to be left alone, as the last answer asked.
     pause: Option<Duration>,
@@ -196,7 +196,7 @@ impl<'r> HttpRequests<'r> {
         self.enter(host).await
     }
 
-    /// Whether the host may be asked is asked again once there is a slot: others may have been told to wait meanwhile.
+    /// Waits for a slot, then checks again if the host may be asked: it may have asked others to wait meanwhile.
     async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
         let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
         let now = clock::now();
@@ -245,7 +245,7 @@ impl<'r> HttpRequests<'r> {
     }
 }
 
-/// What people are told of an object whose request was not answered.
+/// Converts a failed request.
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
         HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),

@@ -56,7 +56,7 @@ pub(super) async fn look_at_one(
     ReadResult { told, pause, ..ReadResult::new(Ok(observed), took) }
 }
 
-/// What the answer says of the API server, if anything.
+/// Returns what the answer reveals about the API server's host.
 fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<HostReply> {
     Some(match answer {
         Err(ResourceError::NoNamespace(_)) => return None,

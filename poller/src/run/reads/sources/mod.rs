@@ -33,13 +33,13 @@ use crate::run::reads::shared_rate::SharedRate;
 /// alone, since what one request for many objects hears concerns them all.
 const OBJECTS_THAT_COUNT: usize = 3;
 
-/// How often a poll that needs a credential looks whether the Secrets are listed: that takes a second at the start.
+/// Interval of looks whether the Secrets are listed, which takes a second at the start.
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
 /// The result of a read.
 #[derive(Debug)]
 pub struct ReadResult<T> {
-    /// What the answers say; the outer `Err` if the read was postponed, since a host is to be left alone.
+    /// The result of the answers; the outer `Err` if the read was postponed because of a host's pause.
     pub read: Result<Result<T, Failure>, Postponed>,
     /// The time that the objects are to be left alone, as an answer asked.
     pub pause: Option<Duration>,
@@ -118,7 +118,7 @@ pub async fn look_at_all(
     }
 }
 
-/// What the entry of one object says, by the target's own rules.
+/// Returns the observation of one object's entry by the target's rules.
 ///
 /// # Errors
 /// Why nothing can be said.
