@@ -1,4 +1,4 @@
-//! Which object has which external resource, over all targets of a program.
+//! The owners of external resources, over all targets of a program.
 //!
 //! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that claimed it has
 //! it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes. An object that was out of
@@ -47,13 +47,13 @@ impl fmt::Display for ScopeId {
 /// The name of one external resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceName {
-    /// Where the identity holds.
+    /// The scope of the identity.
     pub scope: ScopeId,
     /// The identity in it.
     pub identity: SharedText,
 }
 
-/// What an object says of external resources.
+/// The claims of an object on external resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimant {
     /// The resource that its spec names; `None` where it names none.
@@ -90,7 +90,7 @@ impl Selected {
     }
 }
 
-/// What an object may do, as far as others are concerned.
+/// The rights of an object against others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// It has the resource it wants.
@@ -110,7 +110,7 @@ pub struct Rights {
 pub struct IdentityIndex {
     objects: HashMap<Uid, Said>,
     resources: Resources,
-    /// Who claims what another one has by its claim, once everybody is known.
+    /// Claims that are void because another object's claim counts.
     late: HashSet<(Uid, ResourceName)>,
 }
 

@@ -1,4 +1,4 @@
-//! What both programs speak of: names, time as a value, the two conditions, the lean object, identity, requests.
+//! The common vocabulary of both programs: names, time as a value, the two conditions, the lean object, identity, requests.
 //!
 //! Pure: functions over values.
 

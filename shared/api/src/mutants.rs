@@ -56,7 +56,7 @@ mutants! {
     LatePoll,
     /// A verdict that stands is written again.
     WrittenAgain,
-    /// What was there before is updated though the target does not adopt.
+    /// An existing resource is updated although the target does not adopt.
     AdoptedUnasked,
     /// An idempotency key is the same for every desired state.
     AnyKey,

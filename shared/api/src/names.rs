@@ -70,7 +70,7 @@ pub const ORPHAN_ANNOTATION: &str = "driftpoller.dev/orphan";
 pub const POLL_REQUESTED_ANNOTATION: &str = "driftpoller.dev/poll-requested-at";
 /// Annotation on an object: a changed value asks for one more correction after the attempts are exhausted.
 pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at";
-/// What owners of objects may write on them.
+/// Annotations that owners of objects may set.
 pub const OBJECT_ANNOTATIONS: &[&str] =
     &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION];
 /// Annotation on the poller's Lease: the targets it attests, as JSON of target name to [`crate::attestation::Attestation`].

@@ -14,7 +14,7 @@ pub(crate) fn short_hash(text: &str) -> u32 {
     digest.iter().take(size_of::<u32>()).fold(0, |hash, byte| hash << 8 | u32::from(*byte))
 }
 
-/// That of 8 lower-case hex digits; `None` for any other text.
+/// Parses 8 lower-case hex digits; `None` for any other text.
 pub(crate) fn parse_short_hash(text: &str) -> Option<u32> {
     let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_whole = text.len() == DIGITS && text.bytes().all(lower_hex);

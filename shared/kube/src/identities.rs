@@ -39,7 +39,7 @@ struct IdentityState {
     incomplete: IncompleteScopes,
 }
 
-/// What an actor is to look at again.
+/// The objects that an actor must look at again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// This object: another target's object came, changed or went.
@@ -207,7 +207,7 @@ impl Member {
         state.tell(concerned, Some(&self.target))
     }
 
-    /// What the object may do, as that claimant.
+    /// Returns the rights of the object as that claimant.
     #[must_use]
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
         self.identities.state().index.rights(uid, claimant)
@@ -263,7 +263,7 @@ impl Member {
         }
     }
 
-    /// What to look at again.
+    /// Waits for the next wake.
     pub async fn next_wake(&mut self) -> Wake {
         match self.wakes.recv().await {
             Some(wake) => wake,
@@ -286,7 +286,7 @@ impl Drop for HeldClaim {
 }
 
 impl Drop for Member {
-    /// Whoever comes after it reads the list anew. Nobody comes after the actor of a target that is not active any more.
+    /// Withdraws the target's list, which the next actor reads again. A target that is not active any more leaves the index.
     fn drop(&mut self) {
         let mut state = self.identities.state();
         if state.listed.remove(&self.target).is_some() {

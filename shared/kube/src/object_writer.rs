@@ -115,9 +115,9 @@ pub struct ObjectWriter {
     pub objects: ObjectClient,
     /// Their kind.
     pub kind: ResolvedKind,
-    /// What is kept of an answer.
+    /// The fields to keep of an answer.
     pub fields: FieldPaths,
-    /// Whether we lead: a process that was stopped between a decision and its write must not go on with it.
+    /// The leadership of this process: one that was stopped between decision and write must not go on.
     pub leadership: Leadership,
     /// The limit over all targets.
     pub slots: CallSlots,

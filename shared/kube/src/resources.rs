@@ -26,9 +26,9 @@ use drift_api::names::MANIFEST_MANAGER;
 use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use drift_api::timing::moment::Moment;
 
-/// How a JSON body is sent.
+/// Content type of a JSON body.
 const JSON: &str = "application/json";
-/// How a manifest is sent that is applied: JSON is YAML.
+/// Content type of an applied manifest: JSON is YAML.
 const APPLY: &str = "application/apply-patch+yaml";
 /// With every manifest: whose fields they are, and that a field which the kind lacks is no silent loss.
 fn writing() -> String {
@@ -108,7 +108,7 @@ impl ResourceClient {
         &self.host
     }
 
-    /// What the API server calls a kind, whatever object of it is meant.
+    /// Resolves a kind at the API server.
     ///
     /// # Errors
     /// [`ResourceError`].
@@ -204,7 +204,7 @@ impl ResourceClient {
         }
     }
 
-    /// What the API server calls the kind.
+    /// Resolves the kind of a resource.
     async fn kind_of(&self, resource: &ClusterResource) -> Result<ResolvedKind, ResourceError> {
         let found = self.found(resource);
         // Whoever waits here waits for the same answer.

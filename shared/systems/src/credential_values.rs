@@ -9,13 +9,13 @@ use secrecy::ExposeSecret;
 
 use crate::ConnectionParameters;
 
-/// What a target's reads come with, and what its hints are known by.
+/// Returns the credentials of a target's reads and hints.
 #[must_use]
 pub fn credentials_of_read(target: &Target, secrets: &LabelledSecrets) -> SecretValues {
     target.credentials_of_read().iter().filter_map(|credential| value(credential, secrets)).collect()
 }
 
-/// What a target's corrections come with, besides the secrets that it declares.
+/// Returns the credentials of a target's corrections, without the secrets that it declares.
 #[must_use]
 pub fn credentials_of_correct(target: &Target, secrets: &LabelledSecrets) -> SecretValues {
     target.credentials_of_correct().iter().filter_map(|credential| value(credential, secrets)).collect()

@@ -16,7 +16,7 @@ use crate::identity::{ResourceName, ScopeId};
 /// Said of a correction that was under way when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
 
-/// What the object claims of the external system.
+/// The claim of an object on an external resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The external resource of this name is ours: it may be created, updated and deleted.
@@ -31,7 +31,7 @@ pub enum Claim {
 pub struct ClaimedName {
     /// Its identity.
     pub identity: SharedText,
-    /// Where the claim was made; `None` where an older version wrote it, which counts as made in the present scope.
+    /// The scope of the claim; `None` if an older version wrote it, which counts as the present scope.
     pub scope: Option<ScopeId>,
 }
 
@@ -62,7 +62,7 @@ impl From<ResourceName> for ClaimedName {
 }
 
 impl Claim {
-    /// What is claimed.
+    /// Returns the claimed name.
     #[must_use]
     pub const fn name(&self) -> &ClaimedName {
         match self {
@@ -91,9 +91,9 @@ pub struct CorrectionStatus {
     pub reason: Option<CorrectedReason>,
     /// K: corrections with a definite outcome; 0 before the first.
     pub correction: u64,
-    /// What is claimed.
+    /// Returns the claimed name.
     pub claim: Option<Claim>,
-    /// What is known of secrets that were sent; it stands only beside a claim.
+    /// The secrets that were sent, kept only beside a claim.
     pub secrets: NotedSecrets,
     /// True if the last correction replaced the external resource, deleted it for that, or created what such a deletion took away,
     /// and no poll has said yet that it helped; it stands only beside a claim.

@@ -43,7 +43,7 @@ impl ConditionStatus {
     }
 }
 
-/// Which of the two conditions it is.
+/// One of the two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
     /// The poller's.
@@ -140,7 +140,7 @@ fn kept_reason(word: &str) -> SharedText {
     OUR_REASONS.iter().find(|ours| *ours == word).cloned().unwrap_or_else(|| word.into())
 }
 
-/// What a note has in it that says of a secret that it moved.
+/// Mark of a changed secret in the record.
 const MOVED: &str = ", moved ";
 
 /// A condition and its index in the list it was read from.
@@ -164,7 +164,7 @@ pub enum ConditionsList {
     Of(u32),
 }
 
-/// What `.status.conditions` held when the object was read, as far as the two programs care.
+/// The conditions of an object that the two programs use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The list that they stand in.

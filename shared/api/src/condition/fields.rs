@@ -48,7 +48,7 @@ impl DifferingFields {
         *self = with_it.unwrap_or_else(Self::every);
     }
 
-    /// What a tag says; `None` where this module would not have written it.
+    /// Parses a tag; `None` if this module would not have written it.
     #[must_use]
     pub(super) fn parse(text: &str) -> Option<Self> {
         let fields = if text == EVERY { Self::every() } else { Self::named(text.split(' ')) };

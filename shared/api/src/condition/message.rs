@@ -5,7 +5,7 @@ use std::fmt;
 use super::Tag;
 use super::text::is_fitted;
 
-/// What a condition says to people, with what machines read at its end or its beginning.
+/// The message of a condition: text for people, with a machine-readable part at its end or beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message(Box<str>);
 

@@ -1,4 +1,4 @@
-//! What the controller's note says of secrets that were sent: in which versions, and which of them moved since.
+//! The secrets in the correction record: the versions that were sent, and those that changed since.
 //!
 //! What was sent cannot be read back, so the versions of the Secrets stand for it: `secrets 9f31c2d4, moved password`. The poller
 //! takes what moved for a difference, and needs no Secret for that.
@@ -14,7 +14,7 @@ use crate::short_hash::{parse_short_hash, short_hash};
 pub struct SecretMark(u32);
 
 impl SecretMark {
-    /// What stands under `key` of a Secret in this version, as the target calls it.
+    /// Returns the mark of one key of a Secret in this version.
     #[must_use]
     pub fn of(name: &str, key: &str, version: &SecretVersion) -> Self {
         // None of them holds a line end.

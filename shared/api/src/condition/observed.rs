@@ -71,7 +71,7 @@ pub struct Verdict {
     pub reason: ObservedReason,
     /// The sentence for people, without the tag.
     pub text: Cow<'static, str>,
-    /// What machines read.
+    /// The machine-readable tag.
     pub tag: Tag,
     /// The generation that was compared; `None` for a kind without generations.
     pub generation: Option<i64>,

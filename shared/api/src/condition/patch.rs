@@ -19,7 +19,7 @@ pub struct PatchBase<'a> {
     pub resource_version: &'a ResourceVersion,
     /// The generation to insist on; `None` for a kind without generations, or a writer that does not care.
     pub generation: Option<i64>,
-    /// What the conditions held.
+    /// The conditions.
     pub conditions: &'a Conditions,
 }
 

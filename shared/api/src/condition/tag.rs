@@ -9,10 +9,10 @@ use std::fmt;
 use crate::condition::text::spells;
 use crate::condition::{DesiredHash, DifferingFields};
 
-/// What a verdict says to machines. Parts that say nothing are left out of the text.
+/// The machine-readable part of a verdict. Empty parts are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tag {
-    /// What was compared; `None` where the desired state could not be rendered.
+    /// The hash of the desired state; `None` if it could not be rendered.
     pub desired_hash: Option<DesiredHash>,
     /// Only in an Unknown: the object was in sync once at this generation.
     pub seen: bool,

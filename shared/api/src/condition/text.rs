@@ -68,7 +68,7 @@ pub(super) fn spells(text: &str, value: &impl fmt::Display) -> bool {
     write!(rest, "{value}").is_ok() && rest.0.is_empty()
 }
 
-/// What is still to be written; writing anything else is an error.
+/// The text that must still be written. Any other text is an error.
 struct Expected<'t>(&'t str);
 
 impl fmt::Write for Expected<'_> {

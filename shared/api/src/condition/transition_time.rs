@@ -1,4 +1,4 @@
-//! When the status of a condition last changed, kept as the number that it is.
+//! The transition time of a condition, stored as a number.
 //!
 //! Both programs keep a time or two of every object, and as a text each would take a block of memory of its own. What is written back
 //! is letter for letter what was read.

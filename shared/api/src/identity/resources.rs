@@ -1,4 +1,4 @@
-//! Who names each external resource.
+//! The objects that name each external resource.
 
 use std::collections::HashMap;
 

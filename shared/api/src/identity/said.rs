@@ -3,7 +3,7 @@
 use super::{CORRECTING, Claimant, ResourceName};
 use crate::collections::shared_text::SharedText;
 
-/// What each target reports for one object, the first target by name first. Never empty.
+/// The reports of targets about one object, sorted by target name. Never empty.
 #[derive(Clone, Debug)]
 pub(super) struct Said(Box<[(SharedText, Claimant)]>);
 

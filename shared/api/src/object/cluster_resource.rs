@@ -27,7 +27,7 @@ impl fmt::Display for ClusterResource {
     }
 }
 
-/// Where an object stands among those of its kind.
+/// The namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
     /// `None` where the kind has no namespaces.
@@ -55,7 +55,7 @@ pub enum ResourceError {
     Refused {
         /// Of the answer.
         status: u16,
-        /// What it says for people: names at most, no value.
+        /// The sentence for people: names at most, no values.
         sentence: String,
         /// The time that it asks to be left alone.
         retry_after: Option<Duration>,

@@ -21,17 +21,17 @@ pub const MAX_KEPT_BYTES: usize = 256 * 1024;
 /// server takes far deeper objects, and kinds whose fields are free to choose stay below thirty.
 const MAX_DEPTH: usize = 64;
 
-/// What one value takes beside its text, in a map.
+/// Bytes of a value in a map beside its text.
 const NODE_BYTES: usize = 64;
 
-/// What is kept of objects whose templates read these fields.
+/// The fields that are kept of objects.
 #[derive(Clone, Debug)]
 pub struct KeptFields {
     fields: FieldPaths,
     plan: Plan,
 }
 
-/// What was kept of one object, to be made into a lean one.
+/// The kept fields of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptObject {
     /// Its metadata, its conditions and the fields, with nothing beside them.
@@ -40,7 +40,7 @@ pub struct KeptObject {
     pub is_oversized: bool,
 }
 
-/// What is kept of one value.
+/// The plan of what to keep of one value.
 #[derive(Clone, Debug)]
 enum Plan {
     /// All of it.
@@ -116,7 +116,7 @@ impl Plan {
         }
     }
 
-    /// What is kept of a field of a map.
+    /// Returns the plan of a map's field.
     fn of(&self, field: &str) -> &Self {
         match self {
             Self::Fields { named, others } => {
@@ -127,7 +127,7 @@ impl Plan {
     }
 }
 
-/// How much more may be kept of the object.
+/// The bytes that may still be kept of the object.
 struct Budget {
     left: Cell<usize>,
     is_spent: Cell<bool>,

@@ -23,7 +23,7 @@ use crate::resource_version::{ResourceVersion, VersionNumber};
 /// The longest value of a request that is kept: people and tools write a moment or an id. Any change within it counts.
 const MAX_REQUEST_BYTES: usize = 256;
 
-/// Which object, in the cluster and for ever: the uid tells a re-created one apart.
+/// The identity of an object in the cluster. The uid tells a re-created one apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId {
     /// Its namespace; `None` for a cluster-scoped kind.
@@ -51,10 +51,10 @@ impl ObjectId {
     }
 }
 
-/// What is kept of an object.
+/// The kept parts of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeanObject {
-    /// Which object.
+    /// The object.
     pub id: ObjectId,
     /// `metadata.resourceVersion` it was read at.
     pub resource_version: ResourceVersion,
@@ -84,7 +84,7 @@ pub struct LeanObject {
     pub is_oversized: bool,
 }
 
-/// What is asked of one object by its annotations, and since when its deletion is.
+/// The requests in an object's annotations, and the time of its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotationRequests {
     /// The value of the annotation that asks for a poll at once.
@@ -235,7 +235,7 @@ fn cut(request: &str) -> SharedText {
     request[..request.floor_char_boundary(MAX_REQUEST_BYTES)].into()
 }
 
-/// Whoever mistypes the value of a brake wants it to hold.
+/// Returns true unless the value is `false`: a mistyped brake must hold.
 fn is_on(brake: Option<SharedText>) -> bool {
     brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
 }

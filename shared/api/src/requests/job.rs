@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// How far a Job that has not ended has come. Its status alone tells that: nobody who follows a Job needs to read Pods.
+/// The stage of an unfinished Job, from its status alone. Following a Job needs no right to read Pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobStage {
     /// Kubernetes has not taken it up, so that its deadline does not count yet.
@@ -17,7 +17,7 @@ pub enum JobStage {
     Running,
 }
 
-/// How far a Job has come.
+/// The progress of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobProgress {
     /// It has not ended, and has come so far.
@@ -43,11 +43,11 @@ pub struct Job {
     pub deleting: bool,
     /// Its `spec.suspend` holds it.
     pub suspended: bool,
-    /// How often its spec was written: 1 where nobody edited it since it was made.
+    /// Its generation: 1 if its spec was never edited.
     pub generation: Option<i64>,
-    /// How far it has come.
+    /// Its progress.
     pub progress: JobProgress,
-    /// When it ended, by the clock of whoever ended it.
+    /// The time of its end, by the clock of its author.
     pub ended_at: Option<String>,
 }
 
@@ -88,7 +88,7 @@ impl Job {
         matches!(self.progress, JobProgress::Open(_))
     }
 
-    /// How far it has come, where it has not ended.
+    /// Returns its stage, unless it has ended.
     #[must_use]
     pub const fn stage(&self) -> Option<JobStage> {
         match self.progress {
@@ -117,7 +117,7 @@ impl Job {
     }
 }
 
-/// What the status of a Job tells of its Pods. One that was held after its start may have lost its start time, and no count.
+/// Returns the stage from the status of a Job.
 fn stage_of(status: &Value) -> JobStage {
     let has = |count: &str| status[count].as_u64().is_some_and(|pods| pods > 0);
     let uncounted = |end: &str| status["uncountedTerminatedPods"][end].as_array().is_some_and(|pods| !pods.is_empty());

@@ -18,7 +18,7 @@ pub struct LabelledSecrets {
     refused: bool,
 }
 
-/// Which Secret of its name it is, and in which state: each write to it gives another version.
+/// The version of a Secret: its uid and resourceVersion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SecretVersion {
     /// `metadata.uid`.
@@ -36,7 +36,7 @@ pub struct LabelledSecret {
     version: SecretVersion,
 }
 
-/// Where a Secret may be sent.
+/// The hosts that may receive a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AllowedHosts {
     /// The owner named no hosts.
@@ -48,7 +48,7 @@ enum AllowedHosts {
 /// Problem of a value that is no text.
 const NOT_TEXT: &str = "not UTF-8 text";
 
-/// How the name of a unix socket begins.
+/// Prefix of a unix socket's name.
 const UNIX: &str = "unix:";
 
 /// Why a credential cannot be used. Names Secrets, keys and hosts, never a value.
@@ -75,7 +75,7 @@ pub enum CredentialError {
         name: String,
         /// The key.
         key: String,
-        /// What is wrong, closed text.
+        /// The mistake, from a closed list of texts.
         problem: &'static str,
     },
     /// The owner named no hosts it may be sent to, and objects choose to which it would go.
@@ -129,7 +129,7 @@ impl LabelledSecret {
         self.data.iter().map(|(key, value)| key.len() + text(value)).sum()
     }
 
-    /// Which it is, and in which state.
+    /// Returns the version of the Secret.
     #[must_use]
     pub const fn version(&self) -> &SecretVersion {
         &self.version

@@ -1,4 +1,4 @@
-//! How long to wait before something that failed is tried again.
+//! The backoff after failures.
 //!
 //! Every series of growing delays stands here with its reason, so that no two places answer the same trouble differently. The time
 //! comes in as a value.
@@ -15,7 +15,7 @@ pub struct Series {
     pub at_once: u32,
     /// The delay after those.
     pub first: Duration,
-    /// What each next delay is multiplied by.
+    /// The factor of each next delay.
     pub factor: u32,
     /// The longest delay.
     pub longest: Duration,
@@ -104,7 +104,7 @@ impl Backoff {
         self.series = series;
     }
 
-    /// How it waits.
+    /// Returns the series of delays.
     #[must_use]
     pub const fn series(&self) -> Series {
         self.series

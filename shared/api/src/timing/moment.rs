@@ -23,13 +23,13 @@ impl Moment {
         Self(NonZeroU64::MIN.saturating_add(nanoseconds(since_start)))
     }
 
-    /// How long after the start this is.
+    /// Returns the duration since the start.
     #[must_use]
     pub const fn since_start(self) -> Duration {
         Duration::from_nanos(self.0.get() - NonZeroU64::MIN.get())
     }
 
-    /// How long after `earlier` this is; zero where it is not after.
+    /// Returns the duration since `earlier`; zero if this is not later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))

@@ -23,7 +23,7 @@ pub struct WorkQueue {
     turns: u64,
 }
 
-/// How an object that is ready or handed out stands.
+/// The stage of an object that is ready or handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// With its turn.

@@ -1,4 +1,4 @@
-//! Which rights a target lacks, followed as they come and go, and the rules that would grant them.
+//! The rights that targets lack, and the rules that would grant them.
 //!
 //! A person who adds a target for a kind of their own reads this on its ConfigMap and copies the rules into a role, so they are
 //! exact: no verb on a resource that does not need it.
@@ -91,7 +91,7 @@ pub fn rules(missing: &BTreeSet<Right>) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// What the resources of one rule have in common: their group, the one object it is for, the verbs.
+/// The common part of one rule's resources: their group, the single object it is for, the verbs.
 type InCommon<'r> = (&'r str, Option<&'r str>, Vec<&'r str>);
 
 /// One rule for the resources of one group that need the same verbs.

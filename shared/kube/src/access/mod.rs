@@ -1,4 +1,4 @@
-//! Whether our ServiceAccount may do what the configuration asks for, said in sentences before work fails.
+//! Checks that our ServiceAccount has the rights that the configuration needs, before work fails.
 //!
 //! A missing right shows up as a watch that never lists or a condition that never comes; here it is a line in
 //! `/readyz` and the log that says which rule to add. The program goes on: what it may do, it does.
@@ -27,7 +27,7 @@ use crate::client;
 use crate::client::{CALL_DEADLINE, CallError};
 use crate::telemetry::health::HealthPart;
 
-/// How soon missing rights are asked for again: somebody is probably adding them.
+/// Interval of checks for missing rights: a person is probably adding them.
 const RECHECK_MISSING: Duration = Duration::from_secs(30);
 
 /// How soon rights that were there are asked for again: a dozen small requests a minute, and a right that is taken away

@@ -1,4 +1,4 @@
-//! Whether somebody else, a ServiceAccount, may do something: asked by whoever may ask that.
+//! Checks the rights of another ServiceAccount.
 
 use std::collections::BTreeSet;
 

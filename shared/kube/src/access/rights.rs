@@ -1,4 +1,4 @@
-//! Which rights the program needs at the moment: its own, and those of each target at work.
+//! The rights that the program needs now: its own, and those of each target at work.
 //!
 //! Targets come and go, and with them the kinds that must be watched. Whoever needs rights holds a guard; when it is dropped the
 //! rights are no longer asked for.
@@ -149,7 +149,7 @@ pub fn right_to_tell(namespace: Option<String>) -> Right {
     Right { verb: "create", group, resource, subresource: "", name: None, namespace }
 }
 
-/// What both programs need in their own namespace: targets, credentials, their own Lease, Events.
+/// Returns the rights that both programs need in their own namespace: targets, credentials, their Lease, Events.
 #[must_use]
 pub fn rights_at_home(namespace: &str, lease: &str) -> Vec<Right> {
     let right = |verb, group: &str, resource: &str, name: Option<&str>| Right {

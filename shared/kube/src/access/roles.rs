@@ -10,7 +10,7 @@ use crate::access::Right;
 /// The verbs in the order in which people write them; others come behind them.
 const ORDER: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
-/// What is granted at one place.
+/// The rules of one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// The namespace; `None` for the whole cluster.
@@ -19,7 +19,7 @@ pub struct Role {
     pub rules: Vec<Rule>,
 }
 
-/// What is granted on one resource.
+/// The verbs on one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The API group; empty for the core.
@@ -30,7 +30,7 @@ pub struct Rule {
     pub name: Option<String>,
     /// In the order in which people write them.
     pub verbs: Vec<&'static str>,
-    /// Which targets want which of the verbs; targets that want the same stand together.
+    /// The verbs with the targets that need them. Targets with the same needs share an entry.
     pub wanted: Vec<(Vec<&'static str>, Vec<String>)>,
 }
 
@@ -52,7 +52,7 @@ pub fn roles(wanted: impl IntoIterator<Item = (Right, String)>) -> Vec<Role> {
     places.into_iter().map(|(namespace, wanting)| Role { namespace, rules: rules(wanting) }).collect()
 }
 
-/// Where a right is wanted in the whole cluster, whoever wants it in a namespace has it by that.
+/// Merges rights in a namespace into the same right for the whole cluster.
 fn widened(wanting: Wanting) -> Wanting {
     let everywhere: BTreeSet<Right> = wanting.keys().filter(|right| right.namespace.is_none()).cloned().collect();
     let mut widened = Wanting::new();

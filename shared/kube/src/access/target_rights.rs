@@ -1,4 +1,4 @@
-//! What each program must be allowed to do for a target: asked for while it runs, and written out for whoever grants it.
+//! The rights that each program needs for a target, for checks at run time and for `rbac`.
 
 use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
 use drift_language::{DeclaredSecret, Mode, Target};
@@ -8,7 +8,7 @@ use crate::access::Right;
 use crate::access::rights::{rights_beside, rights_on, rights_on_jobs, rights_to_tell};
 use crate::client::ResolvedKind;
 
-/// What the poller must be allowed to do for a target. (What `read.kubernetes` reads is the user's to grant.)
+/// Returns the poller's rights for a target, without those on the resources of `read.kubernetes`.
 #[must_use]
 pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");

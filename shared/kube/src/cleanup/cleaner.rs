@@ -1,4 +1,4 @@
-//! What is taken off the objects that no target selects, how soon and how fast: one thing at a time.
+//! One kind of traces to remove from objects that no target selects, with its delay and rate.
 //!
 //! A program says what that is.
 
@@ -26,14 +26,14 @@ pub trait Cleaner {
     ) -> impl Future<Output = Result<(), WriteError>>;
 }
 
-/// How soon and how fast one thing is taken off.
+/// Delay and rate of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepSettings {
     /// The time that no target must have selected an object.
     pub patience: Duration,
     /// The least time between two objects.
     pub spacing: Duration,
-    /// How many objects at once.
+    /// Objects at once.
     pub at_once: usize,
     /// The pauses after failures.
     pub retries: Series,

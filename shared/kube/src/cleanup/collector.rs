@@ -25,7 +25,7 @@ use crate::subscriptions::Orphan;
 use drift_api::object::ObjectId;
 use drift_api::object::field_paths::FieldPaths;
 
-/// How often an object is read again when it moved under our hands.
+/// Attempts when the object changes at the same moment.
 const TRIES: usize = 3;
 
 type Published = watch::Receiver<Arc<Configuration>>;
@@ -120,7 +120,7 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// What left a selection is looked at whatever it carries now: a write that is under way may land on it still.
+    /// Takes in an object without a target. One that left a selection is looked at in any case: a write may still land on it.
     fn hear_of(&mut self, Orphan { kind, object, has_left }: &Orphan) {
         if *has_left || self.cleaner.is_marked(object) {
             self.schedule.hear_of(kind, &object.id, *has_left, clock::now());
@@ -195,7 +195,7 @@ impl<C: Cleaner> Collector<C> {
         self.strike_out(name);
     }
 
-    /// How a look ends that needs no request: `None` where it is certain that no target selects the object.
+    /// Returns the end of a look that needs no request; `None` if certainly no target selects the object.
     fn doubt(&self, name: &KindName, id: &ObjectId) -> Option<LookEnd> {
         let configuration = self.context.configuration.borrow();
         let active = configuration.active();

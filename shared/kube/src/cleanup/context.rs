@@ -1,4 +1,4 @@
-//! What a collector of orphans looks at and counts, for one term of leadership.
+//! The context of the orphan collector, for one term of leadership.
 
 use std::sync::Arc;
 
@@ -40,16 +40,16 @@ impl CleanedObjects {
     }
 }
 
-/// What a collector looks at, for one term of leadership.
+/// The context of the orphan collector, for one term of leadership.
 #[derive(Clone)]
 pub struct CollectorContext {
     /// The API server.
     pub client: kube::Client,
-    /// Where to look.
+    /// The selections to search.
     pub noted: NotedSelections,
     /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// Who was told of which object.
+    /// The watches.
     pub watches: KindWatches,
     /// The objects that are worked on.
     pub under_way: UnderWay,
@@ -58,7 +58,7 @@ pub struct CollectorContext {
 }
 
 impl CollectorContext {
-    /// What an object that was read with its labels is to all targets together.
+    /// Judges an object that was read with its labels against all targets.
     #[must_use]
     pub fn judge(&self, name: &KindName, object: &LeanObject) -> Judgement {
         let configuration = self.configuration.borrow();

@@ -9,7 +9,7 @@ use crate::client::KindName;
 use crate::config::ActiveTargets;
 use drift_api::object::LeanObject;
 
-/// What an object is to all targets together.
+/// The relation of an object to all targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// An active target selects it.

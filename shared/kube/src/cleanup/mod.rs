@@ -1,4 +1,4 @@
-//! What targets leave on objects when they go, and when it may be taken away.
+//! Removes what targets leave on objects when they go.
 //!
 //! Each program notes on its own Lease what its targets select, before it first writes to an object of theirs. What is gone from the
 //! configuration is known from these notes, also by a process that never saw the target. Selections and schedule are pure: they take

@@ -1,4 +1,4 @@
-//! What the targets of one program select, and how much of that stands noted on its Lease.
+//! The selections of the program's targets, and those noted on its Lease.
 //!
 //! Nothing is written to an object of a target before the target's selection stands noted: whoever works on a target holds its note,
 //! and a note that somebody holds is not struck out.

@@ -1,4 +1,4 @@
-//! When to look for what was left, and where.
+//! The schedule of sweeps.
 //!
 //! An object that no target selects is looked at once that has been so for the patience. A kind is listed where a noted selection is
 //! no target's any more, since no watch reaches there. Every change of what is selected of a kind begins the patience anew, so
@@ -22,17 +22,17 @@ const FAILURES_IN_A_ROW: u32 = 3;
 /// The most objects of one kind that are looked at before anything else gets its turn.
 const LOOKS_AT_ONCE: usize = 64;
 
-/// When to look where.
+/// The schedule of sweeps.
 #[derive(Debug)]
 pub struct Schedule {
     patience: Duration,
     retries: Series,
     kinds: BTreeMap<KindName, CurrentVerdict>,
-    /// Which kind had its turn.
+    /// The kind that had its turn last.
     last: Option<KindName>,
 }
 
-/// What is known of one kind.
+/// The state of one kind.
 #[derive(Debug)]
 struct CurrentVerdict {
     snapshot: Snapshot,
@@ -63,7 +63,7 @@ pub enum Duty {
     KindSweep(KindName, Vec<ObjectId>),
 }
 
-/// How a look ended.
+/// The end of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookEnd {
     /// There is nothing to do any more.
@@ -117,13 +117,13 @@ impl Schedule {
         }
     }
 
-    /// When something will be due.
+    /// Returns the time at which the next duty is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Moment> {
         self.kinds.values().filter_map(CurrentVerdict::next_due).min()
     }
 
-    /// What is due: of each kind in turn.
+    /// Returns the next duty, of each kind in turn.
     pub fn due(&mut self, now: Moment) -> Option<Duty> {
         let is_due = |(_, current): &(&KindName, &CurrentVerdict)| current.next_due().is_some_and(|due| due <= now);
         let after_last = self.kinds.iter().filter(|(kind, _)| self.last.as_ref().is_some_and(|last| *kind > last));
@@ -206,7 +206,7 @@ impl Schedule {
         current.map(|current| current.snapshot.finished().cloned().collect()).unwrap_or_default()
     }
 
-    /// What was finished is struck out, or is held for a while by somebody: then it is looked at again.
+    /// Strikes out what is finished. What another writer holds is looked at again later.
     pub fn strike_out(&mut self, kind: &KindName, is_held: bool, now: Moment) {
         let later = now + self.patience;
         let Some(current) = self.kinds.get_mut(kind) else { return };

@@ -1,4 +1,4 @@
-//! Where each target has, or had, objects, as it is noted on the Lease.
+//! The places where targets have or had objects, as noted on the Lease.
 //!
 //! A noted selection speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again for what
 //! was left looks at them all.
@@ -13,7 +13,7 @@ use crate::kinds::{KindError, locate_served_kind};
 use drift_api::identity::ScopeId;
 use drift_language::{ObjectSelection, Target};
 
-/// Where one target has, or had, objects.
+/// The place where one target has or had objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
@@ -33,7 +33,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Where a target has objects.
+    /// Returns the selection of a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let ObjectSelection { api_version, kind, namespaces, .. } = &target.objects;

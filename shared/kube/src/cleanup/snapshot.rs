@@ -1,4 +1,4 @@
-//! What says which objects of one kind are selected, at one moment.
+//! The selections of one kind at one moment.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl Snapshot {
         self.selections != now.selections || self.undecided != now.undecided || !now.noted.is_subset(&self.noted)
     }
 
-    /// What is noted of targets that are gone or reach elsewhere, and of which that is known.
+    /// Returns the noted selections of targets that are certainly gone or moved.
     pub(super) fn finished(&self) -> impl Iterator<Item = &Selection> + Clone {
         let is_in_use = |selection: &Selection| {
             self.selections.iter().any(|(target, now)| *target == selection.target && selection.is_all_of(now))
@@ -41,7 +41,7 @@ impl Snapshot {
         self.noted.iter().filter(move |selection| !is_in_use(selection) && !self.undecided.contains(*selection))
     }
 
-    /// What was finished is noted no more.
+    /// Strikes out the finished selections.
     pub(super) fn strike_out(&mut self) {
         let finished: Vec<Selection> = self.finished().cloned().collect();
         self.noted.retain(|selection| !finished.contains(selection));

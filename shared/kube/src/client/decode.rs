@@ -15,18 +15,18 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::{KeptFields, KeptObject};
 use drift_api::object::{LeanObject, SeenObject};
 
-/// How objects are decoded.
+/// Decodes objects.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {
-    /// What becomes of one.
+    /// The decoded object.
     type Object: Send;
 
-    /// Whether the API server is to send no more of each than its metadata.
+    /// Requests only the metadata of each object.
     const METADATA_ONLY: bool = false;
 
     /// Decodes one.
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Self::Object, D::Error>;
 
-    /// What can be kept of one that cannot be decoded, so that it does not look like one that is gone.
+    /// Returns what can be kept of an object that cannot be decoded, so that it does not look deleted.
     fn remains(&self, _json: &[u8]) -> Option<Self::Object> {
         None
     }
@@ -125,17 +125,17 @@ fn complete(object: &mut Value, kind: &ResolvedKind) {
 pub(crate) struct ListAnswer<T> {
     /// The objects.
     pub(crate) items: Vec<T>,
-    /// What is said of the list.
+    /// The metadata of the list.
     pub(crate) metadata: ListMetadata,
 }
 
-/// What is said of a list, or by a bookmark.
+/// The metadata of a list or of a bookmark.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ListMetadata {
     /// The version of the list.
     pub(crate) resource_version: String,
-    /// Where the list goes on.
+    /// The continue token.
     #[serde(rename = "continue")]
     pub(crate) next: Option<String>,
 }

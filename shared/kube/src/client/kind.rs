@@ -46,7 +46,7 @@ pub struct ResolvedKind {
 }
 
 impl ResolvedKind {
-    /// What an Event about an object of this kind is about.
+    /// Returns the reference that an Event about this object needs.
     #[must_use]
     pub fn reference(&self, id: &ObjectId) -> ObjectReference {
         ObjectReference {

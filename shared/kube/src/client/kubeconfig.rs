@@ -1,4 +1,4 @@
-//! Which cluster a person means: the kubeconfig and the context that they name on a command line, as for kubectl.
+//! The cluster of a command: kubeconfig and context, as for kubectl.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::{ConnectError, causes, configuration};
 
-/// Which kubeconfig, and which of its contexts.
+/// Kubeconfig and context.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KubeconfigSettings {
     /// The kubeconfig file [default: what KUBECONFIG names, else ~/.kube/config, else the pod's service account]

@@ -46,7 +46,7 @@ pub const LIST_DEADLINE: Duration = Duration::from_secs(60);
 /// little of the memory of a program.
 pub(crate) const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
-/// How many characters of a cause are kept; a chain of transport errors says nothing new after that.
+/// Most characters of a cause. A chain of transport errors adds nothing new after that.
 const MAX_CAUSE_CHARACTERS: usize = 300;
 
 /// Why a call on the API server gave nothing.
@@ -132,7 +132,7 @@ impl From<kube::Error> for CallError {
     }
 }
 
-/// How the HTTP client begins what it says where there is no connection.
+/// Prefix of the HTTP client's message for a missing connection.
 const UNCONNECTED: &str = "client error (Connect): ";
 
 /// Without the HTTP client's own words, where they only say that there is no connection.
@@ -234,7 +234,7 @@ pub(crate) fn not_asked_for(error: serde_json::Error) -> CallError {
     CallError::from(kube::Error::SerdeError(error))
 }
 
-/// What a refusal says, for people: never a value of an object.
+/// Returns the text of a refusal, without values of the object.
 ///
 /// The API server quotes values in the messages of a failed validation, and admission webhooks quote what they like;
 /// so of those only the fields and the name of the webhook are kept.

@@ -17,7 +17,7 @@ pub(crate) struct ObjectNames;
 /// An object in one of its versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedVersion {
-    /// Where it stands.
+    /// The name of the object.
     pub(crate) name: ObjectName,
     version: String,
 }

@@ -17,7 +17,7 @@ use drift_api::object::{LeanObject, SeenObject};
 /// Objects in the first page of a list, and the most in any: what kubectl and controllers ask for.
 const MOST_OBJECTS: u32 = 500;
 
-/// What a page is meant to take: 500 ordinary objects, and a quarter of what is read at most, since sizes differ.
+/// Target size of a page: 500 ordinary objects, and a quarter of the most that is read, because sizes differ.
 const PAGE_BYTES: usize = MAX_ANSWER_BYTES / 4;
 
 /// By what the objects of a page are divided that was too large.
@@ -33,7 +33,7 @@ pub(crate) struct Pages<K> {
     limit: u32,
 }
 
-/// Where the list goes on.
+/// The continue token.
 #[derive(Clone)]
 enum Next {
     First,
@@ -132,7 +132,7 @@ impl ObjectPages {
     }
 }
 
-/// How many objects to ask for after a page of so many, of so many bytes.
+/// Returns the limit for the next page, from the objects and bytes of the last one.
 fn next_limit(items: usize, bytes: usize) -> u32 {
     let each = (bytes / items.max(1)).max(1);
     u32::try_from(PAGE_BYTES / each).unwrap_or(MOST_OBJECTS).clamp(1, MOST_OBJECTS)

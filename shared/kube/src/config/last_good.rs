@@ -24,7 +24,7 @@ pub struct LastGood {
     /// How often an edit was refused for what its kind lacks: the schema of a kind that was edited too is published some
     /// seconds later.
     looks: BTreeMap<DocumentName, u32>,
-    /// What was refused, by the text that was.
+    /// The refused documents, with their text.
     refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What there is to tell about documents: each change for the worse or the better, once.
+//! The news about documents: each change for the worse or the better, once.
 //!
 //! A bad document stays bad for hours and is read again with every change nearby; saying so each time would bury the
 //! news. Pure.
@@ -20,7 +20,7 @@ pub(crate) enum News {
     Doubtful(DocumentName, String),
 }
 
-/// What was told already.
+/// The news that was reported.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportedDocuments {
     bad: BTreeMap<DocumentName, String>,

@@ -37,9 +37,9 @@ const BUFFER: usize = 16;
 pub struct Configuration {
     /// Every good target by name (last good ones included).
     pub targets: BTreeMap<String, Arc<Target>>,
-    /// What is wrong with documents that are not active.
+    /// The mistakes of documents that are not active.
     pub problems: Vec<Problem>,
-    /// What stands in active documents and is perhaps not meant.
+    /// The doubtful parts of active documents.
     pub doubts: Vec<Problem>,
     /// Documents of which it is not yet certain that they are bad: nothing is told of them, neither way.
     pub unsettled: BTreeSet<DocumentName>,
@@ -47,12 +47,12 @@ pub struct Configuration {
     pub whole: BTreeSet<String>,
     /// False until the first list of ConfigMaps was read.
     pub loaded: bool,
-    /// How soon the same documents may have to be judged otherwise, where that does not depend on them alone.
+    /// The time after which the documents must be judged again, if that depends on more than their text.
     pub look_again: Option<Duration>,
 }
 
 impl Configuration {
-    /// What is active and what is certain of it.
+    /// Returns the active targets.
     #[must_use]
     pub const fn active(&self) -> ActiveTargets<'_> {
         ActiveTargets { targets: &self.targets, whole: &self.whole }
@@ -65,11 +65,11 @@ pub type Documents = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Judges the documents; remembers what was last good.
 pub trait Judge: Send {
-    /// What is active now. `loaded` of what it gives is set by the watch.
+    /// Judges the documents. The watch sets `loaded` of the result.
     fn judge(&mut self, documents: &Documents) -> impl Future<Output = Configuration> + Send;
 }
 
-/// What a watch of the configuration needs.
+/// The settings of a watch of the configuration.
 pub struct ConfigSettings<J> {
     /// The client.
     pub client: kube::Client,
@@ -82,7 +82,7 @@ pub struct ConfigSettings<J> {
     pub teller: Option<(EventWriter, Leadership)>,
     /// Says in `/readyz` whether the ConfigMaps can be read.
     pub part: HealthPart,
-    /// Where the documents are counted.
+    /// The counts of documents.
     pub documents: DocumentCounts,
 }
 

@@ -1,4 +1,4 @@
-//! How many Events one target may cause: a burst for what is new, then a trickle.
+//! The budget of one target's Events: a burst, then a trickle.
 //!
 //! A target that goes wrong for thousands of objects must not fill etcd. Each key has a bucket of its own. Pure.
 

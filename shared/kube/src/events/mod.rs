@@ -41,10 +41,10 @@ const MAX_INSTANCE_BYTES: usize = 128;
 /// The most bytes of an object's name in its Event's name, which takes 253 with a point and 16 digits.
 const MAX_SUBJECT_BYTES: usize = 253 - 17;
 
-/// Where Events about cluster-scoped objects are kept.
+/// Namespace of Events about cluster-scoped objects.
 const CLUSTER_EVENTS_NAMESPACE: &str = "default";
 
-/// Whether an Event is good or bad news.
+/// The type of an Event: Normal or Warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
     /// For information.
@@ -56,7 +56,7 @@ pub enum NoticeKind {
 /// One Event to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// Whose budget it is taken from: a target's name. Each kind of things that it tells about has one of its own.
+    /// The target whose budget it draws on. Each kind of involved object has its own budget.
     pub target: String,
     /// The object it is about: apiVersion, kind, namespace, name, uid.
     pub regarding: ObjectReference,
@@ -64,13 +64,13 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// A CamelCase word.
     pub reason: &'static str,
-    /// What was done or tried, a CamelCase word.
+    /// The action, a CamelCase word.
     pub action: &'static str,
     /// For people; cut at 1 KiB.
     pub note: String,
 }
 
-/// What an Event about a ConfigMap of ours is about.
+/// Returns the reference that an Event about a ConfigMap of ours needs.
 #[must_use]
 pub fn config_map_reference(namespace: &str, name: &str) -> ObjectReference {
     reference("v1", "ConfigMap", namespace, name)

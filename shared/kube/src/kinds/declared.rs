@@ -1,4 +1,4 @@
-//! Whether a kind has the fields that a target's templates read, and those that it writes, judged by its OpenAPI v3 schema.
+//! Checks a kind's OpenAPI v3 schema for the fields that a target reads and writes.
 //!
 //! The API server drops what a schema does not declare, so such a field is never there: with `.?` and a default it would be
 //! that default for every object, and a misspelling would be written to all of them. Pure.

@@ -64,7 +64,7 @@ pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<Reso
 pub struct ExaminedKind {
     /// The kind.
     pub kind: ResolvedKind,
-    /// What to add so that it can carry the conditions, one sentence each.
+    /// The additions that the kind needs to carry the conditions, one sentence each.
     pub problems: Vec<String>,
     /// The fields that the target reads or writes and that no object of the kind has.
     pub unknown: Vec<UnknownField>,
@@ -80,7 +80,7 @@ pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<Exam
 }
 
 impl ExaminedKind {
-    /// What a kind lacks by the document that its schema stands in.
+    /// Returns the fields that a kind lacks, by its schema document.
     fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
         let schema = Schema { document, kind: &kind };
         let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
@@ -134,7 +134,7 @@ async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Re
     Ok(kind)
 }
 
-/// What the API server calls a kind, and what can be done with its objects; `None` where it does not serve the kind.
+/// Resolves a kind at the API server; `None` if it is not served.
 ///
 /// # Errors
 /// When it does not say.

@@ -1,4 +1,4 @@
-//! Whether a kind can carry the conditions, judged by its OpenAPI v3 schema.
+//! Checks a kind's OpenAPI v3 schema for the list of conditions.
 //!
 //! A field that the schema does not declare is dropped by the API server without a word, so a condition would seem
 //! written and never change; better to refuse the target and say what to add to the CRD, and where.
@@ -20,7 +20,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("lastTransitionTime", "string"),
 ];
 
-/// Where the list of conditions stands below the schema of a kind's version.
+/// Path of the list of conditions in the schema of a kind's version.
 const CONDITIONS: &str = ".properties.status.properties.conditions";
 
 /// The number of references that are followed at most; a document may refer to itself.

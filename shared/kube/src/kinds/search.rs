@@ -21,7 +21,7 @@ pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 /// published some seconds after the kind itself.
 pub(crate) const UNTOLD_LOOKS: u32 = 4;
 
-/// How soon it is looked up again until then.
+/// Pause between lookups until then.
 pub(crate) const LOOK_UP_SOON: Duration = Duration::from_secs(1);
 
 /// One thing to tell about the kind of a target.

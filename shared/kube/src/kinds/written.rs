@@ -12,7 +12,7 @@ use crate::kinds::ExaminedKind;
 use drift_language::cel::did_you_mean;
 use drift_language::{ObjectSelection, Target};
 
-/// Where Kubernetes' objects of a kind live.
+/// The scope of a kind: cluster or namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     Namespace,
@@ -52,7 +52,7 @@ const OF_KUBERNETES: &[(&str, &str, &str, Home)] = &[
     ("storage.k8s.io", "StorageClass", "storageclasses", Home::Cluster),
 ];
 
-/// What one CustomResourceDefinition says.
+/// The content of one CustomResourceDefinition.
 #[derive(Debug)]
 struct Defined {
     group: String,
@@ -108,7 +108,7 @@ impl WrittenKinds {
         did_you_mean(&objects.kind, beside.map(|one| one.kind.as_str()))
     }
 
-    /// What the kind of a target lacks for it, by its definition; `None` where none is written.
+    /// Examines the target's kind by its definition; `None` if there is none.
     #[must_use]
     pub fn examine(&self, target: &Target) -> Option<ExaminedKind> {
         let version = target.objects.api_version.parse::<GroupVersion>().ok()?;
@@ -137,13 +137,13 @@ impl Defined {
         resolved(version, &self.kind, &self.plural, self.home)
     }
 
-    /// What it says of a version; `None` where the API server would not serve it.
+    /// Returns a version of the definition; `None` if the API server would not serve it.
     fn served(&self, version: &str) -> Option<&Value> {
         let is_it = |entry: &&Value| entry["name"] == version && entry["served"] != false;
         self.versions.as_array()?.iter().find(is_it)
     }
 
-    /// What the API server would publish of one version; `None` where it would not serve it.
+    /// Returns the schema that the API server would publish for a version; `None` if it would not serve it.
     fn published(&self, version: &str) -> Option<Value> {
         let entry = self.served(version)?;
         let mut schema = entry["schema"]["openAPIV3Schema"].clone();

@@ -18,20 +18,20 @@ use crate::process::{clock, instance};
 use crate::telemetry::health::HealthPart;
 use drift_api::timing::moment::Moment;
 
-/// How long a released Lease says it lasts, seconds: the least that the API server takes.
+/// Duration on a released Lease, in seconds: the least that the API server accepts.
 const RELEASED_SECONDS: i32 = 1;
 
-/// What goes to the holder's side and comes from it: the annotations that are wanted, those that were written, the term.
+/// The channels to and from the holder: wanted annotations, written annotations, the term.
 pub(super) type Channels =
     (watch::Sender<BTreeMap<String, String>>, watch::Sender<BTreeMap<String, String>>, watch::Sender<Option<Term>>);
 
-/// Which Lease, and as who.
+/// The Lease and the identity of the holder.
 pub struct LeaseSettings {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name: `names::POLLER_LEASE` or `names::CONTROLLER_LEASE` where nobody chose another.
     pub name: String,
-    /// What this process is called; the holder's name is this and random digits.
+    /// The name of this process. The holder's name appends random digits.
     pub instance: String,
     /// The field manager.
     pub manager: &'static str,

@@ -19,13 +19,13 @@ use crate::process::clock;
 use crate::telemetry::health::HealthPart;
 use drift_api::timing::moment::Moment;
 
-/// How often a contender looks: with the calls it takes a released Lease within a second.
+/// Interval of a contender's looks: with its calls it takes a released Lease within a second.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 /// The pause after a failed renewal: several tries fit before stepping down.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long changed annotations wait for more of them before they are written.
+/// Time for which changed annotations are collected before a write.
 const ANNOTATION_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest that a release may take; without it the others wait out the duration.
@@ -53,7 +53,7 @@ pub fn lease(settings: LeaseSettings, stop: CancellationToken) -> (LeaseHandle, 
 }
 
 impl LeaseTask {
-    /// What the runtime of the work is to keep for as long as the task runs: without it the Lease is given up.
+    /// Returns the heartbeat of the work's runtime. Without it the Lease is given up.
     #[must_use]
     pub fn turning(&self) -> Turning {
         self.turning.clone()

@@ -1,4 +1,4 @@
-//! What the holder of a Lease knows of itself, and what it says on it.
+//! The holder's view of its Lease, and the annotations it writes.
 //!
 //! Everybody who is about to act asks here. The answer comes from the clock at that moment, not from what a task got round to, since
 //! a process that was stopped and goes on has tasks that know nothing of the time between.
@@ -19,7 +19,7 @@ use drift_api::timing::moment::Moment;
 /// One time that we hold the Lease.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
-    /// When we were first seen to hold it.
+    /// The time at which we first held it.
     pub(super) began: Moment,
     /// The time at which the last successful renewal began.
     pub(super) renewed: Moment,
@@ -28,7 +28,7 @@ pub(super) struct Term {
     pub(super) found: Arc<BTreeMap<String, String>>,
 }
 
-/// What the holder of a Lease knows of itself. Cheap to clone; read before every act.
+/// The holder's view of its Lease. Cheap to clone; read before every act.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) term: watch::Receiver<Option<Term>>,
@@ -123,7 +123,7 @@ pub struct LeaseHandle {
 }
 
 impl LeaseHandle {
-    /// Whether we hold it.
+    /// Returns the leadership of this process.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.leadership.clone()

@@ -14,13 +14,13 @@ use crate::lease::store::LeaseStore;
 use crate::process::clock;
 use drift_api::timing::moment::Moment;
 
-/// How often the Lease is read: a fraction of what readers allow it to stand still, and what a change may take to be seen.
+/// Interval of reads of the Lease: a fraction of the time for which readers accept an old record.
 const READ_PERIOD: Duration = Duration::from_secs(2);
 
 /// A Lease as it was last read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservedLease {
-    /// Who holds it.
+    /// The holder.
     pub holder: Option<String>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,

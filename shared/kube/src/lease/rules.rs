@@ -1,4 +1,4 @@
-//! Who may hold a Lease, decided over values.
+//! The rules for holding a Lease, over plain values.
 //!
 //! The clocks of two machines differ and both jump, so the times in the record are for people. A contender measures with its own
 //! clock, which goes on while the machine is suspended, how long the record has stood still; the holder measures how long ago it
@@ -13,7 +13,7 @@ use drift_api::timing::moment::Moment;
 /// leader within 15 s after a crash.
 pub const LEASE_DURATION: Duration = Duration::from_secs(12);
 
-/// How often the holder renews: four times within the duration, so that a lost write or two do not matter.
+/// Interval of renewals: four within the duration, so that one or two lost writes do not matter.
 pub const RENEW_PERIOD: Duration = Duration::from_secs(3);
 
 /// How long after its last successful renewal began the holder stops believing in itself: two thirds of the duration.
@@ -28,16 +28,16 @@ const MAX_DURATION: Duration = Duration::from_secs(120);
 /// gets no answer.
 const MOST_BETWEEN_LOOKS: Duration = Duration::from_secs(3);
 
-/// What a Lease says, as it was read.
+/// The record of a Lease as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// Who holds it; `None` when it was released.
+    /// The holder; `None` after a release.
     pub holder: Option<String>,
     /// For how long a renewal counts, whole seconds.
     pub duration_seconds: Option<i32>,
     /// The holder's wall time at its last renewal; only compared for equality.
     pub renewed: Option<String>,
-    /// How often it changed hands.
+    /// The number of transitions.
     pub transitions: i32,
     /// `metadata.annotations`.
     pub annotations: BTreeMap<String, String>,
@@ -76,7 +76,7 @@ impl LeaseView {
     }
 }
 
-/// What to do about the Lease now.
+/// The next act on the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Nothing; not ours, or renewed lately.

@@ -1,4 +1,4 @@
-//! Whether the work still turns, told from the runtime that does it to the thread that renews the Lease.
+//! The heartbeat of the work, for the thread that renews the Lease.
 //!
 //! A Lease that is renewed by a thread of its own would outlive work that hangs, and nobody could take over. So a task beside the
 //! work says every second that it had its turn.
@@ -10,7 +10,7 @@ use crate::lease::rules::STEP_DOWN_AFTER;
 use crate::process::clock;
 use drift_api::timing::moment::Moment;
 
-/// How often the work says that it turns: several times within [`LONGEST_SILENCE`].
+/// Interval of the heartbeat: several within [`LONGEST_SILENCE`].
 const TURN_PERIOD: Duration = Duration::from_secs(1);
 
 /// The time that the work may say nothing before it counts as hanging: as long as a holder believes in itself without a renewal.

@@ -35,7 +35,7 @@ pub fn wall_micros() -> String {
     wall().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-/// How far the zero lies before the first reading, so that no other thread's reading can lie before the zero.
+/// Distance of the zero before the first reading, so that no other thread can read a time before it.
 const HEAD_START: Duration = Duration::from_secs(60);
 
 /// The zero: fixed by the first reading. It is taken from real time, since a test's paused time may have run ahead.

@@ -1,11 +1,11 @@
-//! What this process calls itself among its like.
+//! The instance name of this process.
 //!
 //! Two processes that believed in one name could both believe in one Lease; so a holder's name ends with random
 //! digits that no other process has, not even the next one in the same pod.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Where Linux tells the name of the host, which in a pod is the pod's.
+/// File with the host name, which in a Pod is the Pod's name.
 const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
 
 /// A name for this process where nobody gave it one: the host's, and random digits.

@@ -1,4 +1,4 @@
-//! Where a program can be made to die, between every read and every write.
+//! Points between reads and writes at which a test can kill the program.
 //!
 //! A crash at a chosen place cannot be played from outside: from there it is a matter of microseconds. So the programs name these
 //! places, and a build with debug assertions, as tests make it, dies at the one that [`VARIABLE`] names. In a release build [`reach`]
@@ -8,7 +8,7 @@
 /// Whatever is no point, such as `nowhere`, kills nothing. While it is set, every point that is reached is logged.
 pub const VARIABLE: &str = "DRIFT_KILL_AT";
 
-/// What the log says when a point is reached, before its name.
+/// Prefix of the log line at a kill point.
 pub const REACHED: &str = "kill point reached: ";
 
 /// Makes the points of programs from one list, in the order of each program's work: a point, and the name by which
@@ -80,7 +80,7 @@ mod armed {
 
     use super::{KillPoint, REACHED, VARIABLE};
 
-    /// Where to die, and how often that point is still passed before.
+    /// The kill point, and the number of passes before it kills.
     struct Death {
         at: String,
         passes: AtomicU32,

@@ -1,4 +1,4 @@
-//! What every program needs of the operating system: signals, a clock, tasks, progress on a terminal.
+//! The operating system: signals, clocks, tasks, progress on a terminal.
 
 pub mod clock;
 pub mod instance;

@@ -1,11 +1,11 @@
-//! What long work is at, for whoever waits before a terminal: one line on standard error, written anew and taken away at the end.
+//! The progress of long work on a terminal: one line on standard error, rewritten and removed at the end.
 //!
 //! Where standard error is no terminal nothing is written: a log, a pipe and a CI job get what was found and no more. It must not
 //! know what the work is.
 
 use std::io::{IsTerminal as _, Stderr, Write, stderr};
 
-/// What of a line is shown: as much as the narrowest usual terminal has, since a line that wraps is not written over.
+/// Longest line: the width of the narrowest usual terminal, because a wrapped line cannot be rewritten.
 const MAX_LETTERS: usize = 78;
 
 /// To the begin of the line, and what stands there is gone.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 /// which the kubelet kills; the rest is for noting what was cut off and for giving the Lease back.
 pub const DRAIN_DEADLINE: Duration = Duration::from_secs(6);
 
-/// How long noting may take what was cut off at [`DRAIN_DEADLINE`]: one write to the API server.
+/// Time for the record of a request that [`DRAIN_DEADLINE`] cut off: one write to the API server.
 pub const NOTE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Signals that are listened to; without this a program dies at once.

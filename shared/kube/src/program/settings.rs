@@ -1,4 +1,4 @@
-//! What both programs' `run` is told by flags and environment; environment is read here and nowhere else.
+//! The flags and the environment of both programs' `run`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use drift_language::is_dns_subdomain;
 use crate::process::instance;
 use crate::telemetry::LogFormat;
 
-/// Where the admin server listens by default: the kubelet and a scraper reach it from outside the pod.
+/// Default address of the admin server: the kubelet and a scraper reach it from outside the Pod.
 const ADMIN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8080);
 
 /// The exit code of bad usage or configuration; 1 and 2 are answers of commands.

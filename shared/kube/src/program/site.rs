@@ -28,7 +28,7 @@ use crate::watch::{ReadableSecrets, SecretWatch};
 use drift_api::names::CREDENTIAL_LABEL;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 
-/// What every part of a program is made with.
+/// The base of every part of a program.
 #[derive(Clone)]
 pub struct Site {
     /// Cancelled when the program is told to end.
@@ -41,7 +41,7 @@ pub struct Site {
     pub namespace: String,
     /// Our name among our like.
     pub instance: String,
-    /// What `/readyz` and `/livez` show.
+    /// The health that `/readyz` and `/livez` show.
     pub health: Health,
     /// The field manager, and what Events are reported as.
     pub manager: &'static str,

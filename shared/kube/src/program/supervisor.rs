@@ -53,7 +53,7 @@ struct Supervisor<S> {
     stop: CancellationToken,
 }
 
-/// What is known of one target's task.
+/// The state of one target's task.
 struct Child {
     hash: String,
     stop: CancellationToken,

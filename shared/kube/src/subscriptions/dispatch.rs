@@ -1,4 +1,4 @@
-//! Which watches run, and which target is told of which object: one watch for each group, version and kind.
+//! The watches, one for each group, version and kind, and the targets that receive each object.
 //!
 //! Targets come, go and change while objects do. Each object is its owner's, the first target by name that selects it, in whatever
 //! version that target asks for its kind; others that select it are told once that they skip it. Nothing of an object is kept but who
@@ -35,9 +35,9 @@ pub struct Subscriber {
     pub id: u64,
     /// The kind of its objects.
     pub kind: ResolvedKind,
-    /// Which of them.
+    /// The selection.
     pub selection: ObjectSelection,
-    /// What its templates read.
+    /// The fields that its templates read.
     pub fields: FieldPaths,
 }
 
@@ -52,7 +52,7 @@ pub enum Command {
         kind: ResolvedKind,
         /// The namespace; `None` for all.
         namespace: Option<String>,
-        /// What is kept of each object.
+        /// The fields to keep of each object.
         fields: FieldPaths,
     },
     /// Follow it no more.
@@ -74,14 +74,14 @@ pub struct Orphan {
     pub has_left: bool,
 }
 
-/// What follows from a step.
+/// The effects of a step.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// What each target is told, in this order.
+    /// The events for each target, in this order.
     pub words: Vec<(Arc<str>, ObjectEvent)>,
     /// Objects that are nobody's.
     pub orphans: Vec<Orphan>,
-    /// What is to be done.
+    /// The commands.
     pub commands: Vec<Command>,
 }
 
@@ -91,7 +91,7 @@ type WatchKey = (String, String);
 /// A watch, and a namespace of it.
 type Place<'a> = (&'a WatchKey, &'a Option<String>);
 
-/// What happens to whom: see the file's own words.
+/// Decides which target receives which object.
 #[derive(Debug, Default)]
 pub struct Dispatch {
     active: BTreeMap<Arc<str>, ObjectSelection>,

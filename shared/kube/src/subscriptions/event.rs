@@ -1,4 +1,4 @@
-//! What a target is told of its objects.
+//! The events of a target's objects.
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;

@@ -46,7 +46,7 @@ struct WatchState {
     last_id: u64,
 }
 
-/// What one target is told for as long as this lives.
+/// The subscription of one target, until it is dropped.
 #[derive(Debug)]
 #[must_use = "nothing is told any more when this is dropped"]
 pub struct Subscription {

@@ -1,4 +1,4 @@
-//! Whose an object is: the first target by name that selects it.
+//! The owner of an object: the first target by name that selects it.
 //!
 //! Overlap that can be proved is refused when the documents load; what is left shows only in the objects.
 

@@ -22,7 +22,7 @@ const CONNECTION_LIFE: Duration = Duration::from_secs(10);
 /// The time that its headers may take, which fit into a few packets.
 pub const HEADERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// What a connection reads at once: request line and headers have to fit.
+/// Buffer of a connection: request line and headers must fit.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// Pause after a connection could not be taken, as where there are no file descriptors left.

@@ -1,4 +1,4 @@
-//! How many target documents are active, are bad, or wait for a kind that cannot be used.
+//! The counts of target documents: active, bad, or waiting for a usable kind.
 //!
 //! Two parts know of it, the watch of the ConfigMaps and the search for kinds, and one gauge shows it: a document whose kind cannot
 //! be used is well written and yet not active.

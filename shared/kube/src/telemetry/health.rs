@@ -1,4 +1,4 @@
-//! What `/readyz` and `/livez` say: parts that are ready or say why not, and main loops that prove they still turn.
+//! The health behind `/readyz` and `/livez`: parts that are ready or say why not, and heartbeats of the main loops.
 //!
 //! Each part of a program keeps its own line here, so nobody has to ask all of them. A value with its own lock.
 
@@ -63,7 +63,7 @@ pub struct PartState {
 pub struct Stalled {
     /// The loop.
     pub name: String,
-    /// How long ago it last turned.
+    /// The time since its last heartbeat.
     pub silent_for: Duration,
     /// The time that it may take.
     pub limit: Duration,

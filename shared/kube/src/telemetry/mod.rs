@@ -39,9 +39,9 @@ pub enum TelemetryError {
     /// The level is neither a word nor a filter.
     #[error("--log-level {text:?} is neither error, warn, info, debug, trace nor a filter: {problem}")]
     BadFilter {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// The mistake.
         problem: String,
     },
     /// Something in this process writes logs already.

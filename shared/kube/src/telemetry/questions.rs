@@ -27,9 +27,9 @@ const MOST_WAITING: usize = 8;
 /// A question, and where the answer goes.
 #[derive(Debug)]
 pub struct Asked<Q, A> {
-    /// What is asked.
+    /// The query.
     pub question: Arc<Q>,
-    /// Whoever asked may be gone.
+    /// The channel for the answer. The caller may be gone.
     pub answer: oneshot::Sender<A>,
 }
 

@@ -46,18 +46,18 @@ const SHORT_WATCH: Duration = Duration::from_secs(1);
 /// The HTTP status of "this resourceVersion is forgotten".
 const EXPIRED: u16 = 410;
 
-/// What is followed.
+/// The collection to follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Collection {
     /// For example `/api/v1/namespaces/a/configmaps`.
     pub(crate) path: String,
     /// Only objects with these labels. The server reports an object that loses them as deleted and then is silent.
     pub(crate) label_selector: Option<String>,
-    /// Where it goes on from and notes how far it came; `None` where each beginning is a list.
+    /// The versions to resume from; `None` if each start is a list.
     pub(crate) heard: Option<HeardVersion>,
 }
 
-/// What is heard of a collection, in order.
+/// A change of a collection, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<T = Value> {
     /// A whole list begins; what is not `Found` until `ListEnded` is gone.

@@ -17,18 +17,18 @@ const ACTED_ON_WITHIN: Duration = Duration::from_secs(30);
 /// A listener, and the path of a collection that it follows.
 type Key = (String, String);
 
-/// What was heard of collections, by listener. Clones share it.
+/// The last versions of collections, by listener. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct HeardVersions(Arc<Mutex<HashMap<Key, CollectionVersion>>>);
 
-/// What was heard of one collection.
+/// The last versions of one collection.
 #[derive(Debug)]
 struct CollectionVersion {
     /// All that came up to this version was acted on.
     acted_on: String,
     /// A version that was heard later.
     newer: String,
-    /// When that was heard.
+    /// The time of that version.
     heard_at: Moment,
 }
 

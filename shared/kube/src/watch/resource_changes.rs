@@ -16,7 +16,7 @@ use drift_api::object::cluster_resource::ObjectName;
 /// Changes that wait between the connections and us; more wait at the API server.
 const BUFFER: usize = 16;
 
-/// What is heard.
+/// News of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceNews {
     /// This object was created, changed or deleted.
@@ -62,7 +62,7 @@ pub async fn hear_of_changes(
     }
 }
 
-/// What is known of the collections that are followed.
+/// The state of the followed collections.
 #[derive(Debug)]
 struct Collections(Vec<Followed>);
 

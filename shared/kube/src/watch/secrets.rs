@@ -38,17 +38,17 @@ const MOST_VALUE_BYTES: usize = 64 * 1024;
 /// limit of the program is 128 MiB.
 const MOST_NAMESPACE_BYTES: usize = 1024 * 1024;
 
-/// How long after room returned the Secrets that were left out are listed again: tenants choose how often it returns.
+/// Pause before omitted Secrets are listed again. Tenants control how often room returns.
 const ROOM_PAUSE: Duration = Duration::from_secs(30);
 
-/// What a Secret takes beside its keys and values: name, version and nodes of maps.
+/// Bytes of a Secret beside its keys and values: name, version and map nodes.
 const SECRET_BYTES: usize = 256;
 
 /// The watch of the Secrets of one namespace.
 pub struct SecretWatch {
     client: kube::Client,
     collection: Collection,
-    /// What is not ready without them, where anything is.
+    /// The part that is not ready without them, if any.
     part: Option<HealthPart>,
     /// The only keys that are used, where tenants write the Secrets: what is kept of these has limits.
     keys: Option<BTreeSet<String>>,

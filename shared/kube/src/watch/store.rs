@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::watch::collection::Change;
 
-/// What is there, by name.
+/// A store of objects by name.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
     present: Kept<T>,
@@ -24,7 +24,7 @@ struct Kept<T> {
     bytes: usize,
 }
 
-/// What a change meant for the store.
+/// The effect of a change on the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It says something else now.
@@ -93,12 +93,12 @@ impl<T> Store<T> {
         Effect::Pending
     }
 
-    /// What is there; empty until the first whole list.
+    /// Returns the objects; empty until the first complete list.
     pub(crate) const fn present(&self) -> &BTreeMap<String, T> {
         &self.present.all
     }
 
-    /// What all that is there takes.
+    /// Returns the bytes of all objects.
     pub(crate) const fn bytes(&self) -> usize {
         self.present.bytes
     }

@@ -1,4 +1,4 @@
-//! Which addresses a request may go to, whatever its host's name leads to.
+//! The addresses that a request may connect to, whatever its host name resolves to.
 //!
 //! Names belong to others: whoever owns one may let it lead into our own network, today or between two polls, and a field of an
 //! object may name any. So it is the address that is judged, each time a connection is opened; one that is used again was judged when
@@ -11,7 +11,7 @@ use url::Host;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::Network;
 
-/// Where machines learn who they are and get their credentials: link-local addresses, and what clouds use besides.
+/// Metadata services: link-local addresses, and further ones that clouds use.
 const OF_MACHINES: &[Network] = &[
     Network::v4([169, 254, 0, 0], 16),
     Network::v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
@@ -25,7 +25,7 @@ const OF_MACHINES: &[Network] = &[
     Network::v4([168, 63, 129, 16], 32),
 ];
 
-/// What nobody but its own network reaches, by the registries of special-purpose addresses (RFC 6890).
+/// Addresses that are not public, by the registries of special-purpose addresses (RFC 6890).
 const NOT_PUBLIC: &[Network] = &[
     Network::v4([0, 0, 0, 0], 8),
     Network::v4([10, 0, 0, 0], 8),
@@ -63,12 +63,12 @@ const CARRY_V4_LAST: &[Network] = &[
 /// 6to4: an IPv4 address behind the first 16 bits.
 const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 
-/// Which addresses a request may go to. Requests with different rules share no connection.
+/// The rules for addresses. Requests with different rules share no connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct DialRules {
     /// True if an object's field takes part in the host: then it has to lead to a public address.
     pub(crate) has_chosen_host: bool,
-    /// What the target allows though it would be refused.
+    /// Networks that the target allows although they would be refused.
     pub(crate) allowed: Vec<Network>,
 }
 

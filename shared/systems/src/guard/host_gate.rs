@@ -1,4 +1,4 @@
-//! What all targets together may do to one host: so many requests at once, and none while it is to be left alone.
+//! The limits of one host over all targets: concurrent requests, and pauses.
 //!
 //! Targets have limits of their own, but ten targets on one API are still one burden for it. A host is told by
 //! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_api::requests::http_request::HttpRequest::host)). This file sends nothing and reads no clock: whoever asks says what time it
@@ -206,7 +206,7 @@ mod tests {
     use std::time::Duration;
 
     const HOST: &str = "api.example:443";
-    /// What a target asks for by default.
+    /// Default of a target.
     const DEFAULT: u32 = 8;
 
     fn at(seconds: u64) -> Moment {

@@ -1,4 +1,4 @@
-//! Whether one host may be asked, by what it said to the requests before.
+//! The health of one host, from the results of earlier requests.
 //!
 //! One object that is told to wait, or that gets no answer, may be the only one: its URL is slow, or it is asked for too often. Three
 //! different objects speak for the host. A host that is told so by one object alone would be silenced for all targets by whoever can
@@ -26,7 +26,7 @@ pub const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 /// silent host, and seldom against what it costs to prepare the requests of thousands of objects.
 pub const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a request heard of its host.
+/// The reply of a host to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostReply {
     /// An answer, whatever it says.
@@ -75,7 +75,7 @@ pub struct Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u32);
 
-/// What is known of one host.
+/// The state of one host.
 #[derive(Debug)]
 pub struct HostHealth {
     /// Different objects that were told to wait, the latest last.
@@ -127,7 +127,7 @@ impl HostHealth {
         self.silence.failures() > 0
     }
 
-    /// What whoever may not ask a silent host now is told.
+    /// Returns the pause of requests to a host that is being probed.
     #[must_use]
     pub fn while_probed(&self, now: Moment) -> Pause {
         Pause { until: now + PROBE_PATIENCE, cause: self.silence_cause }

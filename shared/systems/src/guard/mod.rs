@@ -1,4 +1,4 @@
-//! What holds for each connection to an external system: allowed addresses, trusted certificates, pauses and places of a host.
+//! The guards of each connection to an external system: allowed addresses, trusted certificates, limits of a host.
 
 pub(crate) mod clock;
 pub(crate) mod connect_errors;

@@ -1,4 +1,4 @@
-//! Whose certificates a connection believes: the system's authorities, or those of a bundle.
+//! The trusted certificate authorities: the system's, or those of a bundle.
 //!
 //! The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, else at the usual places of a CA bundle, which a
 //! distroless image has too.

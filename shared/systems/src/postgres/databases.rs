@@ -87,7 +87,7 @@ impl Databases {
         self.secrets.load().are_listed()
     }
 
-    /// What the Secret says of the connection; with `insecure` it may be one that others can read.
+    /// Returns the parameters of a connection. `insecure` permits an unencrypted one.
     ///
     /// # Errors
     /// When it is missing, or says nothing that may be connected by.
@@ -198,10 +198,10 @@ async fn ask_over(
     answer
 }
 
-/// How a server is reached.
+/// The way to a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'a> {
-    /// Where it is, and as whom we come.
+    /// The address and the role.
     pub parameters: &'a ConnectionParameters,
     /// Networks that may be dialled though a guard would refuse them.
     pub allow_networks: &'a [Network],

@@ -14,9 +14,9 @@ use crate::postgres::tls;
 /// Longest wait for DNS, TCP and TLS together, as of HTTP: so an unreachable host is told apart from a slow one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What asks a server for TLS: the length of the message and the number 80877103 (PostgreSQL's protocol, SSLRequest).
+/// PostgreSQL's SSLRequest: the length of the message and the number 80877103.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-/// What a server answers that has TLS.
+/// Answer of a server that supports TLS.
 const WILLING: u8 = b'S';
 
 /// A connection over which the protocol may begin.

@@ -89,7 +89,7 @@ impl SqlFailure {
         Self::Unreachable(crate::guard::connect_errors::describe_io(error.kind()).unwrap_or("connecting failed"))
     }
 
-    /// What it says of the host, if anything.
+    /// Returns what it reveals about the host.
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {
         match self {

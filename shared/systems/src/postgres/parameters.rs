@@ -1,4 +1,4 @@
-//! What a Secret says of a connection: where the database is, as whom, and how the way there is protected.
+//! The connection parameters in a Secret: address, role, and protection.
 //!
 //! The keys are those that operators of PostgreSQL put into their Secrets. Nothing here shows a value. This file must not
 //! know how a server is dialled.
@@ -12,10 +12,10 @@ use url::Url;
 
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 
-/// Where PostgreSQL listens unless it is told otherwise.
+/// Default port of PostgreSQL.
 const DEFAULT_PORT: u16 = 5432;
 
-/// How a connection is protected, as libpq's `sslmode`.
+/// The protection of a connection, as libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SslMode {
     /// Not at all.
@@ -26,7 +26,7 @@ pub enum SslMode {
     VerifyFull,
 }
 
-/// Where a database is, as whom we come, and how the way there is protected.
+/// The parameters of a connection: address, role, and protection.
 #[derive(Clone)]
 pub struct ConnectionParameters {
     /// A name, an address, or the folder of a unix socket.
@@ -56,7 +56,7 @@ struct Written {
 }
 
 impl ConnectionParameters {
-    /// What the Secret of this name says.
+    /// Reads the parameters from the Secret of this name.
     ///
     /// # Errors
     /// When it is missing, lacks something, or may not be sent to the host that it names.
@@ -117,7 +117,7 @@ impl ConnectionParameters {
         Ok(parameters)
     }
 
-    /// Whom it leads to, as limits, pauses and the owners of Secrets tell them apart.
+    /// Returns the host and port, as limits, pauses and the owners of Secrets name it.
     #[must_use]
     pub fn host_and_port(&self) -> String {
         match self.host.as_str() {

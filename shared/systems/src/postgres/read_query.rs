@@ -20,7 +20,7 @@ use drift_api::requests::sql_query::SqlQuery;
 /// that gives up, and the connection stays.
 const SERVERS_SHARE: u32 = 90;
 
-/// What the server may send besides rows: the descriptions of the columns, and what its settings say, bytes.
+/// Bytes that the server may send besides rows: column descriptions and settings.
 const BESIDE_ROWS: usize = 64 * 1024;
 
 /// Bytes that go out with a parameter besides its value: its format and its length (PostgreSQL's protocol, Bind).
@@ -31,7 +31,7 @@ const BESIDE_PARAMETER: usize = 6;
 pub struct QueryOptions {
     /// Until the deadline.
     pub timeout: Duration,
-    /// What the server may send, bytes.
+    /// Bytes that the server may send.
     pub max_bytes: usize,
     /// Rows that are asked for at most; all where it does not say.
     pub max_rows: Option<usize>,

@@ -21,14 +21,14 @@ use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::rows::Statements;
 use crate::postgres::wire::{Allowance, Capped};
 
-/// What a server may send until a connection stands, bytes: its settings take a few KiB.
+/// Bytes that a server may send during the handshake: its settings take a few KiB.
 const GREETING_BYTES: usize = 256 * 1024;
 
 /// Longest life of a connection, as connection pools have one (HikariCP: 30 minutes): a session keeps the rights and the
 /// server that it began with. A listener has none, since each new one causes a poll of everything.
 const LIFE: Duration = Duration::from_mins(10);
 
-/// How each connection writes and reads values, whatever the role's and the database's own settings are.
+/// Settings of each connection, whatever the role's and the database's own ones are.
 const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output = hex; SET DateStyle = 'ISO, YMD'; \
      SET IntervalStyle = iso_8601; SET TimeZone = 'UTC'; SET extra_float_digits = 1";
 
@@ -40,7 +40,7 @@ const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; 
 /// The schemas of the search path that exist and that the role may use, one a row.
 const SCHEMAS: &str = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))";
 
-/// What goes on between a client and its server, as far as somebody waits for it.
+/// The traffic between a client and its server.
 pub(super) struct Line {
     pub(super) connection: Connection<Capped, NoTlsStream>,
     ended: bool,

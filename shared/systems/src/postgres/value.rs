@@ -13,7 +13,7 @@ const MALFORMED: &str = "a value is not of its column's type";
 /// Digits that a double holds whatever they are.
 const EXACT_DIGITS: usize = 15;
 
-/// What is left of a row's values.
+/// The remaining values of a row.
 #[derive(Debug)]
 pub(super) struct Nodes(usize);
 

@@ -5,19 +5,19 @@ use std::time::Duration;
 use crate::postgres::SqlFailure;
 use crate::postgres::session::Session;
 
-/// What the server may send for a correction, bytes: what a statement returns is not looked at.
+/// Bytes that the server may send for a correction. The results of its statements are not read.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
-/// How statements are run.
+/// The options of running statements.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
     /// True if they are done all or none.
     pub transaction: bool,
-    /// What the server may take for each.
+    /// The time limit of each statement.
     pub timeout: Duration,
 }
 
-/// Where statements came to an end before the last, and why.
+/// The failed statement and its cause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{failure}")]
 pub struct StatementFailure {

@@ -8,12 +8,12 @@ use crate::condition::NotedSecrets;
 use crate::condition::text::spells;
 use crate::identity::ScopeId;
 
-/// What the ending says. Parts that say nothing are left out of the text.
+/// The machine-readable ending. Empty parts are omitted.
 #[derive(Default)]
 pub(super) struct Ending {
-    /// Where the claim was made.
+    /// The scope of the claim.
     pub(super) scope: Option<ScopeId>,
-    /// Which secrets were sent.
+    /// The secrets that were sent.
     pub(super) secrets: NotedSecrets,
     /// True if the last correction was a replacement that was accepted.
     pub(super) replaced: bool,

@@ -1,4 +1,4 @@
-//! Which watches run: over the union of the namespaces and fields that the subscribers want.
+//! The set of watches: the union of the namespaces and fields that subscribers need.
 //!
 //! A newcomer is told of its objects by a new list of the one watch.
 

@@ -11,7 +11,7 @@ use drift_api::identity::Uid;
 use drift_api::object::{LeanObject, ObjectId};
 use indexmap::IndexMap;
 
-/// Who was told of an object, as what.
+/// The recipients of an object, with their roles.
 pub(super) type Recipients = Arc<[(Arc<str>, Role)]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct KnownObjects {
     told: Vec<Recipients>,
     /// The number of those who were told of the last object, which are told of the next one too, as a rule.
     last_told: u32,
-    /// That of the last object, which the next one has too, as a rule: lists come in the order of their namespaces.
+    /// The namespace of the last object. The next one usually has the same, because lists are sorted by namespace.
     last_namespace: Option<SharedText>,
 }
 
@@ -40,7 +40,7 @@ struct KnownObject {
     version: Option<NonZeroU64>,
     /// The last list that had it, or after which it was heard of.
     list: u32,
-    /// Which of `KnownObjects::told` were told of it.
+    /// Index into `KnownObjects::told`.
     told: u32,
 }
 
@@ -58,7 +58,7 @@ impl KnownObjects {
         }
     }
 
-    /// Who was told of an object; nobody where it is not known.
+    /// Returns the recipients of an object.
     pub(super) fn told(&self, uid: &Uid) -> Option<&Recipients> {
         self.told.get(self.objects.get(uid)?.told as usize)
     }

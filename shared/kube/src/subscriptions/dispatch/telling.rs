@@ -1,4 +1,4 @@
-//! Who is told what of an object, and of the watch itself.
+//! The events that each target receives about objects and about the watch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl Dispatch {
         effects.words.extend(told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(uid.clone()))));
     }
 
-    /// What the list did not have is gone.
+    /// Ends a list. Objects that it did not contain are gone.
     pub(super) fn end_list(&mut self, (key, namespace): Place<'_>, effects: &mut Effects) {
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get_mut(namespace) else { return };

@@ -87,7 +87,7 @@ impl Expression {
         Ok((mark, Self { site: site.clone(), form, names, fields, variables }))
     }
 
-    /// Where it stands.
+    /// The name of the object.
     pub(crate) fn site(&self) -> &Site {
         &self.site
     }

@@ -67,7 +67,7 @@ impl TextTemplate {
         self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))
     }
 
-    /// Where it stands.
+    /// The name of the object.
     pub(crate) fn site(&self) -> &Site {
         &self.site
     }

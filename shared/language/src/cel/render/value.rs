@@ -228,7 +228,7 @@ impl ValueTemplate {
         Mistake::attribute(self.root.own_mistake(object), error)
     }
 
-    /// Where it stands.
+    /// The name of the object.
     pub(crate) fn site(&self) -> &Site {
         &self.site
     }

@@ -26,7 +26,7 @@ pub(in crate::http) const MAX_TOKEN_BYTES: usize = 64 * 1024;
 /// The longest that a token is used: a right that was taken away is noticed within a day.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Where a token comes from: who asks what, and how.
+/// The source of a token.
 pub(in crate::http) struct TokenSource {
     request: HttpRequest,
     identity: SourceIdentity,
@@ -42,7 +42,7 @@ pub(in crate::http) struct SourceIdentity {
     credential: [u8; 32],
 }
 
-/// What gives a token.
+/// The origin of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::http) enum Origin {
     /// The identity server that the target names.
@@ -52,7 +52,7 @@ pub(in crate::http) enum Origin {
 }
 
 impl Origin {
-    /// Where a token may stand in the answer, the first one that does counts.
+    /// Returns the keys of a token in the answer. The first one present counts.
     const fn keys(&self) -> &'static [&'static str] {
         match self {
             Self::OAuth2(_) => &["access_token"],
@@ -70,7 +70,7 @@ impl Origin {
     }
 }
 
-/// What came of a request for a token.
+/// The outcome of a request for a token.
 #[derive(Clone, Debug)]
 pub(in crate::http) enum Fetched {
     /// A token, as a header, and how long it is good for from the moment at which it was asked for.
@@ -108,7 +108,7 @@ impl TokenSource {
         &self.identity
     }
 
-    /// What the token server's answer says; `now` is the time of day. Never shows any of it.
+    /// Judges the token server's answer. `now` is the time of day. Never shows any of it.
     pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
         let reply = match answer {
             Ok(reply) => reply,

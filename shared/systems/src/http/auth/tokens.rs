@@ -179,7 +179,7 @@ impl TokenState {
         self.late_until = Some(now() + Series::HOST_SILENT.delay(self.late));
     }
 
-    /// What those who waited for their turn get without asking.
+    /// Returns the outcome for requests that waited for the same token.
     fn outcome(&self, now: Instant) -> Option<Result<HeaderValue, HttpFailure>> {
         let good = self.good(now).map(|token| Ok(token.header));
         good.or_else(|| {

@@ -1,8 +1,8 @@
-//! How a request is to be sent: with which credential, to which servers, up to which size of answer.
+//! The options of a request: credential, trusted servers, largest answer.
 
 use drift_language::{Auth, Network, Tls};
 
-/// How a request is to be sent.
+/// The options of a request.
 #[derive(Clone, Debug)]
 pub struct HttpOptions<'a> {
     /// The credential.

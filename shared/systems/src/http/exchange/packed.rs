@@ -10,7 +10,7 @@ use flate2::write::MultiGzDecoder;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 
-/// What unpacks a body.
+/// Decompresses a body.
 #[derive(Default)]
 pub(in crate::http) struct Unpacking {
     /// Of what comes out of it no more than the 32 KiB of its buffer are written at once.
@@ -62,7 +62,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// What comes out where so many bytes come in at once, and the largest piece.
+    /// Returns the output for input in pieces of this size, and the largest piece.
     fn unpacked(packed: &[u8], at_once: usize) -> io::Result<(Vec<u8>, usize)> {
         let (mut unpacking, mut whole, mut largest) = (Unpacking::default(), Vec::new(), 0);
         for chunk in packed.chunks(at_once) {

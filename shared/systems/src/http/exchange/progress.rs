@@ -15,7 +15,7 @@ use crate::http::exchange::retry_after::asked_pause;
 use crate::http::exchange::sent::SentCredentials;
 use crate::{HostReply, HttpFailure, HttpReply};
 
-/// What the end of an exchange says of its host, if anything; `now` is the time of day.
+/// Returns what the end of an exchange reveals about its host. `now` is the time of day.
 #[must_use]
 pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<HostReply> {
     match answer {
@@ -29,7 +29,7 @@ pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<
     }
 }
 
-/// How far an exchange, or several in a row, has come.
+/// The progress of an exchange, or of several in a row.
 #[derive(Debug, Default)]
 pub struct ExchangeProgress {
     answered: AtomicBool,
@@ -38,7 +38,7 @@ pub struct ExchangeProgress {
     sent: Mutex<SentCredentials>,
 }
 
-/// How long token servers were waited for.
+/// The time spent waiting for token servers.
 #[derive(Debug, Default)]
 struct TokenWait {
     over: Duration,
@@ -60,7 +60,7 @@ impl ExchangeProgress {
         (!self.has_waited()).then_some(if is_answered { HostReply::Answer } else { HostReply::TimedOut })
     }
 
-    /// How long token servers were waited for so far, which is not the host's doing.
+    /// Returns the time spent waiting for token servers, which is not the host's fault.
     #[must_use]
     pub fn token_wait(&self) -> Duration {
         let wait = self.lock();
@@ -78,7 +78,7 @@ impl ExchangeProgress {
         token
     }
 
-    /// What went out with it: whoever shows anything of the answer looks that it repeats none of that.
+    /// Returns the credentials that were sent. No shown part of the answer may repeat them.
     #[must_use]
     pub fn sent(&self) -> SentCredentials {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()

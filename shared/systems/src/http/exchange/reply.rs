@@ -1,4 +1,4 @@
-//! What came back, read no further than allowed.
+//! The reply, read up to the limit.
 //!
 //! The cap counts decoded bytes while they stream in, so that neither a huge answer nor a small one that unpacks into
 //! a huge one costs more memory than the target allows. This file judges no status and parses no body.
@@ -13,7 +13,7 @@ use crate::http::exchange::memory::{BodyMemory, Room, UNASKED_BYTES};
 use crate::http::exchange::packed::Unpacking;
 use drift_api::requests::http_request::HttpRequest;
 
-/// What came back. `Debug` shows neither header values nor the body.
+/// The reply. `Debug` shows neither header values nor the body.
 #[derive(Clone)]
 pub struct HttpReply {
     /// The status.
@@ -35,16 +35,16 @@ pub enum ReplyBody {
     Truncated,
 }
 
-/// What a body may take.
+/// The bounds of a body.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Bounds<'a> {
     /// Of its decoded bytes.
     pub(in crate::http) max_bytes: usize,
-    /// Where a large one finds room.
+    /// The memory for large bodies.
     pub(in crate::http) memory: &'a BodyMemory,
-    /// What is answered: its host's room is taken.
+    /// The request, whose host's room is taken.
     pub(in crate::http) request: &'a HttpRequest,
-    /// Where it is said that it waits.
+    /// The progress that reports waiting.
     pub(in crate::http) progress: &'a ExchangeProgress,
 }
 
@@ -89,7 +89,7 @@ async fn read_body(mut response: Response, mut unpacking: Option<Unpacking>, bou
 /// A body that is being read.
 struct Reading<'a> {
     bounds: Bounds<'a>,
-    /// What it may become.
+    /// The largest size.
     most: usize,
     room: Option<Room>,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What an external system says about when to come back.
+//! The `Retry-After` header.
 //!
 //! Pure: the present time is an argument.
 

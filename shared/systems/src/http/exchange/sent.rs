@@ -1,4 +1,4 @@
-//! What went out with requests and proves who we are: nothing that is shown of an answer may repeat it.
+//! The credentials that were sent. No shown part of an answer may repeat them.
 //!
 //! A Secret may change, and a token end, while an answer is on its way, so this is what was sent and not what would be sent now.
 
@@ -9,7 +9,7 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::cel::SecretValues;
 use secrecy::{ExposeSecret, SecretString};
 
-/// What went out with the requests of one exchange, or of several in a row.
+/// The credentials of one exchange, or of several in a row.
 #[derive(Clone, Default)]
 pub struct SentCredentials {
     /// The Secrets as they stood, each state once.

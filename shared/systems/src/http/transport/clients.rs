@@ -49,7 +49,7 @@ struct ClientKey {
     socket: Option<Arc<str>>,
 }
 
-/// Whose certificates a request believes.
+/// The trusted certificates of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Trust {
     /// Plain HTTP has none.

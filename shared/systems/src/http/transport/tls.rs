@@ -1,4 +1,4 @@
-//! Which certificates a client believes, and which it shows.
+//! The trusted certificates of a client, and its own.
 //!
 //! Without a private CA the roots are the system's; a private CA replaces them.
 
@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::guard::roots::{roots_of, system_roots};
 
-/// What we speak, by what we prefer (RFC 7301).
+/// ALPN protocols in order of preference (RFC 7301).
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Which roots are trusted.
+/// The trusted roots.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) enum Roots<'a> {
     /// Nobody's: for plain HTTP, which has no use for the megabyte that the system's take.
@@ -26,7 +26,7 @@ pub(in crate::http) enum Roots<'a> {
     Only(&'a [u8]),
 }
 
-/// What clients are built from.
+/// The material that clients are built from.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Material<'a> {
     pub(in crate::http) roots: Roots<'a>,
@@ -68,7 +68,7 @@ impl Material<'_> {
     }
 }
 
-/// What TLS is spoken with.
+/// Returns the TLS configuration.
 pub(in crate::http) fn configuration(material: Material<'_>) -> Result<ClientConfig, ClientError> {
     let roots = match material.roots {
         Roots::Nobody => Arc::new(RootCertStore::empty()),
