@@ -235,7 +235,7 @@ fn cut(request: &str) -> SharedText {
     request[..request.floor_char_boundary(MAX_REQUEST_BYTES)].into()
 }
 
-/// Returns true unless the value is `false`: a mistyped brake must hold.
+/// Returns true for any value but an empty one and `false`: a mistyped brake must hold.
 fn is_on(brake: Option<SharedText>) -> bool {
     brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
 }
