@@ -24,15 +24,15 @@ use drift_kube::lease::{LeaseHandle, LeaseWatch};
 use drift_kube::process::clock;
 use drift_kube::process::progress::Progress;
 use drift_kube::process::shutdown::ShutdownSignals;
+use drift_kube::program::program_environment::Site;
 use drift_kube::program::settings::{BAD_USAGE, HomeSettings};
-use drift_kube::program::site::Site;
 use drift_kube::telemetry::metrics;
 use drift_language::Target;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::corrections::finalizer::release_patch;
+use crate::engine::corrections::finalizer_patches::release_patch;
 use dry_run::{Holder, print_plan};
 use held::{Search, kinds_of};
 use printing::{print_error, say};

@@ -18,7 +18,7 @@ use drift_kube::object_writer::CallSlots;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_kube::process::shutdown::ShutdownSignals;
 use drift_kube::process::tasks;
-use drift_kube::program::site::Site;
+use drift_kube::program::program_environment::Site;
 use drift_kube::program::supervise;
 use drift_kube::resources::ResourceClient;
 use drift_kube::subscriptions::KindWatches;

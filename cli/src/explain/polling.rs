@@ -18,8 +18,8 @@ use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
 use drift_poller::engine::poll::request::{Prepared, Request};
+use drift_poller::run::rate_limit::SharedRate;
 use drift_poller::run::reads::outside::Outside;
-use drift_poller::run::reads::shared_rate::SharedRate;
 use drift_poller::run::reads::sources::{ReadResult, look_at_all, look_at_one, observe_entry};
 use drift_poller::run::reads::troubles::Troubles;
 

@@ -10,7 +10,7 @@ pub mod decision;
 pub mod deletion;
 mod drifted;
 pub mod facts;
-pub mod mass_drift;
+pub mod mass_drift_breaker;
 pub mod situation;
 mod status_writes;
 

@@ -9,7 +9,7 @@ use drift_api::timing::moment::Moment;
 
 use super::operation::Work;
 use crate::engine::corrections::held::Held;
-use crate::engine::decide::mass_drift::Transition;
+use crate::engine::decide::mass_drift_breaker::Transition;
 
 /// One thing to do.
 #[derive(Debug)]

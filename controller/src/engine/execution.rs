@@ -6,7 +6,7 @@
 
 mod deletion_found_nothing;
 mod end;
-mod job_progress;
+mod progress_reports;
 mod readiness;
 mod recording;
 mod sending;

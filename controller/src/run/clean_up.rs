@@ -13,7 +13,7 @@ use drift_kube::client::ResolvedKind;
 use drift_kube::client::WriteError;
 use drift_kube::process::kill_point::{KillPoint, reach};
 
-use crate::engine::corrections::finalizer::release_patch;
+use crate::engine::corrections::finalizer_patches::release_patch;
 use crate::run::context::Context;
 use crate::run::notices::Announcer;
 

@@ -14,7 +14,7 @@ use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::engine::corrections::held::Held;
-use crate::engine::decide::mass_drift::Transition;
+use crate::engine::decide::mass_drift_breaker::Transition;
 
 /// Says what happens to one target.
 #[derive(Clone, Debug)]

@@ -170,7 +170,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Drifted objects that turn Unknown",
         injected: "ten of 18 objects drift and turn Unknown",
         held: "the breaker says 10 of 18",
-        test: "controller/src/engine/decide/mass_drift/tests.rs drifted_objects_that_are_unknown_now_count_on_both_sides",
+        test: "controller/src/engine/decide/mass_drift_breaker/tests.rs drifted_objects_that_are_unknown_now_count_on_both_sides",
     },
     Narrow {
         sequence: "An object that is being deleted",
@@ -182,6 +182,6 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "A namespace whose objects cannot be written",
         injected: "many refused and late verdicts in several namespaces",
         held: "only the crowded namespaces are excepted",
-        test: "poller/src/engine/object/owing.rs a_crowded_namespace_keeps_back_only_itself",
+        test: "poller/src/engine/object/owed_verdicts.rs a_crowded_namespace_keeps_back_only_itself",
     },
 ];

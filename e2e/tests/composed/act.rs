@@ -12,7 +12,7 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
-use drift_controller::engine::corrections::finalizer::{put_patch, release_patch};
+use drift_controller::engine::corrections::finalizer_patches::{put_patch, release_patch};
 use drift_controller::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
 use drift_controller::engine::execution::{Event, Failure, Outgoing, Purpose, Readiness, Rendered, Write};
 use drift_controller::engine::rendering::http::Rendering;

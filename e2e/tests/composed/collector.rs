@@ -11,7 +11,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::timing::moment::Moment;
-use drift_controller::engine::corrections::finalizer::release_patch;
+use drift_controller::engine::corrections::finalizer_patches::release_patch;
 use drift_language::Target;
 use serde_json::Value;
 

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::engine::hints::{Hint, HintOutcome};
 use crate::run::metrics::{Metrics, of_outcome, of_target};
-use crate::run::reads::shared_rate::SharedRate;
+use crate::run::rate_limit::SharedRate;
 use crate::run::reads::troubles::Troubles;
 
 /// Hints that wait for the actor, of a few hundred bytes each; it takes in as many in a millisecond.

@@ -65,7 +65,7 @@ pub use systems::nudge::NudgeCorrect;
 pub use systems::postgres::correct::{PostgresCorrect, SqlStatement};
 pub use systems::postgres::read::PostgresRead;
 pub use systems::postgres::{Connection, SqlTemplate};
-pub use systems::rules::AnswerRules;
+pub use systems::single_value_answers::AnswerRules;
 pub use systems::{Destination, Source};
 pub use target::{DesiredState, Target};
 pub use values::decimal::Decimal;

@@ -3,6 +3,7 @@
 pub mod claim;
 pub mod correction;
 pub mod doubt;
-pub mod finalizer;
+pub mod finalizer_patches;
 pub mod held;
+mod idempotency_key;
 pub mod outcome;

@@ -3,5 +3,5 @@
 pub mod claimant;
 pub mod deletions;
 pub mod held_objects;
-pub mod lines;
 pub mod object_store;
+pub mod waiting_lines;

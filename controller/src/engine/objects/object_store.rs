@@ -17,7 +17,7 @@ use crate::engine::correction_limits::{LimitUsage, Line, Place, Room};
 use crate::engine::decide::decide;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
-use crate::engine::decide::mass_drift::{Breaker, Stand, Transition};
+use crate::engine::decide::mass_drift_breaker::{Breaker, Stand, Transition};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::claimant::claimant_of;

@@ -4,7 +4,7 @@
 //! process that finds the correction begun finds its Job by the name and follows it: it is never begun twice. This file must not
 //! know how a Job is begun or followed.
 
-mod course;
+mod job_verdict;
 mod words;
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::engine::rendering::desired::desired_of;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-pub use course::{Course, Turn};
+pub use job_verdict::{Course, Turn};
 
 /// Characters of the object's name that are kept in the Job's: with the rest they fit the 63 of a label, which Kubernetes makes of it.
 const MAX_NAME_CHARS: usize = 24;

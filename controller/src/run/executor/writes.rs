@@ -8,7 +8,7 @@ use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 
 use super::{Executor, Run};
-use crate::engine::corrections::finalizer::{put_patch, release_patch};
+use crate::engine::corrections::finalizer_patches::{put_patch, release_patch};
 use crate::engine::execution::{Event, Failure, Purpose, Write};
 use crate::run::metrics::WriteLabels;
 

@@ -1,4 +1,4 @@
-//! The confirmation of findings: how often one must repeat.
+//! The confirmation of findings: how often drift, absence or a failed poll must repeat before the verdict says so.
 //!
 //! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter belongs to one
 //! desired state and one correction, and starts anew when either moves. Where an absence leads to a creation that cannot be told from

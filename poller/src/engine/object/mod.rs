@@ -4,4 +4,4 @@ pub mod deletion;
 pub mod object_state;
 pub mod object_store;
 pub mod overview;
-pub mod owing;
+pub mod owed_verdicts;

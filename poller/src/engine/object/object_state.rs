@@ -22,7 +22,7 @@ use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::flapping::Flapping;
 use crate::engine::judgement::rendered::Rendered;
 use crate::engine::judgement::verdict::Basis;
-use crate::engine::object::owing::Affair;
+use crate::engine::object::owed_verdicts::Affair;
 use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;

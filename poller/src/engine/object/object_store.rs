@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 
 use crate::engine::judgement::rendered::{Rendered, appraise};
 use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState};
-use crate::engine::object::owing::OwingObjects;
+use crate::engine::object::owed_verdicts::OwingObjects;
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_settings::PollSettings;

@@ -34,7 +34,7 @@ use crate::engine::hints::authenticity::is_authentic;
 use crate::run::context::Context;
 use crate::run::hint_inbox::webhooks::{Webhook, Webhooks};
 use crate::run::metrics::{Metrics, StatusLabels};
-use crate::run::reads::shared_rate::SharedRate;
+use crate::run::rate_limit::SharedRate;
 
 /// The largest body: what forges and registries send of one event takes some tens of KiB.
 const BODY_BYTES: usize = 256 * 1024;

@@ -2,6 +2,5 @@
 
 pub mod outside;
 pub mod poll;
-pub mod shared_rate;
 pub mod sources;
 pub mod troubles;

@@ -12,8 +12,8 @@ use crate::engine::judgement::finding::{Failure, Finding};
 use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::{EndedTraversal, Member, PollOrder, PollResult, TraversalOrder};
+use crate::run::rate_limit::SharedRate;
 use crate::run::reads::outside::Outside;
-use crate::run::reads::shared_rate::SharedRate;
 use crate::run::reads::sources::{ReadResult, look_at_all, look_at_one, observe_entry, tell};
 
 /// Polls one object.

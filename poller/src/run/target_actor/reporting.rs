@@ -14,9 +14,9 @@ use crate::engine::collection::requests::Unnamed;
 use crate::engine::writes::write_attempts::WriteOutcome;
 use crate::engine::{EndedWrite, Report, SharedState, Target as Engine};
 use crate::run::context::Context;
-use crate::run::counts::TargetCounts;
 use crate::run::metrics::of_target;
 use crate::run::notices::ObjectNotices;
+use crate::run::target_metrics::TargetCounts;
 
 /// The reports of one target.
 pub(super) struct Reporting {

@@ -11,7 +11,7 @@ use crate::engine::poll::request::Request;
 use crate::engine::writes::slow_lane::SlowLane;
 use crate::engine::{Postponed, SharedState};
 use crate::run::context::Context;
-use crate::run::reads::shared_rate::SharedRate;
+use crate::run::rate_limit::SharedRate;
 
 /// The handles of one target.
 pub(super) struct SharedHandles {

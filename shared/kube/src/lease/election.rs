@@ -14,7 +14,7 @@ use crate::client::CallError;
 use crate::lease::candidate::{Candidate, LeaseSettings};
 use crate::lease::leadership::{Leadership, LeaseHandle, Term};
 use crate::lease::rules::{LEASE_DURATION, RENEW_PERIOD, STEP_DOWN_AFTER};
-use crate::lease::turning::Turning;
+use crate::lease::work_heartbeat::Turning;
 use crate::process::clock;
 use crate::telemetry::health::HealthPart;
 use drift_api::timing::moment::Moment;

@@ -8,10 +8,10 @@ pub mod rules;
 mod store;
 #[cfg(test)]
 mod tests;
-mod turning;
+mod work_heartbeat;
 
 pub use candidate::LeaseSettings;
 pub use election::{LeaseTask, lease};
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
-pub use turning::Turning;
+pub use work_heartbeat::Turning;

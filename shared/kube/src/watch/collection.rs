@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::client::{CALL_DEADLINE, CallError, Decode, MAX_ANSWER_BYTES, Pages, WatchAnswer};
 use crate::client::{causes, not_asked_for, parse_event, within};
 use crate::process::clock;
-use crate::watch::heard::HeardVersion;
+use crate::watch::resume_versions::HeardVersion;
 
 /// How long one watch may last on the server's side. Above the minute between bookmarks, so that each watch gets one,
 /// and short, so that a connection that died without a word is given up early.

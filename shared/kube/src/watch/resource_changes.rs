@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use crate::client::ResolvedKind;
 use crate::client::{NamedVersion, ObjectNames};
 use crate::watch::collection::{Change, Collection, NumberedChange, follow};
-use crate::watch::heard::HeardVersions;
+use crate::watch::resume_versions::HeardVersions;
 use drift_api::object::cluster_resource::ObjectName;
 
 /// Changes that wait between the connections and us; more wait at the API server.

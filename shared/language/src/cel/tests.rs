@@ -231,7 +231,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
 #[test]
 fn what_cannot_work_is_refused_at_load() {
     let deep = "self.spec.list.all(a, self.spec.list.all(b, self.spec.list.all(c, true)))";
-    let long = format!("'{}'", "x".repeat(crate::cel::evaluation::limits::MAX_EXPRESSION_BYTES));
+    let long = format!("'{}'", "x".repeat(crate::cel::evaluation::constants::MAX_EXPRESSION_BYTES));
     let table = [
         (Scope::Object, "", 2, "the expression is empty"),
         (Scope::Object, "self.spec. + 1", 13, "no CEL expression: "),

@@ -7,8 +7,8 @@ pub(crate) mod keys;
 pub(crate) mod kubernetes;
 pub(crate) mod nudge;
 pub(crate) mod postgres;
-pub(crate) mod rules;
 pub(crate) mod section;
+pub(crate) mod single_value_answers;
 
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader};

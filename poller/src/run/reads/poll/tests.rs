@@ -23,7 +23,7 @@ use crate::engine::judgement::finding::Found;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
 use crate::engine::poll::request::{Prepared, first_request};
-use crate::run::reads::shared_rate::SharedRate;
+use crate::run::rate_limit::SharedRate;
 
 fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
     let sender = HttpSender::new(secrets.clone(), "test");

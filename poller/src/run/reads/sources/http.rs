@@ -28,8 +28,8 @@ use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::entity_tag::EntityTag;
 use crate::engine::poll::http_reading::{Progress, Reading};
 use crate::engine::poll::known_finding::KnownFinding;
+use crate::run::rate_limit::SharedRate;
 use crate::run::reads::outside::Outside;
-use crate::run::reads::shared_rate::SharedRate;
 
 /// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's
 /// timeout, and to ask again each second is no load.

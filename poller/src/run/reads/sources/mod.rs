@@ -26,8 +26,8 @@ use crate::engine::poll::entity_tag::{EntityTag, Tagged};
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use crate::engine::poll::request::{Prepared, Request};
 use crate::engine::poll::rows::{self, observe_one, observe_row};
+use crate::run::rate_limit::SharedRate;
 use crate::run::reads::outside::Outside;
-use crate::run::reads::shared_rate::SharedRate;
 
 /// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
 /// alone, since what one request for many objects hears concerns them all.

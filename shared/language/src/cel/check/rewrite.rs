@@ -4,10 +4,10 @@ use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operat
 use cel::common::types::CelInt;
 
 use crate::cel::check::chain::Chain;
+use crate::cel::evaluation::constants::MAP_COST;
 use crate::cel::evaluation::cost::COST;
 use crate::cel::evaluation::equal::{CONTAINS, EQUALS};
 use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, OPERATORS};
-use crate::cel::evaluation::limits::MAP_COST;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::cel::functions::charging;
 

@@ -9,9 +9,9 @@ use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelOptional, CelS
 use cel::common::value::Val;
 use serde_json::{Map, Number, Value};
 
+use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::evaluation::cost::COST;
 use crate::cel::evaluation::function_names::{OWN_FUNCTIONS, QUANTITY};
-use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
 
 /// What is left of [`MAX_RENDERED_BYTES`] while one value is rendered.
 #[derive(Debug)]

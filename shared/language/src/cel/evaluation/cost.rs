@@ -12,7 +12,7 @@ use cel::ExecutionError;
 use cel::common::types::Type;
 use cel::common::value::{CowVal, StaticVal, Val};
 
-use crate::cel::evaluation::limits::MAX_COST;
+use crate::cel::evaluation::constants::MAX_COST;
 use crate::cel::evaluation::pattern::Patterns;
 
 /// The hidden variable; the `@` keeps it out of what can be written.

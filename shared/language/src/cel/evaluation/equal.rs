@@ -7,8 +7,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelBool, CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 
+use crate::cel::evaluation::constants::of_bytes;
 use crate::cel::evaluation::cost::{Cost, split};
-use crate::cel::evaluation::limits::of_bytes;
 
 /// The function that stands for `==`; the `@` keeps it out of what can be written.
 pub(in crate::cel) const EQUALS: &str = "@equals";

@@ -13,9 +13,9 @@ use cel::common::types::{
 use cel::common::value::{CowVal, Val};
 use serde_json::{Map, Value};
 
+use crate::cel::evaluation::constants::MEMBER_COST;
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::evaluation::equal::equal;
-use crate::cel::evaluation::limits::MEMBER_COST;
 use crate::cel::evaluation::raw::{RAW, RawAnswers};
 
 static LIST: Type = LIST_TYPE;

@@ -11,7 +11,7 @@ use regex_automata::Input;
 use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::util::iter::Searcher;
 
-use crate::cel::evaluation::limits::{
+use crate::cel::evaluation::constants::{
     BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
 };
 

@@ -7,8 +7,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};
 use cel::common::value::{CowVal, Val};
 
+use crate::cel::evaluation::constants::of_bytes;
 use crate::cel::evaluation::cost::{Cost, split};
-use crate::cel::evaluation::limits::of_bytes;
 
 /// Charges the bytes of a text.
 pub(in crate::cel) const READ: &str = "@read";

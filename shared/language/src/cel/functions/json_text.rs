@@ -7,9 +7,9 @@ use cel::common::types::{CelOptional, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use serde_json::Value;
 
+use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::convert::{self, Allowance, json};
 use crate::cel::evaluation::cost::{Cost, split};
-use crate::cel::evaluation::limits::{MEMBER_COST, of_bytes};
 use crate::cel::functions::texts::{Evaluated, refused};
 
 /// How the function is called.

@@ -6,8 +6,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList, CelOptional, CelString};
 use cel::common::value::{CowVal, Val};
 
+use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::cost::{Cost, split as split_cost};
-use crate::cel::evaluation::limits::{MEMBER_COST, of_bytes};
 use crate::cel::functions::texts::{Evaluated, charge_texts, limit, text};
 
 /// The characters that mean something in a pattern.

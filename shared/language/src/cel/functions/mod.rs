@@ -21,10 +21,10 @@ use cel::{Env, ExecutionError, extensions};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::cel::evaluation::constants::{MAP_COST, MEMBER_COST, of_bytes};
 use crate::cel::evaluation::cost::{Cost, split};
 use crate::cel::evaluation::equal::{CONTAINS, EQUALS, contains, equals};
 use crate::cel::evaluation::json::bind_number;
-use crate::cel::evaluation::limits::{MAP_COST, MEMBER_COST, of_bytes};
 use crate::cel::evaluation::weight;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::values::json::{JsonError, parse_json};

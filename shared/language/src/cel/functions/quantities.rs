@@ -12,10 +12,10 @@ use cel::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use serde_json::Value;
 
+use crate::cel::evaluation::constants::of_bytes;
 use crate::cel::evaluation::convert::{Allowance, json};
 use crate::cel::evaluation::cost::split;
 use crate::cel::evaluation::function_names::QUANTITY;
-use crate::cel::evaluation::limits::of_bytes;
 use crate::cel::functions::texts::{Evaluated, refused};
 use crate::values::decimal::Decimal;
 use crate::values::units::parse_quantity;

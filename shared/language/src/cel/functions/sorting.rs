@@ -9,9 +9,9 @@ use cel::common::types::{CelBool, CelList, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 use serde_json::Value;
 
+use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::convert::{Allowance, json};
 use crate::cel::evaluation::cost::split;
-use crate::cel::evaluation::limits::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::weight::charge_copy;
 use crate::cel::functions::texts::Evaluated;
 use crate::values::decimal::Decimal;

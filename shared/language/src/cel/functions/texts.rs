@@ -7,8 +7,8 @@ use cel::ExecutionError;
 use cel::common::types::{CelInt, CelList, CelString};
 use cel::common::value::{CowVal, Val};
 
+use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::cost::{Cost, split as split_cost};
-use crate::cel::evaluation::limits::{MEMBER_COST, of_bytes};
 
 pub(in crate::cel) type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 

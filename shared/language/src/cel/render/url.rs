@@ -11,8 +11,8 @@ use url::{Position, Url};
 
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
+use crate::cel::evaluation::constants::MAX_URL_BYTES;
 use crate::cel::evaluation::function_names::PATH;
-use crate::cel::evaluation::limits::MAX_URL_BYTES;
 use crate::cel::render::authority::Authority;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::text::render_text;

@@ -5,7 +5,7 @@ pub(super) mod syntax_mistakes;
 
 use cel::common::ast::{Expr, IdedExpr, SourceInfo};
 
-use crate::cel::evaluation::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
+use crate::cel::evaluation::constants::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
 use crate::cel::functions::ENVIRONMENT;
 use crate::cel::syntax::parse::{TemplateError, bracket_depth};
 use crate::cel::syntax::syntax_mistakes::in_plain_words;

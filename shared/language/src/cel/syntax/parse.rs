@@ -3,7 +3,7 @@
 //! The end of an expression is found by the rules of CEL's lexer (strings, raw strings, comments, brackets), so that a brace inside a
 //! string or a map does not end it.
 
-use crate::cel::evaluation::limits::MAX_TEMPLATE_BYTES;
+use crate::cel::evaluation::constants::MAX_TEMPLATE_BYTES;
 
 /// What is wrong with a template, and where in its text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

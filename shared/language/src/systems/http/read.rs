@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
+use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;

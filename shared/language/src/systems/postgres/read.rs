@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use crate::cel::ValueTemplate;
-use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
+use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::without_expressions;
 use crate::cel::{EvaluationError, Scope, Variables};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::keys::{Keys, read_keys};
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
-use crate::systems::rules::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::section::ReadSection;
+use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::reader::Reader;

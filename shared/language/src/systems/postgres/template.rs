@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cel::evaluation::limits::MAX_RENDERED_BYTES;
+use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::pieces;
 use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables};
 use crate::systems::postgres::literal;

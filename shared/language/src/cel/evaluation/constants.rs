@@ -1,4 +1,4 @@
-//! The sizes that templates may not exceed, each with its reason.
+//! The limits of sizes and the prices of operations, each with its reason. `cost.rs` charges the prices.
 //!
 //! What an evaluation may cost follows from these numbers.
 
