@@ -53,6 +53,8 @@ impl Announcer {
             CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),
             CorrectedReason::NotOurs => (NoticeKind::Warning, "NotOurs"),
             CorrectedReason::IdentityChanged => (NoticeKind::Warning, "IdentityChanged"),
+            CorrectedReason::IdentityTaken => (NoticeKind::Warning, "IdentityTaken"),
+            CorrectedReason::IdentityContested => (NoticeKind::Warning, "IdentityContested"),
         };
         self.on_object(kind, object, (news, reason, "Correct"), status.message());
     }

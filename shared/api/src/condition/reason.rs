@@ -97,6 +97,10 @@ reasons! {
         NotOurs => False,
         /// The object's identity was edited; the resource of the old identity is still outside.
         IdentityChanged => False,
+        /// Another object has the external resource that this one names.
+        IdentityTaken => False,
+        /// Two or more objects claim the external resource that this one names, so none of them is corrected.
+        IdentityContested => False,
     }
 }
 
