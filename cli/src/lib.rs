@@ -12,6 +12,7 @@ mod ending;
 pub mod explain;
 mod get;
 mod kinds;
+mod ownership;
 mod rbac;
 mod request;
 mod suspend;

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended};
+use crate::ownership::{Dispute, stepped_back};
 use crate::targets::leases::{attestations, is_held};
 
 /// What is known of one object and its target.
@@ -73,12 +74,13 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     }
     let other = other_text(facts, leases, now);
     if let Some(why) = idle(facts) {
-        return other.into_iter().chain([why]).collect();
+        return other.into_iter().chain([why]).chain(of_ownership(facts)).collect();
     }
     let mut held = tried_only(facts);
     held.extend(other);
     held.extend(of_target(facts));
     held.extend(paused(facts.object));
+    held.extend(of_ownership(facts));
     held.extend(of_conditions(facts));
     held.extend(of_leases(facts, leases, now));
     held
@@ -96,6 +98,7 @@ pub(crate) fn stated_holds(facts: Facts<'_>) -> Vec<String> {
     }
     let mut held = of_target(facts);
     held.extend(paused(facts.object));
+    held.extend(of_ownership(facts));
     if facts.object.conditions.observed().is_some() {
         held.extend(of_conditions(facts));
     }
@@ -136,12 +139,24 @@ fn of_target(facts: Facts<'_>) -> Vec<String> {
     if has_it { Vec::new() } else { vec![format!("the target has no steps for {action}")] }
 }
 
+/// Who else has or claims the external resource, and what the object itself gives up.
+fn of_ownership(facts: Facts<'_>) -> Vec<String> {
+    let Facts { target, object, .. } = facts;
+    if target.correct.mode != Mode::Correct || target.correct.actions().nudge {
+        return Vec::new();
+    }
+    let dispute = Dispute::of(&object.conditions.correction_status(), &target.objects.kind);
+    stepped_back(target, object).into_iter().chain(dispute.map(|dispute| dispute.sentence())).collect()
+}
+
 fn of_conditions(facts: Facts<'_>) -> Vec<String> {
     let Facts { target, object, verdict, .. } = facts;
     let mut held = Vec::new();
     let note = object.conditions.correction_status();
     let touches_what_was_there = !verdict.reason.is_absence() && !target.correct.actions().nudge;
-    if touches_what_was_there && note.owned().is_none() && target.correct.existing == Existing::Refuse {
+    let is_disputed = Dispute::of(&note, &target.objects.kind).is_some();
+    let is_refused = note.owned().is_none() && !is_disputed && target.correct.existing == Existing::Refuse;
+    if touches_what_was_there && is_refused {
         held.push(
             "what stands outside was not made for this object, and `correct.existing` is Refuse (NotOurs)".to_owned(),
         );

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::ending::ExitStatus;
+use crate::ownership::Dispute;
 use crate::targets::known::KnownTarget;
 use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
@@ -80,6 +81,8 @@ pub(crate) struct Corrected {
     pub(crate) message: String,
     /// K.
     pub(crate) correction: u64,
+    /// The cell of a dispute, in place of the reason.
+    dispute: Option<String>,
 }
 
 /// Which rows are asked for; both: either.
@@ -135,6 +138,13 @@ impl Observed {
     }
 }
 
+impl Corrected {
+    /// The reason, or who else has or claims the external resource.
+    fn said_reason(&self) -> &str {
+        self.dispute.as_deref().unwrap_or(&self.reason)
+    }
+}
+
 impl Row {
     /// Of an object that a target selects, as one of these.
     #[must_use]
@@ -150,11 +160,13 @@ impl Row {
                 is_outdated: object.generation.is_some() && condition.observed_generation != object.generation,
             }
         });
+        let record = object.conditions.correction_status();
         let corrected = object.conditions.corrected().map(|condition| Corrected {
             status: condition.status,
             reason: condition.reason.to_string(),
             message: condition.message.to_string(),
             correction: CorrectionStatus::parse(condition.message.text()).correction,
+            dispute: Dispute::of(&record, &objects.kind).map(|dispute| dispute.cell()),
         });
         Self {
             namespace: object.id.namespace.as_deref().map(str::to_owned),
@@ -199,7 +211,7 @@ impl Row {
             text(observed.and_then(|observed| age(&observed.since, now))),
             text(observed.map(Observed::said_reason).or_else(|| self.deleting.then(|| DELETING.to_owned()))),
             text(observed.map(|observed| observed.fields.join(","))),
-            text(self.corrected.as_ref().map(|corrected| corrected.reason.clone())),
+            text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
             text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
         ];
         if wide {

@@ -1,8 +1,9 @@
 //! What holds a correction, one thing after the other.
 
 use super::*;
+use crate::ownership::with_give_up;
 use drift_api::condition::{DesiredHash, Tag};
-use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, PAUSED_ANNOTATION};
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, GIVE_UP_ANNOTATION, PAUSED_ANNOTATION};
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
 use serde_json::json;
@@ -28,10 +29,50 @@ fn object(current: &Verdict, note: &str, more: &Value) -> LeanObject {
     )
 }
 
+/// The same under another reason of the record, and with this identity given up.
+fn disputed(current: &Verdict, (reason, record): (&str, &str), gives_up: &str) -> LeanObject {
+    let metadata = json!({"name": "web", "uid": "u", "generation": 1, "annotations": {GIVE_UP_ANNOTATION: gives_up}});
+    let observed = current.to_condition(None, NOW).to_json();
+    let corrected = json!({"type": "driftCorrected", "status": "False", "reason": reason, "message": record});
+    let whole = json!({"metadata": metadata, "spec": {"id": "x"}, "status": {"conditions": [observed, corrected]}});
+    let mut fields = FieldPaths::default();
+    fields.insert(vec!["spec".to_owned()]);
+    LeanObject::prune(&whole, &with_give_up(&fields))
+}
+
 fn leases(target: &Target, renewed: &str) -> Leases {
     let lease = json!({"metadata": {"annotations": {ATTESTED_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
         "spec": {"holderIdentity": "a", "renewTime": renewed}});
     Leases { poller: Some(lease.clone()), controller: Some(lease) }
+}
+
+#[test]
+fn a_dispute_is_told_whatever_the_verdict_is() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let taken = ("IdentityTaken", "correction 2: taken by Proxy.g.example a/web");
+    let contested = ("IdentityContested", "correction 2, owns \"x\": Proxy a/web claims it too");
+    let given_up = ("NotOurs", "correction 2: given up");
+    for (record, gives_up, expected) in [
+        (taken, "", "Proxy.g.example a/web has the external resource that this object names"),
+        (contested, "", "Proxy a/web and this object claim the same external resource"),
+        (given_up, "x", "it gives up \"x\" by its annotation driftpoller.dev/give-up"),
+        (given_up, "y", ""),
+    ] {
+        for reason in [ObservedReason::FieldsDiffer, ObservedReason::NotCreated, ObservedReason::InSync] {
+            let current = verdict(reason);
+            let object = disputed(&current, record, gives_up);
+            let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict: &current };
+            let held = holds(facts, &leases(&correcting, NOW), NOW.parse().unwrap()).join("; ");
+            assert!(held.contains(expected), "{reason} {expected}: {held}");
+            assert_eq!(held.contains("that ends when"), !expected.is_empty(), "{held}");
+            assert!(record == given_up || !held.contains("NotOurs"), "{held}");
+        }
+    }
+    let observing = target(TEXT);
+    let (current, nothing) = (verdict(ObservedReason::FieldsDiffer), Vec::<String>::new());
+    let object = disputed(&current, taken, "x");
+    let facts = Facts { target: &observing, is_deployed: true, object: &object, verdict: &current };
+    assert_eq!(of_ownership(facts), nothing, "a target that only observes takes no part");
 }
 
 #[test]

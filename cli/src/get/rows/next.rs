@@ -26,6 +26,10 @@ pub(crate) enum Next {
     NotOurs,
     /// Nothing: its identity was edited.
     IdentityChanged,
+    /// Nothing: another object has the external resource.
+    IdentityTaken,
+    /// Nothing: other objects claim the external resource too.
+    IdentityContested,
     /// A poll has to verify the last correction.
     Verification,
     /// One try an hour: its attempts are exhausted.
@@ -56,11 +60,26 @@ impl Next {
             _ if object.deleting => Self::Deletion,
             None => Self::Poll,
             Some(current) if is_outdated(current) => Self::Poll,
-            Some(current) => match current.reason.status() {
-                ConditionStatus::False => Self::Nothing,
-                ConditionStatus::Unknown => Self::Poll,
-                ConditionStatus::True => target.map_or(Self::Unknown, |target| Self::of_drift(target, object, current)),
+            Some(current) => match (Self::of_dispute(target, object), current.reason.status()) {
+                (Some(next), _) => next,
+                (None, ConditionStatus::False) => Self::Nothing,
+                (None, ConditionStatus::Unknown) => Self::Poll,
+                (None, ConditionStatus::True) => {
+                    target.map_or(Self::Unknown, |target| Self::of_drift(target, object, current))
+                }
             },
+        }
+    }
+
+    /// A dispute holds whatever the verdict is: nobody acts on it, whether the outside drifts or not.
+    fn of_dispute(target: Option<&Target>, object: &LeanObject) -> Option<Self> {
+        if target.is_some_and(|target| target.correct.mode != Mode::Correct) {
+            return None;
+        }
+        match object.conditions.correction_status().reason? {
+            CorrectedReason::IdentityTaken => Some(Self::IdentityTaken),
+            CorrectedReason::IdentityContested => Some(Self::IdentityContested),
+            _ => None,
         }
     }
 
@@ -89,6 +108,8 @@ impl Next {
             Self::Observing => "Observing",
             Self::NotOurs => "NotOurs",
             Self::IdentityChanged => "IdentityChanged",
+            Self::IdentityTaken => "IdentityTaken",
+            Self::IdentityContested => "IdentityContested",
             Self::Verification => "Verification",
             Self::HourlyTry => "HourlyTry",
             Self::AttemptsExhausted => "AttemptsExhausted",
@@ -144,6 +165,11 @@ mod tests {
             (&correcting, &none, drifted, ("CorrectionApplied", "correction 3: x"), Some("Verification")),
             (&correcting, &none, drifted, ("NotOurs", "correction 2: x"), Some("NotOurs")),
             (&correcting, &none, drifted, ("IdentityChanged", "correction 2: x"), Some("IdentityChanged")),
+            (&correcting, &none, drifted, ("IdentityTaken", "taken by Proxy a/b"), Some("IdentityTaken")),
+            (&correcting, &none, ("False", "InSync", "x"), ("IdentityTaken", "x"), Some("IdentityTaken")),
+            (&correcting, &none, drifted, ("IdentityContested", "owns \"x\": x"), Some("IdentityContested")),
+            (&correcting, &paused, drifted, ("IdentityContested", "x"), Some("Paused")),
+            (&observing, &none, drifted, ("IdentityTaken", "x"), Some("Observing")),
             (&correcting, &none, hopeless, applied, Some("HourlyTry")),
             (&correcting, &none, in_vain, replaced, Some("AttemptsExhausted")),
             (&correcting, &none, in_vain, applied, Some("Correction")),

@@ -50,6 +50,24 @@ fn a_row_says_what_stands_on_the_object() {
 }
 
 #[test]
+fn a_row_says_who_else_has_the_resource() {
+    for (reason, message, expected) in [
+        ("IdentityTaken", "correction 4: taken by Proxy.g.example team-a/web", "TAKEN BY Proxy team-a/web"),
+        ("IdentityTaken", "taken", "TAKEN BY another object"),
+        ("IdentityContested", "correction 4, owns \"w\": Proxy a/web claims it too [scope 3f2a9c71]", "CONTESTED"),
+        ("IdentityChanged", "correction 4, owns \"w\": Proxy a/web [scope 3f2a9c71]", "IdentityChanged"),
+        ("Foreign", "taken by Proxy a/web", "Foreign"),
+    ] {
+        let mut conditions = observed("True", "FieldsDiffer", "x [desired 3f2a9c71d04b58e6, correction 4]");
+        let record = json!({"type": "driftCorrected", "status": "False", "reason": reason, "message": message});
+        conditions.as_array_mut().unwrap().push(record);
+        let row = row("web", &conditions);
+        assert_eq!(row.cells("2026-01-01T00:03:20Z".parse().unwrap(), false)[6], expected, "{message}");
+        assert_eq!(row.json()["driftCorrected"]["reason"], reason);
+    }
+}
+
+#[test]
 fn no_foreign_text_reaches_the_terminal_as_it_is() {
     let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
     let mut conditions = observed("True", foreign, &format!("1 field differs: /{foreign} desired 1, observed 2"));
