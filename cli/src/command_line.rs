@@ -7,7 +7,7 @@ use crate::completions::CompletionsSettings;
 use crate::explain::ExplainSettings;
 use crate::get::GetSettings;
 use crate::rbac::RbacSettings;
-use crate::request::{PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
+use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
 use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
 
 /// Shown at the end of `--help` of `schema`.
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     /// Ask for one more correction of objects whose attempts are exhausted
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(RequestSettings),
+    /// Give up the external resource that an object owns: it stays as it is, and another object may have it
+    GiveUp(GiveUpSettings),
     /// Suspend a target: no polls and no corrections of its objects, by spec.suspend in its ConfigMap
     #[command(after_help = SUSPEND_EXAMPLES)]
     Suspend(SuspendSettings),

@@ -43,6 +43,17 @@ pub(crate) enum CommandError {
     Unwritable(#[from] io::Error),
 }
 
+impl CommandError {
+    /// The exit status of a command that ends with it.
+    #[must_use]
+    pub(crate) const fn status(&self) -> ExitStatus {
+        match self {
+            Self::BadUsage(_) => ExitStatus::BadUsage,
+            Self::CannotTell(_) | Self::Unwritable(_) => ExitStatus::Unknown,
+        }
+    }
+}
+
 /// Prints the error of a command that failed, and returns the exit code.
 pub(crate) fn end(result: Result<ExitStatus, CommandError>) -> ExitCode {
     let status = result.unwrap_or_else(|error| {
@@ -51,10 +62,7 @@ pub(crate) fn end(result: Result<ExitStatus, CommandError>) -> ExitCode {
             // Where nobody takes that either, the exit code is all that can be told.
             let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
         }
-        match error {
-            CommandError::BadUsage(_) => ExitStatus::BadUsage,
-            CommandError::CannotTell(_) | CommandError::Unwritable(_) => ExitStatus::Unknown,
-        }
+        error.status()
     });
     status.into()
 }

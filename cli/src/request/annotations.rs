@@ -1,14 +1,18 @@
 //! The annotation that each request sets on an object, and the `kubectl annotate` that does the same.
 
 use drift_api::condition::CorrectedReason;
-use drift_api::names::{PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, TRUE};
+use drift_api::names::{
+    GIVE_UP_ANNOTATION, PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, TRUE,
+};
 use drift_api::object::LeanObject;
+use drift_api::printable::printable;
 use serde_json::{Value, json};
 
 use crate::kinds::names::ServedKind;
+use crate::ownership::given_up;
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectRequest {
     /// Nothing is created, updated or deleted outside any more; polling goes on.
     Pause,
@@ -18,7 +22,16 @@ pub(crate) enum ObjectRequest {
     Poll,
     /// One more correction after the attempts were exhausted.
     Retry,
+    /// The object takes no part in the external resource of this identity any more; `None` stands for the one that it owns.
+    GiveUp(Option<String>),
+    /// The end of that.
+    EndGiveUp,
 }
+
+/// An object of which nothing can be given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it owns nothing, by its driftCorrected; name the resource from which it is to step back with --identity")]
+pub(crate) struct OwnsNothing;
 
 /// An annotation to set, or where it has no value to take away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,31 +43,45 @@ pub(crate) struct Setting {
 }
 
 impl ObjectRequest {
-    /// What it sets; `now` is a time that no earlier request carries.
-    #[must_use]
-    pub(crate) fn setting(self, now: &str) -> Setting {
+    /// What it sets on this object; `now` is a time that no earlier request carries.
+    ///
+    /// # Errors
+    /// If the object is to give up what it owns, and owns nothing.
+    pub(crate) fn setting(&self, object: &LeanObject, now: &str) -> Result<Setting, OwnsNothing> {
         let (annotation, value) = match self {
-            Self::Pause => (PAUSED_ANNOTATION, Some(TRUE)),
+            Self::Pause => (PAUSED_ANNOTATION, Some(TRUE.to_owned())),
             Self::Resume => (PAUSED_ANNOTATION, None),
-            Self::Poll => (POLL_REQUESTED_ANNOTATION, Some(now)),
-            Self::Retry => (RETRY_REQUESTED_ANNOTATION, Some(now)),
+            Self::Poll => (POLL_REQUESTED_ANNOTATION, Some(now.to_owned())),
+            Self::Retry => (RETRY_REQUESTED_ANNOTATION, Some(now.to_owned())),
+            Self::GiveUp(Some(identity)) => (GIVE_UP_ANNOTATION, Some(identity.clone())),
+            Self::GiveUp(None) => {
+                let record = object.conditions.correction_status();
+                (GIVE_UP_ANNOTATION, Some(record.owned().ok_or(OwnsNothing)?.identity.to_string()))
+            }
+            Self::EndGiveUp => (GIVE_UP_ANNOTATION, None),
         };
-        Setting { annotation, value: value.map(str::to_owned) }
+        Ok(Setting { annotation, value })
     }
 
-    /// What there is to say where it changes nothing on this object.
+    /// What there is to say where it changes nothing on this object, or says what stands on it already.
     #[must_use]
-    pub(crate) fn is_needless(self, object: &LeanObject) -> Option<&'static str> {
+    pub(crate) fn is_needless(&self, object: &LeanObject) -> Option<&'static str> {
+        let gives_up = || given_up(object);
         match self {
             Self::Pause if object.paused => Some("is paused already"),
             Self::Resume if !object.paused => Some("is not paused"),
+            Self::GiveUp(None) if gives_up().is_some() && object.conditions.correction_status().owned().is_none() => {
+                Some("gives up a resource already, and owns no other")
+            }
+            Self::GiveUp(Some(identity)) if gives_up().as_ref() == Some(identity) => Some("gives that up already"),
+            Self::EndGiveUp if gives_up().is_none() => Some("gives up nothing"),
             _ => None,
         }
     }
 
-    /// Why it may not have the effect that is hoped for, in one sentence.
+    /// Why it may not have the effect that is hoped for, or what else it has, in one sentence.
     #[must_use]
-    pub(crate) fn doubt(self, object: &LeanObject) -> Option<&'static str> {
+    pub(crate) fn doubt(&self, object: &LeanObject) -> Option<&'static str> {
         let reason = object.conditions.correction_status().reason;
         if object.conditions.observed().is_none() {
             return Some("driftObserved does not stand on it: perhaps no target is about it");
@@ -66,6 +93,13 @@ impl ObjectRequest {
                 Some("a retry hastens what AttemptsExhausted holds, or what could not be sent, and nothing else")
             }
             Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),
+            Self::GiveUp(_) if object.deleting => {
+                Some("it is being deleted, and the external resource that it gives up stays as it is")
+            }
+            Self::GiveUp(_) if given_up(object).is_some() => {
+                Some("an object gives up one resource at a time: it takes part again in the one that it gave up before")
+            }
+            Self::GiveUp(_) => Some("this holds until the annotation is removed, which --undo does"),
             _ => None,
         }
     }
@@ -81,9 +115,11 @@ impl Setting {
     /// `name=value`, or `name-` where it is taken away: as kubectl takes it.
     #[must_use]
     pub(crate) fn words(&self) -> String {
-        self.value
+        let words = self
+            .value
             .as_ref()
-            .map_or_else(|| format!("{}-", self.annotation), |value| format!("{}={value}", self.annotation))
+            .map_or_else(|| format!("{}-", self.annotation), |value| format!("{}={value}", self.annotation));
+        printable(&words)
     }
 
     /// The same typed with kubectl.
@@ -91,25 +127,48 @@ impl Setting {
     pub(crate) fn kubectl(&self, kind: &ServedKind, object: &LeanObject) -> String {
         let namespace = object.id.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
         let overwrite = if self.value.is_some() { " --overwrite" } else { "" };
-        format!("kubectl annotate {}/{}{namespace} {}{overwrite}", kind.full_name(), object.id.name, self.words())
+        format!(
+            "kubectl annotate {}/{}{namespace} {}{overwrite}",
+            kind.full_name(),
+            object.id.name,
+            in_shell(self.words())
+        )
     }
 }
 
+/// A word as a shell reads it: in quotation marks unless it is plain.
+fn in_shell(word: String) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,".contains(letter);
+    if word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::ownership::with_give_up;
     use drift_api::object::field_paths::FieldPaths;
 
     fn object(annotations: &Value, reason: Option<&str>) -> LeanObject {
+        object_with(annotations, reason, "x")
+    }
+
+    fn object_with(annotations: &Value, reason: Option<&str>, record: &str) -> LeanObject {
         let condition = |kind: &str, reason: &str| {
-            json!({"type": kind, "status": "False", "reason": reason, "message": "x", "observedGeneration": 1,
+            json!({"type": kind, "status": "False", "reason": reason, "message": record, "observedGeneration": 1,
                 "lastTransitionTime": "2026-01-01T00:00:00Z"})
         };
         let noted = reason.map(|reason| condition("driftCorrected", reason));
         let conditions: Vec<_> = [condition("driftObserved", "InSync")].into_iter().chain(noted).collect();
         let whole = json!({"metadata": {"name": "web", "namespace": "n", "uid": "u", "annotations": annotations},
             "status": {"conditions": conditions}});
-        LeanObject::prune(&whole, &FieldPaths::default())
+        LeanObject::prune(&whole, &with_give_up(&FieldPaths::default()))
+    }
+
+    /// What is set on an object with this record, or why nothing is.
+    fn given_up_of(request: &ObjectRequest, record: &str) -> Result<String, OwnsNothing> {
+        let owner = object_with(&Value::Null, Some("CorrectionApplied"), record);
+        request.setting(&owner, "T").map(|setting| setting.words())
     }
 
     #[test]
@@ -122,12 +181,57 @@ mod tests {
             (ObjectRequest::Resume, "driftpoller.dev/paused-"),
             (ObjectRequest::Poll, "driftpoller.dev/poll-requested-at=T --overwrite"),
             (ObjectRequest::Retry, "driftpoller.dev/retry-requested-at=T --overwrite"),
+            (ObjectRequest::GiveUp(Some("web".to_owned())), "driftpoller.dev/give-up=web --overwrite"),
+            (ObjectRequest::GiveUp(Some("a b's".to_owned())), r"'driftpoller.dev/give-up=a b'\''s' --overwrite"),
+            (ObjectRequest::GiveUp(Some("\u{1b}c".to_owned())), "'driftpoller.dev/give-up=�c' --overwrite"),
+            (ObjectRequest::EndGiveUp, "driftpoller.dev/give-up-"),
         ] {
-            let typed = request.setting("T").kubectl(&proxies, &plain);
+            let typed = request.setting(&plain, "T").unwrap().kubectl(&proxies, &plain);
             assert_eq!(typed, format!("kubectl annotate proxies.g.example/web -n n {expected}"));
         }
         let expected = json!({"metadata": {"uid": "u", "annotations": {"driftpoller.dev/paused": null}}});
-        assert_eq!(ObjectRequest::Resume.setting("T").patch("u"), expected);
+        assert_eq!(ObjectRequest::Resume.setting(&plain, "T").unwrap().patch("u"), expected);
+    }
+
+    #[test]
+    fn an_object_gives_up_what_it_owns() {
+        let (owned, named) = (ObjectRequest::GiveUp(None), ObjectRequest::GiveUp(Some("other".to_owned())));
+        for (request, record, expected) in [
+            (&owned, "correction 2, owns \"zone www\": created [scope 3f2a9c71]", Ok("zone www")),
+            (&owned, "owns \"web\": started", Ok("web")),
+            (&owned, "correction 2: taken by Proxy a/web", Err(OwnsNothing)),
+            (&owned, "correction 2, claims \"web\": refused", Err(OwnsNothing)),
+            (&owned, "the text says: owns \"web\"", Err(OwnsNothing)),
+            (&named, "correction 2: taken by Proxy a/web", Ok("other")),
+            (&named, "correction 2, owns \"web\": created", Ok("other")),
+        ] {
+            let expected = expected.map(|identity| format!("driftpoller.dev/give-up={identity}"));
+            assert_eq!(given_up_of(request, record), expected, "{record}");
+        }
+        let bare = object(&Value::Null, None);
+        assert_eq!(owned.setting(&bare, "T"), Err(OwnsNothing));
+    }
+
+    #[test]
+    fn what_is_given_up_already_is_not_asked_again() {
+        let gives_up = |record: &str| object_with(&json!({GIVE_UP_ANNOTATION: "web"}), Some("NotOurs"), record);
+        let named = |identity: &str| ObjectRequest::GiveUp(Some(identity.to_owned()));
+        let (gone, other) = (gives_up("correction 2: given up"), gives_up("correction 2, owns \"other\": created"));
+        let plain = object(&Value::Null, None);
+        for (request, object, is_needless) in [
+            (named("web"), &gone, true),
+            (named("other"), &gone, false),
+            (ObjectRequest::GiveUp(None), &gone, true),
+            (ObjectRequest::GiveUp(None), &other, false),
+            (ObjectRequest::GiveUp(None), &plain, false),
+            (ObjectRequest::EndGiveUp, &plain, true),
+            (ObjectRequest::EndGiveUp, &gone, false),
+        ] {
+            assert_eq!(request.is_needless(object).is_some(), is_needless, "{request:?}");
+        }
+        assert!(named("other").doubt(&gone).unwrap().contains("one resource at a time"));
+        assert!(named("web").doubt(&plain).unwrap().contains("until the annotation is removed"));
+        assert_eq!(ObjectRequest::EndGiveUp.doubt(&gone), None);
     }
 
     #[test]

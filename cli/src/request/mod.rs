@@ -1,7 +1,8 @@
-//! `kubectl drift pause`, `resume`, `poll` and `retry`: set or remove annotations of objects.
+//! `kubectl drift pause`, `resume`, `poll`, `retry` and `give-up`: set or remove annotations of objects.
 
 use std::io::Write as _;
 
+use clap::builder::NonEmptyStringValueParser;
 use drift_api::names::PERSON_MANAGER;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
@@ -15,6 +16,7 @@ use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::kinds::names::{ServedKind, find_kind};
 use crate::kinds::{resolved, served_kinds};
+use crate::ownership::with_give_up;
 use annotations::ObjectRequest;
 
 pub(crate) mod annotations;
@@ -42,6 +44,36 @@ pub(crate) const RETRY_EXAMPLES: &str = "Example:
   kubectl drift retry proxy/web -n team-a
 
 Sets the annotation driftpoller.dev/retry-requested-at. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+/// Shown at the end of `--help` of `give-up`.
+const GIVE_UP_EXAMPLES: &str = "Examples:
+  kubectl drift give-up proxy/web -n team-a
+  kubectl drift give-up proxy/web -n team-a --identity web     one that it does not own steps back from this resource
+  kubectl drift give-up proxy/web -n team-a --undo
+
+Sets the annotation driftpoller.dev/give-up, which holds until it is removed. While it holds, nothing is done outside for that
+resource on behalf of the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+
+/// Which objects, and what they give up.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = GIVE_UP_EXAMPLES)]
+pub(crate) struct GiveUpSettings {
+    #[command(flatten)]
+    pub(crate) objects: RequestSettings,
+    /// The identity of the resource to give up [default: the one that the object owns, by its driftCorrected]
+    #[arg(long, value_name = "IDENTITY", conflicts_with = "undo", value_parser = NonEmptyStringValueParser::new())]
+    identity: Option<String>,
+    /// Remove the annotation: the object takes part again
+    #[arg(long)]
+    undo: bool,
+}
+
+impl GiveUpSettings {
+    /// What is asked of each object.
+    pub(crate) fn request(&self) -> ObjectRequest {
+        if self.undo { ObjectRequest::EndGiveUp } else { ObjectRequest::GiveUp(self.identity.clone()) }
+    }
+}
+
 /// Which objects.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RequestSettings {
@@ -67,7 +99,7 @@ pub(crate) struct RequestSettings {
 ///
 /// # Errors
 /// When there is no such kind or object, or the API server does not answer.
-pub(crate) fn run(settings: &RequestSettings, request: ObjectRequest) -> Result<ExitStatus, CommandError> {
+pub(crate) fn run(settings: &RequestSettings, request: &ObjectRequest) -> Result<ExitStatus, CommandError> {
     let selector = settings.selector.clone().or_else(|| settings.all.then(LabelSelector::default));
     let named = named_objects(&settings.objects, selector.is_some()).map_err(CommandError::BadUsage)?;
     block_on(async {
@@ -81,7 +113,7 @@ pub(crate) fn run(settings: &RequestSettings, request: ObjectRequest) -> Result<
         for (kind, object) in &objects {
             if let Err(error) = ask(&client, (kind, object), (request, settings.dry_run)).await? {
                 writeln!(anstream::stderr(), "error: {} {}: {error}", kind.kind, object.id)?;
-                status = ExitStatus::Unknown;
+                status = if status == ExitStatus::Success { error.status() } else { ExitStatus::Unknown };
             }
         }
         Ok(status)
@@ -109,7 +141,7 @@ async fn find_objects(
                     let place = if kind.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
                     return Err(CommandError::BadUsage(format!("there is no {} {name}{place}", kind.kind)));
                 };
-                found.push((kind, LeanObject::prune(&object, &FieldPaths::default())));
+                found.push((kind, LeanObject::prune(&object, &with_give_up(&FieldPaths::default()))));
             }
         }
         NamedObjects::OfKind(word) => {
@@ -127,7 +159,7 @@ async fn selected(
     (namespace, selector): (&str, &LabelSelector),
 ) -> Result<Vec<LeanObject>, CommandError> {
     let namespaces = if kind.namespaced { vec![namespace.to_owned()] } else { Vec::new() };
-    let mut pages = ObjectPages::new(client, kind, &namespaces, FieldPaths::default());
+    let mut pages = ObjectPages::new(client, kind, &namespaces, with_give_up(&FieldPaths::default()));
     let mut found = Vec::new();
     let failed = |error| unanswered(&format!("the {}", kind.resource.plural), &error);
     while let Some(page) = pages.next_seen().await.map_err(failed)? {
@@ -141,21 +173,26 @@ async fn selected(
 async fn ask(
     client: &kube::Client,
     (kind, object): (&ServedKind, &LeanObject),
-    (request, dry_run): (ObjectRequest, bool),
-) -> Result<Result<(), String>, CommandError> {
+    (request, dry_run): (&ObjectRequest, bool),
+) -> Result<Result<(), CommandError>, CommandError> {
     let place = format!("{} {}", kind.kind, object.id);
     if let Some(needless) = request.is_needless(object) {
         writeln!(anstream::stdout(), "{place} {needless}")?;
         return Ok(Ok(()));
     }
-    let setting = request.setting(&clock::wall().to_string());
+    let setting = match request.setting(object, &clock::wall().to_string()) {
+        Ok(setting) => setting,
+        Err(error) => return Ok(Err(CommandError::BadUsage(error.to_string()))),
+    };
     if !dry_run {
         let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
         let (patch, fields) = (setting.patch(&object.id.uid), FieldPaths::default());
         match writer.merge(&resolved(kind), &object.id, &patch, PERSON_MANAGER, &fields).await {
             Ok(_) => {}
-            Err(error) if error.is_about_another() => return Ok(Err("it was replaced meanwhile".to_owned())),
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) if error.is_about_another() => {
+                return Ok(Err(CommandError::CannotTell("it was replaced meanwhile".to_owned())));
+            }
+            Err(error) => return Ok(Err(CommandError::CannotTell(error.to_string()))),
         }
     }
     let tried = if dry_run { " (dry run)" } else { "" };
