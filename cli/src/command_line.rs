@@ -2,6 +2,7 @@
 
 use drift_kube::telemetry::LogFormat;
 
+use crate::adopt::AdoptSettings;
 use crate::check::CheckSettings;
 use crate::completions::CompletionsSettings;
 use crate::explain::ExplainSettings;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Retry(RequestSettings),
     /// Give up the external resource that an object owns: it stays as it is, and another object may have it
     GiveUp(GiveUpSettings),
+    /// Let an object own the external resource that it names, whoever made it
+    Adopt(AdoptSettings),
     /// Suspend a target: no polls and no corrections of its objects, by spec.suspend in its ConfigMap
     #[command(after_help = SUSPEND_EXAMPLES)]
     Suspend(SuspendSettings),

@@ -4,6 +4,7 @@
 //! One folder for each command, with the code that decides beside the code that asks and prints. `kinds` and `targets`
 //! are what several commands need of the cluster.
 
+mod adopt;
 mod check;
 mod cluster;
 mod command_line;
@@ -66,6 +67,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Poll(settings) => request::run(&settings, &ObjectRequest::Poll),
         Command::Retry(settings) => request::run(&settings, &ObjectRequest::Retry),
         Command::GiveUp(settings) => request::run(&settings.objects, &settings.request()),
+        Command::Adopt(settings) => adopt::run(&settings),
         Command::Suspend(settings) => suspend::run(&settings, true),
         Command::Unsuspend(settings) => suspend::run(&settings, false),
         Command::Rbac(settings) => rbac::run(&settings),

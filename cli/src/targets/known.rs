@@ -246,7 +246,8 @@ fn by_last_good(
 }
 
 /// That the poller attests another text of a target than the one that stands in its ConfigMap.
-fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
+#[must_use]
+pub(crate) fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
     notes.attested.get(&target.name).filter(|attestation| attestation.hash != target.verdict_hash)?;
     let DocumentName { config_map, key } = &target.document;
     let place = format!("ConfigMap {namespace}/{config_map}, key {key}");

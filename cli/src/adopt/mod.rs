@@ -1,0 +1,129 @@
+//! `kubectl drift adopt`: writes a claim on the external resource that an object names, with the rights of whoever runs it.
+
+mod claim;
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use drift_api::condition::CorrectionStatus;
+use drift_api::names::PERSON_MANAGER;
+use drift_api::object::LeanObject;
+use drift_kube::client::{ObjectClient, ResolvedKind, WriteError};
+use drift_kube::process::clock;
+use drift_language::Target;
+
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, kind_of, warn};
+use crate::ending::{CommandError, ExitStatus};
+use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::ownership::Dispute;
+use crate::targets::known::{KnownTarget, other_text};
+use crate::targets::{find_object, lease_notes, live_targets};
+use claim::{claim_patch, consequence, record_with_claim};
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  kubectl drift adopt proxy/web -n team-a
+  kubectl drift adopt proxy/web -n team-a --dry-run     say which claim it would write, and write none
+
+Writes `owns \"IDENTITY\"` into the condition driftCorrected, which needs the right to patch the status of the kind. Then drift of
+the resource is corrected, and it is deleted with the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+
+/// Which object.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AdoptSettings {
+    /// The object: KIND/NAME, or KIND NAME; its kind as for get
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    object: Vec<String>,
+    /// Say what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    place: PlaceSettings,
+    #[command(flatten)]
+    targets: TargetsSettings,
+}
+
+/// Says what it claims and claims it.
+///
+/// # Errors
+/// If there is no such object or target, the object cannot adopt, or the API server does not take the claim.
+pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> {
+    let (kind, name) = match named_objects(&settings.object, false) {
+        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
+        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
+    };
+    block_on(async {
+        let client = connect(&settings.targets.cluster).await?;
+        let live = live_targets(&client, &settings.targets).await?;
+        let place = (settings.place.namespace(&client), name);
+        let ((target, _), object) = find_object(&client, &live, kind, place).await?;
+        let target = match target {
+            KnownTarget::Text(target) => target,
+            KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
+        };
+        let place = format!("{} {}", target.objects.kind, object.id);
+        ensure_active(&client, settings, &target).await?;
+        let record =
+            record_with_claim(&target, &object).map_err(|error| CommandError::BadUsage(format!("{place}: {error}")))?;
+        say(&place, (&target, &object), (&record, settings.dry_run))?;
+        if !settings.dry_run {
+            let kind = kind_of(&client, &target.objects).await;
+            let kind = kind.map_err(|error| CommandError::CannotTell(error.to_string()))?;
+            let written = write(&client, (&target, &kind), (&object, &record)).await;
+            written.map_err(|error| CommandError::CannotTell(format!("{place}: {}", sentence(&error))))?;
+        }
+        Ok(ExitStatus::Success)
+    })
+}
+
+/// The identity follows from the text of the target, so the poller has to go by the same one.
+async fn ensure_active(
+    client: &kube::Client,
+    settings: &AdoptSettings,
+    target: &Arc<Target>,
+) -> Result<(), CommandError> {
+    let TargetsSettings { targets_namespace: home, poller_lease, .. } = &settings.targets;
+    let notes = lease_notes(client, home, poller_lease).await;
+    if let Some(why) = &notes.unread {
+        return warn(&format!("{why}: whether the text of target {} is active could not be looked at", target.name));
+    }
+    match other_text(home, target, &notes) {
+        None => Ok(()),
+        Some(sentence) => Err(CommandError::CannotTell(format!(
+            "{sentence}, so nothing is claimed by it; wait until it is active, or mend it (check --from-cluster says what is wrong)"
+        ))),
+    }
+}
+
+fn say(
+    place: &str,
+    (target, object): (&Target, &LeanObject),
+    (record, dry_run): (&CorrectionStatus, bool),
+) -> Result<(), CommandError> {
+    let tried = if dry_run { " (dry run)" } else { "" };
+    let told = drift_api::printable::printable(&record.message());
+    writeln!(anstream::stdout(), "{place}: driftCorrected: {told}{tried}\n  {}", consequence(target))?;
+    if let Some(dispute) = Dispute::of(&object.conditions.correction_status(), &target.objects.kind) {
+        writeln!(anstream::stderr(), "note: {place}: {}; two claims hold up both objects", dispute.sentence())?;
+    }
+    Ok(())
+}
+
+async fn write(
+    client: &kube::Client,
+    (target, kind): (&Target, &ResolvedKind),
+    (object, record): (&LeanObject, &CorrectionStatus),
+) -> Result<LeanObject, WriteError> {
+    let patch = claim_patch(object, record, &clock::wall().to_string());
+    let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
+    writer.patch_status(kind, &object.id, patch, &target.all_fields).await
+}
+
+fn sentence(error: &WriteError) -> String {
+    match error {
+        WriteError::Moved => "it was changed meanwhile, and nothing was written: run the command again".to_owned(),
+        WriteError::Gone => "it was deleted or replaced meanwhile, and nothing was written".to_owned(),
+        other => other.to_string(),
+    }
+}
