@@ -52,6 +52,20 @@ fn a_name_that_no_lease_has_is_bad_usage() {
 }
 
 #[test]
+fn give_up_and_adopt_refuse_bad_arguments() {
+    for (arguments, expected) in [
+        (&["give-up", "proxy/web", "--identity", ""][..], "a value is required"),
+        (&["give-up", "proxy/web", "--identity", "web", "--undo"], "cannot be used with '--undo'"),
+        (&["give-up", "proxies"], "which proxies? write proxies/NAME"),
+        (&["adopt", "proxies"], "write the object as KIND/NAME"),
+        (&["adopt", "proxies", "web", "cache"], "unexpected value 'cache'"),
+    ] {
+        let (code, printed, said) = ended(run_in(Path::new("."), arguments, ""));
+        assert!(code == 3 && printed.is_empty() && said.contains(expected), "{arguments:?}: {code} {said}");
+    }
+}
+
+#[test]
 fn schema_prints_what_is_checked_in() {
     let (code, printed, _) = ended(run_in(Path::new("."), &["schema"], ""));
     assert_eq!((code, printed.as_str()), (0, include_str!("../../docs/target.schema.json")));

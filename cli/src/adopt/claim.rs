@@ -19,6 +19,8 @@ const ADOPTED: &str = "adopted by a person, with kubectl drift adopt";
 /// Why an object cannot adopt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AdoptError {
+    #[error("this version cannot read its driftCorrected, and writes nothing over it: update kubectl drift")]
+    Unreadable,
     #[error("it is being deleted: nothing is claimed for it any more")]
     Deleting,
     #[error(
@@ -52,6 +54,9 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
     if !target.correct.writes_outside() {
         return Err(AdoptError::WritesNothing(target.name.clone()));
     }
+    if object.conditions.corrected().is_some() && !is_understood(&record) {
+        return Err(AdoptError::Unreadable);
+    }
     if let Some(owned) = record.owned() {
         return Err(AdoptError::Owns(Value::from(&*owned.identity)));
     }
@@ -72,6 +77,13 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
         generation: object.generation,
         ..CorrectionStatus::default()
     })
+}
+
+/// False for the record of a newer version: its reason has no name here, or a word before its sentence is unknown, and then
+/// all of the message is read as the sentence.
+fn is_understood(record: &CorrectionStatus) -> bool {
+    let has_unknown_word = ["correction ", "owns "].iter().any(|word| record.text.starts_with(word));
+    record.reason.is_some() && !has_unknown_word
 }
 
 /// The patch on `/status` that writes the record onto the object exactly as it was read: its labels and its annotations, of
@@ -169,7 +181,10 @@ mod tests {
         let gives_up = |identity: &str| json!({"annotations": {GIVE_UP_ANNOTATION: identity}});
         let owner = Some(("CorrectionApplied", "correction 2, owns \"x\": created"));
         let renamed = Some(("IdentityChanged", "correction 2, owns \"old\": created [scope 3f2a9c71]"));
+        let (foreign, newer) = (Some(("Foreign", "x")), Some(("NotOurs", "correction 2, owns \"x\", lends \"y\": x")));
         for (target, metadata, id, record, expected) in [
+            (&correcting, &none, "x", foreign, "this version cannot read its driftCorrected"),
+            (&correcting, &none, "x", newer, "this version cannot read its driftCorrected"),
             (&correcting, &none, "x", owner, "it owns \"x\" already"),
             (&correcting, &none, "x", renamed, "it owns \"old\" already"),
             (&correcting, &deleting, "x", None, "is being deleted"),
