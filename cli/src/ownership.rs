@@ -61,7 +61,7 @@ impl Dispute {
             ),
             Self::Contested(others) => format!(
                 "{others} and this object claim the same external resource (IdentityContested), and nobody acts; that ends when one \
-                 claim is left: delete the other objects, let them name other resources, or run `kubectl drift give-up` on them"
+                 claim is left: delete the others, let them name other resources, or run `kubectl drift give-up` on all but one"
             ),
         }
     }

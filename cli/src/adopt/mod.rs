@@ -115,7 +115,7 @@ async fn write(
     (target, kind): (&Target, &ResolvedKind),
     (object, record): (&LeanObject, &CorrectionStatus),
 ) -> Result<LeanObject, WriteError> {
-    let patch = claim_patch(object, record, &clock::wall().to_string());
+    let patch = claim_patch(object, record, &clock::wall_seconds());
     let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
     writer.patch_status(kind, &object.id, patch, &target.all_fields).await
 }

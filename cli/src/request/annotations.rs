@@ -70,10 +70,14 @@ impl ObjectRequest {
         match self {
             Self::Pause if object.paused => Some("is paused already"),
             Self::Resume if !object.paused => Some("is not paused"),
-            Self::GiveUp(None) if gives_up().is_some() && object.conditions.correction_status().owned().is_none() => {
-                Some("gives up a resource already, and owns no other")
-            }
             Self::GiveUp(Some(identity)) if gives_up().as_ref() == Some(identity) => Some("gives that up already"),
+            Self::GiveUp(None) => {
+                // Once the controller has removed the claim, the object owns nothing.
+                let record = object.conditions.correction_status();
+                let owns_no_other =
+                    |given_up: &String| record.owned().is_none_or(|owned| *owned.identity == **given_up);
+                gives_up().as_ref().is_some_and(owns_no_other).then_some("gives up what it owned already")
+            }
             Self::EndGiveUp if gives_up().is_none() => Some("gives up nothing"),
             _ => None,
         }
@@ -217,12 +221,13 @@ mod tests {
         let gives_up = |record: &str| object_with(&json!({GIVE_UP_ANNOTATION: "web"}), Some("NotOurs"), record);
         let named = |identity: &str| ObjectRequest::GiveUp(Some(identity.to_owned()));
         let (gone, other) = (gives_up("correction 2: given up"), gives_up("correction 2, owns \"other\": created"));
-        let plain = object(&Value::Null, None);
+        let (still, plain) = (gives_up("correction 2, owns \"web\": created"), object(&Value::Null, None));
         for (request, object, is_needless) in [
             (named("web"), &gone, true),
             (named("other"), &gone, false),
             (ObjectRequest::GiveUp(None), &gone, true),
             (ObjectRequest::GiveUp(None), &other, false),
+            (ObjectRequest::GiveUp(None), &still, true),
             (ObjectRequest::GiveUp(None), &plain, false),
             (ObjectRequest::EndGiveUp, &plain, true),
             (ObjectRequest::EndGiveUp, &gone, false),

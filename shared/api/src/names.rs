@@ -73,13 +73,8 @@ pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at
 /// Annotation with an identity that the object gives up: while it stands, the object takes no part in that resource.
 pub const GIVE_UP_ANNOTATION: &str = "driftpoller.dev/give-up";
 /// Annotations that owners of objects may set.
-pub const OBJECT_ANNOTATIONS: &[&str] = &[
-    PAUSED_ANNOTATION,
-    ORPHAN_ANNOTATION,
-    POLL_REQUESTED_ANNOTATION,
-    RETRY_REQUESTED_ANNOTATION,
-    GIVE_UP_ANNOTATION,
-];
+pub const OBJECT_ANNOTATIONS: &[&str] =
+    &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, GIVE_UP_ANNOTATION];
 /// Annotation on the poller's Lease: the targets it attests, as JSON of target name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
 
