@@ -8,6 +8,7 @@ mod cleanup;
 mod cluster_resources;
 mod commands;
 mod comparison;
+mod condition_writers;
 mod configuration;
 mod control_plane;
 mod corrections;

@@ -56,9 +56,10 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
     for namespace in base.filter(|document| document["kind"] == "Namespace") {
         kubectl.run_with_input(&["apply", "-f", "-"], &elsewhere(&namespace.to_string())).await?;
     }
-    for overlay in ["demo", "production", "observe-only", "webhooks"] {
-        let rendered =
-            manifests::render(&plane.binaries().kubectl, &manifests::folder().join("overlays").join(overlay))?;
+    // The component is also applied by itself.
+    let component = "components/condition-writers";
+    for overlay in ["overlays/demo", "overlays/production", "overlays/observe-only", "overlays/webhooks", component] {
+        let rendered = manifests::render(&plane.binaries().kubectl, &manifests::folder().join(overlay))?;
         let rendered = elsewhere(&rendered);
         let arguments = ["apply", "--dry-run=server", "-f", "-"];
         let printed = kubectl.run_with_input(&arguments, &rendered).await.with_context(|| overlay.to_owned())?;

@@ -4,6 +4,7 @@
 //! the kinds of a hundred tests one look at them is ten megabytes. Reads are not noted: they are many and prove nothing
 //! here.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ use serde::Deserialize;
 
 /// The log's file name in the control plane's folder.
 pub(super) const LOG: &str = "audit.jsonl";
+
+/// The annotation in which the API server lists the failures of policies with the action `Audit`.
+const POLICY_FAILURES: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -43,6 +47,8 @@ pub struct AuditRecord {
     pub name: String,
     /// The HTTP status of the answer.
     pub code: u16,
+    /// True if a policy with the action `Audit` failed.
+    pub fails_a_policy: bool,
     /// The time at which the API server received it, by its own clock.
     pub received: Timestamp,
 }
@@ -131,6 +137,7 @@ fn parse(line: &str) -> Result<Option<AuditRecord>> {
         namespace: object.namespace,
         name: object.name,
         code: event.response_status.map_or(0, |status| status.code),
+        fails_a_policy: event.annotations.contains_key(POLICY_FAILURES),
     }))
 }
 
@@ -142,6 +149,8 @@ struct Event {
     object_ref: Option<ObjectReference>,
     response_status: Option<Answer>,
     request_received_timestamp: String,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
