@@ -34,7 +34,8 @@ use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// The deadline of one step: what a healthy system needs with a margin of a hundred, and what people still wait for.
+/// The deadline of a step without a `timeout`: what a healthy system needs with a margin of a hundred, and what people
+/// still wait for.
 pub const STEP_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How recent the last renewal of our Lease must be when a step is sent: with the step's deadline cut at the loss of

@@ -65,6 +65,23 @@ async fn a_first_create_has_its_order() {
     assert!(object.conditions.corrected().unwrap().message.text().ends_with(&ending), "{:?}", object.conditions);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_step_has_its_own_time() {
+    for (timeout, seconds) in [("", 10), ("timeout: 2s, ", 2), ("timeout: 5m, ", 300)] {
+        let step = format!("- {{name: slow, method: POST, {timeout}url: \"http://OUTSIDE/slow\"}}");
+        let object = object(&verdict("NotCreated", 0), None);
+        let bench = Bench::with_lines(object, "Refuse", &[&step, ""]).await;
+        bench.replace(|line, _| line.starts_with("POST /slow").then_some(StatusCode::CONTINUE));
+        let began = clock::now();
+        let (_, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
+        assert!(is_doubtful(&end, Doubt::TimedOut), "{timeout} {end:?}");
+        let took = clock::now().saturating_since(began);
+        let expected = Duration::from_secs(seconds);
+        assert!((expected..expected + Duration::from_secs(1)).contains(&took), "{timeout} took {took:?}");
+        assert!(bench.log().iter().any(|line| line == "POST /slow u-1-1"), "{:?}", bench.log());
+    }
+}
+
 /// A look-up as JSON-RPC has it: "not found" is a 404, and anything else is somebody else's.
 const FIND: &str = r#"- {name: find, method: POST, reads: true, url: "http://OUTSIDE/rpc", body: {find: "${self.metadata.name}"}, accept: [404]}"#;
 

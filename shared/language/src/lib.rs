@@ -13,6 +13,7 @@ mod document;
 pub mod fixtures;
 mod hints;
 mod json_schema;
+mod misplaced_keys;
 mod network;
 mod read;
 mod scope;

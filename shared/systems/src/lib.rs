@@ -18,5 +18,5 @@ pub use http::{
 pub use http::{before_deadline, heard, retry_after};
 pub use postgres::{
     ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
-    StatementFailure, Way,
+    StatementFailure, Way, WriteStatement,
 };

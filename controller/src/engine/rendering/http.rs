@@ -137,6 +137,12 @@ impl Rendering {
         names_sent(&self.target, |name| step.sends(name))
     }
 
+    /// The deadline of the request of this step; `None` where the default applies.
+    #[must_use]
+    pub fn timeout(&self, index: usize) -> Option<Duration> {
+        self.parts().step(index)?.timeout
+    }
+
     /// The request of this step with its idempotency key, if it is a write; `None` where the step is skipped.
     ///
     /// # Errors

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_api::object::LeanObject;
 use drift_api::requests::sql_state::SqlState;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::cel::Variables;
 use drift_language::{PostgresCorrect, SqlStatement, Target};
-use drift_systems::{SqlFailure, StatementFailure};
+use drift_systems::{SqlFailure, StatementFailure, WriteStatement};
 
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
@@ -38,6 +39,8 @@ struct RenderedStatement {
     label: Arc<str>,
     /// `None` where it is skipped.
     text: Option<String>,
+    /// Its own time limit.
+    timeout: Option<Duration>,
     /// The secrets that are in it.
     sends: BTreeSet<String>,
 }
@@ -72,7 +75,7 @@ impl Statements {
             let label: Arc<str> = statement.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
             let sends = names_sent(target, |name| statement.sends(name));
             match statement.render(&variables) {
-                Ok(text) => Ok(RenderedStatement { label, text, sends }),
+                Ok(text) => Ok(RenderedStatement { label, text, timeout: statement.timeout, sends }),
                 Err(error) => Err(Unrenderable::at(Some(label), error, secrets.missing(&sends))),
             }
         };
@@ -104,10 +107,13 @@ impl Statements {
         Plan { steps: (0..count).map(planned).collect(), deletion, secrets: self.secrets.marks() }
     }
 
-    /// The texts to send for this step; none where all of it is skipped.
+    /// The statements to send for this step; none where all of it is skipped.
     #[must_use]
-    pub fn texts(&self, step: usize) -> Vec<String> {
-        self.sent(step).filter_map(|statement| statement.text.clone()).collect()
+    pub fn to_send(&self, step: usize) -> Vec<WriteStatement> {
+        let statement = |RenderedStatement { text, timeout, .. }: &RenderedStatement| {
+            Some(WriteStatement { text: text.clone()?, timeout: *timeout })
+        };
+        self.sent(step).filter_map(statement).collect()
     }
 
     fn sent(&self, step: usize) -> impl Iterator<Item = &RenderedStatement> {
@@ -213,6 +219,10 @@ spec:
         Statements::new(&target, postgres, (&object, &correction), ObjectSecrets::default())
     }
 
+    fn texts(statements: &Statements, step: usize) -> Vec<String> {
+        statements.to_send(step).into_iter().map(|statement| statement.text).collect()
+    }
+
     fn state(code: &str) -> SqlFailure {
         SqlFailure::Answered(SqlState::parse(code).unwrap())
     }
@@ -227,8 +237,8 @@ spec:
         let found = statements(CREATE, Action::Create).unwrap();
         assert_eq!(found.plan().steps, [PlannedStep::default()]);
         let name = r#""a""; DROP ROLE b""#;
-        let texts = [format!("CREATE ROLE {name} LOGIN"), format!("COMMENT ON ROLE {name} IS E'a\"; DROP ROLE b'")];
-        assert_eq!(found.texts(0), texts);
+        let expected = [format!("CREATE ROLE {name} LOGIN"), format!("COMMENT ON ROLE {name} IS E'a\"; DROP ROLE b'")];
+        assert_eq!(texts(&found, 0), expected);
         let (label, outcome) = found.judge(0, &StatementFailure { position: 1, failure: state("42704") });
         assert_eq!(label.as_deref(), Some("comment"));
         assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{outcome:?}");
@@ -241,7 +251,15 @@ spec:
         let found = statements(&format!("transaction: false\n      {CREATE}"), Action::Create).unwrap();
         let labels: Vec<_> = found.plan().steps.into_iter().filter_map(|step| step.label).collect();
         assert_eq!(labels.iter().map(|label| &**label).collect::<Vec<_>>(), ["1", "never", "comment"]);
-        assert_eq!([0, 1, 2].map(|step| found.texts(step).len()), [1, 0, 1]);
+        assert_eq!([0, 1, 2].map(|step| found.to_send(step).len()), [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_statement_keeps_its_own_time_limit() {
+        let create = "create: [SELECT 1, {sql: SELECT 2, timeout: 5m}]";
+        let limits: Vec<_> =
+            statements(create, Action::Create).unwrap().to_send(0).iter().map(|statement| statement.timeout).collect();
+        assert_eq!(limits, [None, Some(Duration::from_mins(5))]);
     }
 
     #[test]

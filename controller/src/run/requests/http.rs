@@ -80,9 +80,10 @@ impl SystemRequests for HttpRequests<'_> {
             let host = request.host();
             let Some(place) = context.take_place(&host).await else { return Sent::NotSent };
             let progress = ExchangeProgress::default();
+            let deadline = self.rendering.timeout(index).unwrap_or(STEP_DEADLINE);
             let answer = {
                 let sending = pin!(context.sender.sender.send(request, &self.options, &progress));
-                context.sender.while_leading(before_deadline(STEP_DEADLINE, &progress, sending)).await
+                context.sender.while_leading(before_deadline(deadline, &progress, sending)).await
             };
             // What the requests went out with besides what was known before: no answer may repeat it to people.
             let sent = progress.sent().values(|secrets| credentials_of_correct(self.rendering.target(), secrets));

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{PostgresCorrect, Target};
-use drift_systems::{ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way};
+use drift_systems::{
+    ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way, WriteStatement,
+};
 
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
@@ -16,9 +18,12 @@ use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::postgres::Statements;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// What the server may take for one statement: less than the deadline, so that it is the server that gives up, and nothing is
-/// left in doubt.
+/// The time that the server may take for a statement without a `timeout`: less than the deadline, so that it is the
+/// server that gives up, and nothing is left in doubt.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The rest of the deadline, for connecting and the commit.
+const BESIDE_STATEMENTS: Duration = STEP_DEADLINE.saturating_sub(STATEMENT_TIMEOUT);
 
 /// The statements of one correction, and how they are sent.
 pub(super) struct StatementRequests<'a> {
@@ -27,7 +32,7 @@ pub(super) struct StatementRequests<'a> {
     statements: Statements,
     parameters: Result<ConnectionParameters, CredentialError>,
     /// Those that are to be sent next.
-    ready: Vec<String>,
+    ready: Vec<WriteStatement>,
 }
 
 impl<'a> StatementRequests<'a> {
@@ -51,7 +56,7 @@ impl<'a> StatementRequests<'a> {
         let way = Way { parameters, allow_networks: &self.target.allow_networks };
         let options = RunOptions { transaction: self.postgres.transaction, timeout: STATEMENT_TIMEOUT };
         let running = databases.run(&mut place, way, &self.ready, options);
-        tokio::time::timeout(STEP_DEADLINE, running).await.ok()
+        tokio::time::timeout(deadline(&self.ready), running).await.ok()
     }
 }
 
@@ -73,7 +78,7 @@ impl SystemRequests for StatementRequests<'_> {
     }
 
     fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
-        self.ready = self.statements.texts(index);
+        self.ready = self.statements.to_send(index);
         Ok(!self.ready.is_empty())
     }
 
@@ -100,9 +105,41 @@ impl SystemRequests for StatementRequests<'_> {
     }
 }
 
+/// The deadline of statements that are sent together. Those with a `timeout` have that each, the others share one
+/// limit.
+fn deadline(statements: &[WriteStatement]) -> Duration {
+    let own: Duration = statements.iter().filter_map(|statement| statement.timeout).sum();
+    let shared = statements.iter().find(|statement| statement.timeout.is_none()).map(|_| STATEMENT_TIMEOUT);
+    BESIDE_STATEMENTS + own + shared.unwrap_or_default()
+}
+
 // What is to be sent is not shown: secrets stand in it.
 impl fmt::Debug for StatementRequests<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("StatementRequests").field("statements", &self.statements).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_together_have_the_sum_of_their_times() {
+        let table: [(&[Option<u64>], u64); 5] = [
+            (&[None], 10),
+            (&[None, None], 10),
+            (&[Some(1)], 3),
+            (&[Some(300), Some(60)], 362),
+            (&[None, Some(300), None], 310),
+        ];
+        for (timeouts, seconds) in table {
+            let statement = |timeout: &Option<u64>| WriteStatement {
+                text: "SELECT 1".to_owned(),
+                timeout: timeout.map(Duration::from_secs),
+            };
+            let statements: Vec<_> = timeouts.iter().map(statement).collect();
+            assert_eq!(deadline(&statements), Duration::from_secs(seconds), "{timeouts:?}");
+        }
     }
 }

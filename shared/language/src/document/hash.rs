@@ -16,6 +16,10 @@ const VERDICT_SECTIONS: &[&str] =
 /// What of `correct` says when and for what a request is made, not what it is.
 const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];
 
+/// The keys of a step that say how its answer is awaited, not what is asked. A person who raises a `timeout` while an
+/// outcome is open must not make another request of it.
+const WAITING_KEYS: &[&str] = &["timeout", "idempotent"];
+
 /// Of the whole document; comments, order of keys and white space make no difference.
 pub(crate) fn document_hash(document: &Node) -> String {
     hash(&document.to_json())
@@ -39,6 +43,9 @@ pub(crate) fn correct_hash(spec: &Node) -> u64 {
     let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
     if let Some(fields) = correct.as_object_mut() {
         fields.retain(|field, _| !WHEN_SECTIONS.contains(&field.as_str()));
+        for section in ["http", "postgres"] {
+            fields.get_mut(section).into_iter().for_each(forget_waiting);
+        }
     }
     let [base, lets] = ["base", "let"].map(|key| spec.get(key).map_or(Value::Null, Node::to_json));
     let mut parts = vec![base, lets, correct];
@@ -46,6 +53,13 @@ pub(crate) fn correct_hash(spec: &Node) -> u64 {
     parts.extend(spec.get("secrets").map(Node::to_json));
     let digest = Sha256::digest(canonical(&Value::from(parts)).as_bytes());
     digest.iter().take(HASH_BYTES).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+/// Takes out of the steps of a section what makes no difference to their requests.
+fn forget_waiting(section: &mut Value) {
+    let actions = section.as_object_mut().into_iter().flat_map(Map::values_mut);
+    let steps = actions.filter_map(Value::as_array_mut).flatten().filter_map(Value::as_object_mut);
+    steps.for_each(|step| step.retain(|key, _| !WAITING_KEYS.contains(&key.as_str())));
 }
 
 fn hash(value: &Value) -> String {

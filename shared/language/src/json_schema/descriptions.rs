@@ -182,6 +182,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct.postgres.create[].name", "What people are told that it is called."),
     ("correct.postgres.create[].sql", "One statement; ${…} becomes a literal, ${ident(…)} a name."),
     ("correct.postgres.create[].when", "Skips the statement where it is false."),
+    ("correct.postgres.create[].timeout", "The time that the server may take for it: 1ms to 10m, default 8s."),
     ("correct.job", "Corrects by Jobs in the object's namespace."),
     ("correct.job.create", "The Job that creates the resource: what stands under the spec of a Job."),
     ("correct.job.update", "The Job that changes it."),
@@ -215,11 +216,16 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct.http.create[].text", "A text that is sent as it is."),
     ("correct.http.create[].raw", "Bytes that are sent as they are: steps.NAME.raw or base64.decode(…)."),
     ("correct.http.create[].when", "Skips the step where it is false."),
+    ("correct.http.create[].timeout", "Deadline of the request: 1ms to 10m, default 10s."),
     ("correct.http.create[].accept", "Statuses that mean it was done, for example [201]; default 2xx."),
     ("correct.http.create[].refusedWhen", "Makes an answer a definite refusal."),
     (
         "correct.http.create[].store",
         "Fields of the object's status, each set to what ${response…} says of it once the answer is accepted.",
+    ),
+    (
+        "correct.http.create[].idempotent",
+        "true says that the system honours the Idempotency-Key: the same request sent again makes no second resource.",
     ),
     (
         "correct.http.create[].because",
@@ -232,8 +238,13 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
 ];
 
 /// Keys whose description stands at another place.
-pub(super) const DESCRIBED_AT: &[(&str, &str)] =
-    &[("read.http.steps[].", "read.http."), ("correct.http.delete[].", "correct.http.create[].")];
+pub(super) const DESCRIBED_AT: &[(&str, &str)] = &[
+    ("read.http.steps[].", "read.http."),
+    ("correct.http.update[].", "correct.http.create[]."),
+    ("correct.http.delete[].", "correct.http.create[]."),
+    ("correct.http.replace[].", "correct.http.create[]."),
+    ("correct.http.replace[].", "correct.http.delete[]."),
+];
 
 /// The JSON types of keys that are taken in more than one form, or not by the reader's common ways; none where all are.
 pub(super) const TYPES: &[(&str, &[&str])] = &[
@@ -246,6 +257,12 @@ pub(super) const TYPES: &[(&str, &[&str])] = &[
     ("correct.http.delete[].body", &[]),
     ("correct.http.delete[].form", &["object", "string"]),
     ("correct.http.delete[].text", &["string"]),
+    ("correct.http.replace[].because", &["string"]),
+    ("correct.http.replace[].body", &[]),
+    ("correct.http.replace[].form", &["object", "string"]),
+    ("correct.http.update[].because", &["string"]),
+    ("correct.http.update[].body", &[]),
+    ("correct.http.update[].form", &["object", "string"]),
     ("correct.postgres.create[]", &["string", "object"]),
     ("read.http.body", &[]),
     ("read.http.form", &["object", "string"]),
@@ -262,11 +279,9 @@ pub(super) const TYPES: &[(&str, &[&str])] = &[
 pub(super) const ALIKE: &[(&str, &str)] = &[
     ("correct.http.auth", "read.http.auth"),
     ("correct.http.tls", "read.http.tls"),
-    ("correct.http.update[]", "correct.http.create[]"),
     ("correct.job.update.", "correct.job.create."),
     ("correct.job.delete.", "correct.job.create."),
     ("correct.postgres.update[]", "correct.postgres.create[]"),
     ("correct.postgres.delete[]", "correct.postgres.create[]"),
     ("correct.postgres.replace[]", "correct.postgres.create[]"),
-    ("correct.http.replace[]", "correct.http.delete[]"),
 ];

@@ -43,5 +43,7 @@ pub(super) const REQUIRED: &[&str] = &[
     "compare.writeOnly[].path",
     "compare.writeOnly[].secret",
     "correct.http.create[].method",
+    "correct.http.update[].method",
     "correct.http.delete[].method",
+    "correct.http.replace[].method",
 ];

@@ -9,6 +9,7 @@ pub(crate) mod nudge;
 pub(crate) mod postgres;
 pub(crate) mod section;
 pub(crate) mod single_value_answers;
+pub(crate) mod step_timeout;
 
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader};

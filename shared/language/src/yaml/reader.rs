@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::cel::is_template;
 use crate::cel::{Names, Scope, Site, TemplateError};
+use crate::misplaced_keys::why_misplaced;
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::recording::{Expectation, Recording};
@@ -95,6 +96,8 @@ impl<'d> Reader<'d> {
             let within = if place.is_empty() { String::new() } else { format!(" in {place}") };
             if known.contains(&key) {
                 empty = matches!(entry.value.content, Content::Null).then_some(entry);
+            } else if let Some(why) = why_misplaced(place, key) {
+                self.refuse::<()>(entry.key_at, format!("{place}.{key}: {why}"));
             } else if let Some(near) = nearest(key, known.iter().copied()) {
                 fields.mean(near, &entry.value);
                 self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));

@@ -24,7 +24,7 @@ use crate::postgres::listener::Listener;
 use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::read_query::{QueryOptions, ask};
 use crate::postgres::session::Session;
-use crate::postgres::write_statements::{self, RunOptions, StatementFailure};
+use crate::postgres::write_statements::{self, RunOptions, StatementFailure, WriteStatement};
 
 /// Shortest time between two sessions of one target that a denial ends: a role that simply lacks a right costs no more than
 /// one connection in that time.
@@ -152,7 +152,7 @@ impl Databases {
         &self,
         place: &mut ConnectionPlace,
         way: Way<'_>,
-        statements: &[String],
+        statements: &[WriteStatement],
         options: RunOptions,
     ) -> Result<(), StatementFailure> {
         let reused = place.slot.session.take().filter(|session| session.is_reusable(way.parameters));

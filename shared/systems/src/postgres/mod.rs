@@ -22,4 +22,4 @@ pub use failure::SqlFailure;
 pub use listener::Listener;
 pub use parameters::{ConnectionParameters, SslMode};
 pub use read_query::QueryOptions;
-pub use write_statements::{RunOptions, StatementFailure};
+pub use write_statements::{RunOptions, StatementFailure, WriteStatement};

@@ -13,8 +13,17 @@ const ANSWER_BYTES: usize = 1024 * 1024;
 pub struct RunOptions {
     /// True if they are done all or none.
     pub transaction: bool,
-    /// The time limit of each statement.
+    /// The time limit of each statement that has none of its own.
     pub timeout: Duration,
+}
+
+/// A statement to run. It is not shown: secrets stand in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WriteStatement {
+    /// Its text.
+    pub text: String,
+    /// Its own time limit.
+    pub timeout: Option<Duration>,
 }
 
 /// The failed statement and its cause.
@@ -30,19 +39,24 @@ pub struct StatementFailure {
 /// Runs statements.
 pub(super) async fn run(
     session: &mut Session,
-    statements: &[String],
+    statements: &[WriteStatement],
     options: RunOptions,
 ) -> Result<(), StatementFailure> {
     session.allow(ANSWER_BYTES);
     let Session { client, line, allowance, .. } = session;
     let mut position = 0;
     let (begin, scope) = if options.transaction { ("BEGIN; ", "LOCAL ") } else { ("", "") };
-    let timeout = options.timeout.as_millis().max(1);
+    let limit = |timeout: Duration| format!("SET {scope}statement_timeout = {}", timeout.as_millis().max(1));
+    let limits = statements.iter().map(|statement| statement.timeout.unwrap_or(options.timeout));
     let running = async {
-        client.batch_execute(&format!("{begin}SET {scope}statement_timeout = {timeout}")).await?;
-        for statement in statements {
-            allowance.request(statement.len());
-            if let Err(error) = client.execute(statement.as_str(), &[]).await {
+        let mut stands = None;
+        for (WriteStatement { text, .. }, timeout) in statements.iter().zip(limits) {
+            if stands.replace(timeout) != Some(timeout) {
+                let begin = if position == 0 { begin } else { "" };
+                client.batch_execute(&format!("{begin}{}", limit(timeout))).await?;
+            }
+            allowance.request(text.len());
+            if let Err(error) = client.execute(text.as_str(), &[]).await {
                 let failure = SqlFailure::from(error);
                 if options.transaction && !failure.is_loss() {
                     client.batch_execute("ROLLBACK").await?;

@@ -44,6 +44,17 @@ impl HttpCorrect {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }
 
+    /// The position of the first step of `create` of which nobody can tell whether it made something, if its answer
+    /// never comes: a POST that stores what its answer says, without a look-up before it and without
+    /// `idempotent: true`.
+    #[must_use]
+    pub fn untraceable_create(&self) -> Option<usize> {
+        let until_look_up = self.create.iter().take_while(|step| !step.looks_up());
+        let is_untraceable =
+            |step: &HttpStep| step.request.method == Method::POST && !step.store.is_empty() && !step.idempotent;
+        until_look_up.enumerate().find(|(_, step)| is_untraceable(step)).map(|(position, _)| position)
+    }
+
     /// A write's URL, and the body of a call that deletes; a look-up has nothing else to say, so all of it.
     fn address_of(place: &str, step: &HttpStep, with_desired: &WithDesired<'_>) -> FieldPaths {
         let (request, url) = (&step.request, &step.request.url);
@@ -176,8 +187,8 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let steps =
         |purpose| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_steps(reader, node, place, purpose);
     reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
-    let create = reader.or(&fields, "create", Vec::new(), steps(Purpose::Writing));
-    let update = reader.or(&fields, "update", Vec::new(), steps(Purpose::Writing));
+    let create = reader.or(&fields, "create", Vec::new(), steps(Purpose::Creating));
+    let update = reader.or(&fields, "update", Vec::new(), steps(Purpose::Updating));
     let delete = reader.or(&fields, "delete", Vec::new(), steps(Purpose::Deleting));
     let replace = reader.or(&fields, "replace", Vec::new(), steps(Purpose::Replacing));
     reader.names_mut().socket = None;

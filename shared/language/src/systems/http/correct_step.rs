@@ -1,5 +1,7 @@
 //! One request of a correction, and what its answer may mean.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::Value;
 
@@ -10,6 +12,7 @@ use crate::spec::status_fields::{StatusTemplates, read_status_templates};
 use crate::systems::http::body::WRITE_KEYS;
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
+use crate::systems::step_timeout::read_timeout;
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
@@ -19,7 +22,8 @@ use drift_api::object::field_paths::FieldPaths;
 const MAX_STEPS: usize = 16;
 
 /// Keys of every step.
-const STEP_KEYS: &[&str] = &["name", "method", "reads", "url", "headers", "when", "accept", "refusedWhen", "because"];
+const STEP_KEYS: &[&str] =
+    &["name", "method", "reads", "url", "headers", "when", "timeout", "accept", "refusedWhen", "because"];
 
 /// One request of a correction.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub struct HttpStep {
     pub reads: Option<bool>,
     /// Whether it is sent at all; always where the target does not say.
     pub when: Option<Expression>,
+    /// The deadline of the request; `None` where the default applies.
+    pub timeout: Option<Duration>,
     /// Statuses that mean done; default 200–299, and always 404 and 410 for a step that deletes.
     pub accept: StatusSet,
     /// Statuses that mean that the resource is gone, for a step that deletes; any other that is accepted means that it
@@ -43,6 +49,9 @@ pub struct HttpStep {
     pub because: Option<ValueTemplate>,
     /// What of an accepted answer is kept in the object's status.
     pub store: StatusTemplates,
+    /// True if the external system honours the idempotency key of the request: sent again with the same key, it makes
+    /// no second resource. The author's word, which nothing can check.
+    pub idempotent: bool,
 }
 
 impl HttpStep {
@@ -124,7 +133,8 @@ impl HttpStep {
 /// What the steps of an action are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    Writing,
+    Creating,
+    Updating,
     Deleting,
     Replacing,
 }
@@ -132,7 +142,8 @@ pub(crate) enum Purpose {
 impl Purpose {
     fn keys(self) -> Vec<&'static str> {
         let own: &[&str] = match self {
-            Self::Writing => &["store"],
+            Self::Creating => &["store", "idempotent"],
+            Self::Updating => &["store"],
             // What is deleted takes its object along, and with it whatever would be stored.
             Self::Deleting => &["doneOn"],
             Self::Replacing => &["store", "doneOn"],
@@ -143,7 +154,7 @@ impl Purpose {
     /// What a request sees, and what a rule over its answer sees.
     const fn scopes(self) -> [Scope; 2] {
         match self {
-            Self::Writing | Self::Replacing => [Scope::Correction, Scope::CorrectionAnswer],
+            Self::Creating | Self::Updating | Self::Replacing => [Scope::Correction, Scope::CorrectionAnswer],
             Self::Deleting => [Scope::Deletion, Scope::DeletionAnswer],
         }
     }
@@ -198,6 +209,7 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let reads = reader.optional(&fields, "reads", Reader::truth);
     let request = read_request(reader, &fields, method, &reader.site(place, asking));
     let when = reader.optional(&fields, "when", expression(asking));
+    let timeout = read_timeout(reader, &fields);
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
     let done_on = reader.optional(&fields, "doneOn", read_step_accept);
     let refused_when = reader.optional(&fields, "refusedWhen", expression(judging));
@@ -205,10 +217,12 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, judging)
     });
-    let (name, request, reads, when) = (name?, request?, reads?, when?);
+    let idempotent = reader.or(&fields, "idempotent", false, Reader::truth);
+    let (name, request, reads, when, timeout) = (name?, request?, reads?, when?, timeout?);
     let (accept, done_on) = purpose.settle(&request.method, accept?, done_on?);
-    let (refused_when, because, store) = (refused_when?, because?, store?);
-    let step = HttpStep { name, request, reads, when, accept, done_on, refused_when, because, store };
+    let (refused_when, because, store, idempotent) = (refused_when?, because?, store?, idempotent?);
+    let step =
+        HttpStep { name, request, reads, when, timeout, accept, done_on, refused_when, because, store, idempotent };
     check_keys(reader, &fields, step, purpose)
 }
 
@@ -217,8 +231,8 @@ fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope)
     read_value(reader, node, &reader.site(place, scope))
 }
 
-/// A GET and a HEAD carry nothing, only a POST may say that it reads, and only what takes something away says when that is
-/// done.
+/// A GET and a HEAD carry nothing, only a POST may say that it reads, only a write sends a key, and only what takes
+/// something away says when that is done.
 fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep, purpose: Purpose) -> Option<HttpStep> {
     let method = &step.request.method;
     if let Some(node) = fields.get("reads").filter(|_| *method != Method::POST) {
@@ -229,6 +243,11 @@ fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep, purp
     let is_change = purpose == Purpose::Replacing && !step.looks_up() && !purpose.deletes(method);
     if let Some(node) = fields.get("doneOn").filter(|_| is_change) {
         let message = format!("{}: in a replacement only a DELETE says when it is done", fields.place("doneOn"));
+        return reader.refuse(node.at, message);
+    }
+    if let Some(node) = fields.get("idempotent").filter(|_| step.looks_up()) {
+        let place = fields.place("idempotent");
+        let message = format!("{place}: a {method} only looks something up, and sends no key; leave it out");
         return reader.refuse(node.at, message);
     }
     let body_keys: &[&str] = if *method == Method::POST { &[] } else { WRITE_KEYS };

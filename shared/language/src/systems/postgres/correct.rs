@@ -1,5 +1,7 @@
 //! `correct.postgres`: corrections by statements to a PostgreSQL server.
 
+use std::time::Duration;
+
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
@@ -9,6 +11,7 @@ use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
 use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
+use crate::systems::step_timeout::read_timeout;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
 use crate::yaml::{Content, Node};
@@ -40,6 +43,8 @@ pub struct PostgresCorrect {
 pub struct SqlStatement {
     /// What people call it.
     pub name: Option<String>,
+    /// The time that the server may take for it; `None` where the default applies.
+    pub timeout: Option<Duration>,
     sql: SqlTemplate,
     when: Option<Expression>,
 }
@@ -204,13 +209,19 @@ fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Sco
 /// A text, or a map with its name and its condition.
 fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlStatement> {
     if matches!(node.content, Content::Text(_)) {
-        return read_sql(reader, node, place, scope).map(|sql| SqlStatement { name: None, sql, when: None });
+        return read_sql(reader, node, place, scope).map(|sql| SqlStatement {
+            name: None,
+            timeout: None,
+            sql,
+            when: None,
+        });
     }
-    let fields = reader.fields(node, place, &["name", "sql", "when"])?;
+    let fields = reader.fields(node, place, &["name", "sql", "when", "timeout"])?;
     let name = reader.optional(&fields, "name", read_step_name);
     let sql = reader.needed(&fields, "sql", |reader, node, place| read_sql(reader, node, place, scope));
     let when = reader.optional(&fields, "when", expression(scope));
-    Some(SqlStatement { name: name?, sql: sql?, when: when? })
+    let timeout = read_timeout(reader, &fields);
+    Some(SqlStatement { name: name?, timeout: timeout?, sql: sql?, when: when? })
 }
 
 fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlTemplate> {

@@ -14,7 +14,7 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::Connection;
 
 use super::failure::TOO_MANY_TYPES;
-use super::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way};
+use super::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way, WriteStatement};
 use server::{Server, Types};
 
 /// The longest wait of a test for anything.
@@ -67,11 +67,46 @@ impl Client {
         Ok(rows)
     }
 
-    async fn run(&self, statements: &[String]) -> Result<(), SqlFailure> {
+    async fn run(&self, texts: &[String]) -> Result<(), SqlFailure> {
+        let statement = |text: &String| WriteStatement { text: text.clone(), timeout: None };
         let options = RunOptions { transaction: false, timeout: PATIENCE };
+        self.write(&texts.iter().map(statement).collect::<Vec<_>>(), options).await
+    }
+
+    async fn write(&self, statements: &[WriteStatement], options: RunOptions) -> Result<(), SqlFailure> {
         let mut place = self.databases.enter("t").await;
         let running = self.databases.run(&mut place, self.way(), statements, options);
         tokio::time::timeout(PATIENCE, running).await.unwrap().map_err(|ended| ended.failure)
+    }
+}
+
+#[tokio::test]
+async fn each_statement_has_its_own_time_limit() {
+    let server = Server::start(Types::Known).await;
+    let client = Client::of(&server);
+    client.query().await.unwrap();
+    let timeouts = [None, None, Some(300), Some(300), None];
+    let statement = |seconds: Option<u64>| WriteStatement {
+        text: "SELECT c".to_owned(),
+        timeout: seconds.map(Duration::from_secs),
+    };
+    let statements = timeouts.map(statement);
+    let limits = |begin: &str, scope: &str| {
+        let set = |milliseconds: u32| format!("SET {scope}statement_timeout = {milliseconds}");
+        vec![format!("{begin}{}", set(8_000)), set(300_000), set(8_000)]
+    };
+    for (transaction, expected) in [(true, limits("BEGIN; ", "LOCAL ")), (false, limits("", ""))] {
+        server.take_said();
+        let options = RunOptions { transaction, timeout: Duration::from_secs(8) };
+        assert_eq!(client.write(&statements, options).await, Ok(()));
+        let said = server.take_said();
+        let statements: Vec<_> = said.iter().skip_while(|line| **line != expected[0]).cloned().collect();
+        let ran = "SELECT c".to_owned();
+        let [first, longer, last] = &*expected else { panic!("{expected:?}") };
+        let mut wanted = vec![first, &ran, &ran, longer, &ran, &ran, last, &ran];
+        let commit = "COMMIT".to_owned();
+        wanted.extend(transaction.then_some(&commit));
+        assert_eq!(statements.iter().collect::<Vec<_>>(), wanted, "{said:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A server that speaks just enough of PostgreSQL's protocol to misbehave in it. It has the schemas `app` and `public`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut};
@@ -45,6 +45,8 @@ pub(super) struct Behaviour {
     pub(super) look_ups: AtomicUsize,
     /// Sessions that stand get 42501 from now on, new ones do not.
     pub(super) role_is_new: AtomicBool,
+    /// Commands and statements so far, in their order.
+    pub(super) said: Mutex<Vec<String>>,
     /// All sessions get 42501 from now on.
     pub(super) role_is_denied: AtomicBool,
 }
@@ -73,6 +75,7 @@ impl Server {
             look_ups: AtomicUsize::default(),
             role_is_new: AtomicBool::default(),
             role_is_denied: AtomicBool::default(),
+            said: Mutex::default(),
         });
         let seen = behaviour.clone();
         let task = tokio::spawn(async move {
@@ -100,6 +103,11 @@ impl Server {
     /// Refuses all sessions from now on.
     pub(super) fn revoke_rights(&self) {
         self.behaviour.role_is_denied.store(true, Ordering::SeqCst);
+    }
+
+    /// Takes the commands and statements so far.
+    pub(super) fn take_said(&self) -> Vec<String> {
+        std::mem::take(&mut self.behaviour.said.lock().unwrap())
     }
 
     pub(super) fn look_ups(&self) -> usize {
@@ -160,6 +168,7 @@ impl Peer {
     fn answer(&mut self, out: &mut Vec<u8>, bound: &mut u32, (tag, body): (u8, &[u8])) {
         match tag {
             b'Q' => {
+                self.note(&body[..body.len() - 1]);
                 self.query.clear();
                 self.describe_columns(out);
                 if body.windows(15).any(|part| part == b"current_schemas") {
@@ -172,6 +181,7 @@ impl Peer {
             b'P' => {
                 let texts: Vec<&[u8]> = body.split(|letter| *letter == 0).collect();
                 self.query = String::from_utf8(texts[1].to_vec()).unwrap();
+                self.note(texts[1]);
                 message(out, b'1', b"");
             }
             b'D' => self.describe(out),
@@ -192,6 +202,10 @@ impl Peer {
             b'S' => self.end(out),
             _ => {}
         }
+    }
+
+    fn note(&self, said: &[u8]) {
+        self.behaviour.said.lock().unwrap().push(String::from_utf8_lossy(said).into_owned());
     }
 
     fn is_refused(&self) -> bool {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{Destination, HttpStep, Target};
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
@@ -41,6 +43,58 @@ fn a_post_looks_up_where_the_target_says_so() {
         let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
         assert_eq!(http.update[0].looks_up(), expected, "{written}");
     }
+}
+
+#[test]
+fn a_step_has_the_time_that_it_says() {
+    let table = [("", None), ("timeout: 1ms, ", Some(1)), ("timeout: 10m, ", Some(600_000))];
+    for (written, milliseconds) in table {
+        let target = parse(&TARGET.replace("method: PUT,", &format!("method: PUT, {written}"))).unwrap();
+        let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+        let expected = milliseconds.map(Duration::from_millis);
+        assert_eq!(http.steps().map(|step| step.timeout).collect::<Vec<_>>(), [None, expected, None], "{written}");
+    }
+}
+
+#[test]
+fn a_post_whose_answer_alone_names_it_is_untraceable() {
+    let (post, get) = ("{method: POST, url: \"https://h/x\"", "{name: a, method: GET, url: \"https://h/x\"}");
+    let store = ", store: {id: \"${response.body.id}\"}";
+    let asking = format!("{post}, reads: true{store}}}");
+    let table = [
+        (format!("{post}{store}}}"), Some(0)),
+        (format!("{post}{store}, reads: false, idempotent: false}}"), Some(0)),
+        (format!("{post}}}, {post}{store}}}"), Some(1)),
+        (format!("{post}, idempotent: true}}, {post}{store}}}"), Some(1)),
+        (format!("{post}{store}}}, {get}"), Some(0)),
+        (format!("{post}{store}, idempotent: true}}"), None),
+        (format!("{get}, {post}{store}}}"), None),
+        (format!("{asking}, {post}{store}}}"), None),
+        (format!("{post}}}"), None),
+        (format!("{post}{store}}}").replace("POST", "PUT"), None),
+    ];
+    for (steps, expected) in table {
+        let target = parse(&TARGET.replace("update:\n", &format!("create: [{steps}]\n      update:\n"))).unwrap();
+        let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+        assert_eq!(http.untraceable_create(), expected, "{steps}");
+    }
+}
+
+#[test]
+fn waiting_longer_is_no_other_request() {
+    let create = |keys: &str| {
+        let steps = format!("create: [{{method: POST, url: \"https://h/x\", {keys}body: {{timeout: 1s}}}}]");
+        let target = parse(&TARGET.replace("update:\n", &format!("{steps}\n      update:\n"))).unwrap();
+        (target.correct_hash, target.document_hash)
+    };
+    let (hash, document) = create("");
+    for keys in ["timeout: 5m, ", "timeout: 6m, idempotent: true, "] {
+        let edited = create(keys);
+        assert!(edited.0 == hash && edited.1 != document, "{keys}");
+    }
+    assert_ne!(create("accept: [201], ").0, hash);
+    let sent = TARGET.replace("because:", "body: {timeout: 1s}, because:");
+    assert_ne!(parse(&sent).unwrap().correct_hash, parse(&sent.replace("1s", "2s")).unwrap().correct_hash);
 }
 
 /// What is edited in the target, into what, and what is then said.

@@ -1,0 +1,37 @@
+//! Keys of one section that people write in another, where they mean nothing: why, and what to write instead.
+
+/// The answer about `idempotent` where no key is sent.
+const NO_KEY: &str = "only a step of correct.http sends an Idempotency-Key; leave it out";
+
+/// Returns why this key has no meaning at this place, and what to do; `None` where nothing is known about it.
+pub(crate) fn why_misplaced(place: &str, key: &str) -> Option<&'static str> {
+    let is_within =
+        |section: &str| place.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let is_step_of =
+        |action: &str| place.strip_prefix(action).is_some_and(|rest| rest.starts_with('[') && rest.ends_with(']'));
+    match key {
+        "timeout" if is_within("correct.job") => Some("a Job has a deadline of its own; write activeDeadlineSeconds"),
+        "timeout" if place == "correct.http" || place == "correct.postgres" => {
+            Some("each step has its own; write it in a step")
+        }
+        "timeout" if place == "correct.kubernetes" || place == "correct.nudge" => {
+            Some("a request to the API server has a fixed deadline; leave it out")
+        }
+        "timeout" if is_within("read.http") || place == "read.postgres" => {
+            Some("one deadline holds for the whole poll; write spec.timeout")
+        }
+        "idempotent"
+            if ["correct.postgres", "correct.job", "correct.kubernetes", "correct.nudge"]
+                .iter()
+                .any(|section| place.starts_with(section)) =>
+        {
+            Some(NO_KEY)
+        }
+        "idempotent"
+            if ["update", "delete", "replace"].iter().any(|action| is_step_of(&format!("correct.http.{action}"))) =>
+        {
+            Some("only a step of create says that; leave it out")
+        }
+        _ => None,
+    }
+}
