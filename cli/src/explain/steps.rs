@@ -3,6 +3,8 @@
 //! Templates see masked values only: declared secrets, what looks like one, and fields that a rule redacts. Whether a
 //! step is sent follows from the real values.
 
+use std::time::Duration;
+
 use drift_api::condition::DifferingFields;
 use drift_language::cel::{SecretValues, Variables};
 use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, Source, SqlStatement, Target};
@@ -114,8 +116,15 @@ fn deleted_resource(read: &KubernetesRead, variables: &Variables<'_>) -> String 
     read.render(variables.object).map_or_else(|error| unknown(&error), |resource| format!("delete {resource}"))
 }
 
+/// What a step begins with: its name and the time that it has, as far as the target gives it these.
+fn beginning(name: Option<&str>, timeout: Option<Duration>) -> String {
+    let timeout = timeout.map(|timeout| format!("timeout {}", humantime::format_duration(timeout)));
+    let words: Vec<_> = name.map(str::to_owned).into_iter().chain(timeout).collect();
+    if words.is_empty() { String::new() } else { format!("{}: ", words.join(", ")) }
+}
+
 fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
-    let name = step.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let name = beginning(step.name.as_deref(), step.timeout);
     let is_due = step.is_due(seen.real);
     if is_due == Ok(false) {
         return vec![format!("{name}skipped, since its `when` does not hold")];
@@ -133,7 +142,7 @@ fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
 }
 
 fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
-    let name = statement.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let name = beginning(statement.name.as_deref(), statement.timeout);
     if statement.render(seen.real) == Ok(None) {
         return format!("{name}skipped, since its `when` does not hold");
     }
@@ -167,8 +176,8 @@ mod tests {
       create: [{method: POST, url: 'http://h/x', body: '${desired}'}]
       update:
       - {name: find, method: GET, url: 'http://h/find'}
-      - {method: PUT, url: 'http://h/${steps.find.body.id}', body: '${desired}'}
-      - {name: token, method: PUT, url: 'http://h/token', when: \"${'a' in differs}\", body: '${desired}'}
+      - {method: PUT, timeout: 5m, url: 'http://h/${steps.find.body.id}', body: '${desired}'}
+      - {name: token, timeout: 90s, method: PUT, url: 'http://h/token', when: \"${'a' in differs}\", body: '${desired}'}
 ";
 
     fn rendered(correct: &str, reason: ObservedReason) -> Vec<String> {
@@ -189,8 +198,8 @@ mod tests {
         let updated = rendered(HTTP, ObservedReason::FieldsDiffer);
         let expected = [
             "find: GET http://h/find",
-            "PUT …: what it is follows from the answers before it",
-            "token: skipped, since its `when` does not hold",
+            "timeout 5m: PUT …: what it is follows from the answers before it",
+            "token, timeout 1m 30s: skipped, since its `when` does not hold",
         ];
         assert_eq!(updated, expected);
         assert!(rendered(HTTP, ObservedReason::InSync).is_empty());

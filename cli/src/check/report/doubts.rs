@@ -29,6 +29,12 @@ const EVERY_SECRET: &str = "`fromObject` without `namespaces` in `objects`: the 
 const UNMARKED_LOOK_UP: &str = "its first step is a POST, as the read is: if it only looks something up, write reads: true, or the claim is made \
                                 before it and takes what it finds for ours; if it writes, write reads: false";
 
+/// Said of a create that stores what only its answer says.
+const UNTRACEABLE: &str = "is a POST that stores what its answer says, and no look-up comes before it: after an answer \
+                           that never came nobody can tell whether the resource was made; look for it in a step before \
+                           (method: GET, or reads: true), or write idempotent: true if the system makes no second one \
+                           for the same Idempotency-Key";
+
 /// What is doubtful about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
@@ -52,8 +58,8 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if reads_every_secret(target) {
             warn(&["spec", "secrets"], EVERY_SECRET);
         }
-        if has_unmarked_look_up(target) {
-            warn(&["spec", "correct", "http", "create"], UNMARKED_LOOK_UP);
+        for message in doubts_of_create(target) {
+            warn(&["spec", "correct", "http", "create"], &message);
         }
         if let Some(Destination::Kubernetes(correct)) = &target.correct.destination
             && correct.makes_what_is_selected(&target.objects)
@@ -93,6 +99,18 @@ fn reads_every_secret(target: &Target) -> bool {
     target.correct.mode == Mode::Correct
         && target.objects.namespaces.is_empty()
         && target.secrets.iter().any(DeclaredSecret::is_of_object)
+}
+
+/// What is doubtful about the steps of a create.
+fn doubts_of_create(target: &Target) -> Vec<String> {
+    let mut doubts = Vec::from_iter(has_unmarked_look_up(target).then(|| UNMARKED_LOOK_UP.to_owned()));
+    if let Some(Destination::Http(correct)) = &target.correct.destination
+        && let Some(position) = correct.untraceable_create()
+    {
+        let name = correct.create.get(position).and_then(|step| step.name.clone());
+        doubts.push(format!("step {} {UNTRACEABLE}", name.unwrap_or_else(|| (position + 1).to_string())));
+    }
+    doubts
 }
 
 /// Returns true if a create begins with a POST that may be a look-up: the read is one, and a later step can write.

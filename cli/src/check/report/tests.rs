@@ -261,7 +261,8 @@ fn requests_that_objects_share_are_a_warning() {
         let look = "{name: find, method: GET, url: \"https://h.example/${self.metadata.name}\"}";
         assert_eq!(told(own, "{a: 1}", &step(&format!("{look}, {found}"))), "");
     }
-    let stored = of("url: \"https://h.example/x\", store: {id: \"${response.body.id}\"}").replace("PUT", "POST");
+    let stored = of("url: \"https://h.example/x\", idempotent: true, store: {id: \"${response.body.id}\"}")
+        .replace("PUT", "POST");
     for create in [&bare, &with_desired, &stored] {
         assert_eq!(told(own, "{a: \"${self.spec.a}\"}", &format!("create: [{create}]")), "", "its name may be given");
     }
@@ -448,6 +449,33 @@ fn a_create_that_seems_to_ask_first_is_a_warning() {
         ("", "method: POST", &put),
     ] {
         assert_eq!(told(read, first, further), "", "{read} {first} {further}");
+    }
+}
+
+#[test]
+fn a_create_that_nobody_can_trace_is_a_warning() {
+    let url = "url: \"https://h.example/x\"";
+    let (find, post) = (format!("{{name: find, method: GET, {url}}}"), format!("method: POST, {url}"));
+    let store = "store: {id: \"${response.body.id}\"}";
+    let update = "{method: PUT, url: \"https://h.example/x/${self.status.id}\"}";
+    let told = |steps: &str| {
+        let correct = format!("  correct: {{mode: Correct, http: {{create: [{steps}], update: [{update}]}}}}\n");
+        let (targets, remarks) = checked(&[("a.yaml", &target("a", "A", &correct))]);
+        assert_eq!(targets.len(), 1, "{steps} {remarks:#?}");
+        remarks.join("; ")
+    };
+    let said = |step: &str| format!("warning a.yaml:10:35 step {step} is a POST that stores what its answer says");
+    let table = [
+        (format!("{{{post}, {store}}}"), said("1")),
+        (format!("{{{post}}}, {{name: make, {post}, {store}}}"), said("make")),
+        (format!("{{{post}, {store}}}, {find}"), said("1")),
+        (format!("{{{post}, {store}, idempotent: true}}"), String::new()),
+        (format!("{find}, {{{post}, {store}}}"), String::new()),
+        (format!("{{{post}}}"), String::new()),
+    ];
+    for (steps, expected) in table {
+        let found = told(&steps);
+        assert!(if expected.is_empty() { found.is_empty() } else { found.starts_with(&expected) }, "{steps} {found}");
     }
 }
 
