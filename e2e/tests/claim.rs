@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::condition::CorrectionStatus;
-use drift_api::names::{DRIFT_CORRECTED, FINALIZER};
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION};
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{History, Target, World, condition, describe};
+use drift_e2e::world::{History, Target, World, condition, describe, message};
 use drift_kube::process::kill_point::KillPoint;
 use serde_json::{Value, json};
 
@@ -167,11 +167,13 @@ async fn inherit(existing: &str, then: (&str, &str)) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(1100)).await;
         bed.create("two", "shared", "127.0.0.1:7").await?;
         world.start_poller().await?;
-        world.wait_for_verdict("two", "Unknown", "IdentityTaken").await?;
+        world.wait_for_verdict("two", "True", "NotCreated").await?;
         world.wait_for_verdict("one", "True", "NotCreated").await?;
         world.start_controller().await?;
         world.wait_for_note("one", "True", "CorrectionApplied").await?;
         world.wait_for_verdict("one", "False", "InSync").await?;
+        let two = world.wait_for_note("two", "False", "IdentityTaken").await?;
+        ensure!(message(&two, DRIFT_CORRECTED).ends_with(&format!("{}/one", world.objects_namespace())), "{two}");
         ensure!(bed.writes().len() == 1, "{:#?}", bed.writes());
         world.delete_proxy("one").await?;
         world.wait_until_gone("one").await?;
@@ -187,8 +189,63 @@ async fn inherit(existing: &str, then: (&str, &str)) -> Result<()> {
             Group::Claim,
             &format!("two objects name one resource, existing: {existing}"),
             "the second is younger; the first is deleted",
-            "the second is Unknown/IdentityTaken; the deletion leaves the resource; the second is polled at once",
+            "the second is False/IdentityTaken, which names the first; the deletion leaves the resource; the second is polled first",
             format!("{writes} writes outside; {} after {:.1} s", then.1, took.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+/// Gives the second object the record of the first, as a restore from a backup does.
+async fn copy_record(world: &World, from: &str, to: &str) -> Result<()> {
+    let (from, to_object) = (world.proxy(from).await?, world.proxy(to).await?);
+    let of = |object: &Option<Value>, kind: &str| object.as_ref().and_then(|object| condition(object, kind).cloned());
+    let conditions = [of(&to_object, DRIFT_OBSERVED), of(&from, DRIFT_CORRECTED)];
+    world.patch_proxy_status(to, json!({"status": {"conditions": conditions}})).await.map(drop)
+}
+
+#[tokio::test]
+async fn of_two_claims_neither_acts_until_one_is_given_up() -> Result<()> {
+    World::run("two claims", async |world| {
+        let bed = bed(world, "Refuse").await?;
+        world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        bed.create("one", "shared", OURS).await?;
+        world.wait_until_verified("one").await?;
+        bed.create("two", "shared", "127.0.0.1:7").await?;
+        world.wait_for_note("two", "False", "IdentityTaken").await?;
+        copy_record(world, "one", "two").await?;
+        for (name, other) in [("one", "two"), ("two", "one")] {
+            let object = world.wait_for_note(name, "False", "IdentityContested").await?;
+            ensure!(message(&object, DRIFT_CORRECTED).contains(&format!("/{other}")), "{object}");
+            ensure!(owns(&object, "shared"), "{object}");
+        }
+        bed.toxiproxy.update("shared", json!({"upstream": FOREIGN})).await?;
+        let asked = json!({"metadata": {"annotations": {POLL_REQUESTED_ANNOTATION: "now"}}});
+        world.patch_proxy("one", asked).await?;
+        world.wait_for_verdict("one", "True", "FieldsDiffer").await?;
+        controller.kill().await?;
+        world.start_controller().await?;
+        bed.outside.nothing_is_written_for(Duration::from_secs(5)).await?;
+        ensure!(bed.upstream("shared").await?.as_deref() == Some(FOREIGN), "it was corrected");
+
+        world.patch_proxy("two", json!({"metadata": {"annotations": {GIVE_UP_ANNOTATION: "shared"}}})).await?;
+        let two = world.wait_for_note("two", "False", "NotOurs").await?;
+        ensure!(!owns(&two, "shared"), "{two}");
+        world.wait_for_note("one", "True", "CorrectionApplied").await?;
+        world.wait_until_verified("one").await?;
+        ensure!(bed.upstream("shared").await?.as_deref() == Some(OURS), "it was not healed");
+        world.delete_proxy("two").await?;
+        world.wait_until_gone("two").await?;
+        let (writes, deletes) = (bed.outside.writes(), bed.outside.count("DELETE"));
+        ensure!((writes, deletes) == (2, 0), "{:#?}", bed.writes());
+        world.shows(Shown::new(
+            Group::Claim,
+            "two claims to one resource",
+            "the record of an object is copied to another one; the resource drifts; the controller is killed; the second gives it up",
+            "both are False/IdentityContested and nothing is written outside, also by the next controller; then the first heals it",
+            format!("{writes} writes outside: the creation and the healing"),
         ));
         Ok(())
     })

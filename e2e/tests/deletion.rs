@@ -389,7 +389,9 @@ fn sharing(world: &World, outside: &Outside) -> Result<Target> {
 async fn takes_over(world: &World, toxiproxy: &Toxiproxy, outside: &Outside) -> Result<Value> {
     world.delete_proxy("web").await?;
     world.wait_until_gone("web").await?;
-    let heir = world.wait_for_verdict("web-copy", "False", "InSync").await?;
+    // It is polled before it may do anything.
+    world.wait_for_note("web-copy", "True", "CorrectionApplied").await?;
+    let heir = world.wait_until_verified("web-copy").await?;
     ensure!(toxiproxy.proxy("web").await?.is_some() && outside.count("DELETE") == 0, "{:?}", outside.requests());
     Ok(heir)
 }
@@ -400,7 +402,7 @@ async fn a_shared_resource_outlives_its_maker() -> Result<()> {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let object = begin(world, &sharing(world, &outside)?).await?;
         world.create_proxy("web-copy", object["spec"].clone()).await?;
-        world.wait_for_verdict("web-copy", "Unknown", "IdentityTaken").await?;
+        world.wait_for_note("web-copy", "False", "IdentityTaken").await?;
         takes_over(world, &toxiproxy, &outside).await?;
         world.wait_for_event("ExternalLeftBehind", "web").await?;
         world.nothing_is_written_for(Duration::from_secs(7)).await?;
@@ -408,7 +410,7 @@ async fn a_shared_resource_outlives_its_maker() -> Result<()> {
             Group::Deletion,
             "One of two objects with one identity is deleted",
             "the one that made the resource goes, the other waited with IdentityTaken",
-            "the resource stays, Event ExternalLeftBehind, the other is polled at once and found in sync",
+            "the resource stays, Event ExternalLeftBehind, the other is polled first and found in sync",
             format!("{} deletes outside", outside.count("DELETE")),
         ));
         Ok(())

@@ -147,7 +147,7 @@ fn of_a_watch_event(criterion: &mut Criterion) {
                 version += 1;
                 decode(&target, &kept, &event(version))
             },
-            |object| objects.see(object, now, |_| true),
+            |object| objects.see(object, now),
             BatchSize::SmallInput,
         );
     });

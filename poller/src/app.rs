@@ -12,7 +12,6 @@ use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_kube::access::rights::{Need, rights_at_home};
 use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::identities::Identities;
 use drift_kube::lease::LeaseHandle;
 use drift_kube::object_writer::CallSlots;
 use drift_kube::process::kill_point::{KillPoint, reach};
@@ -133,7 +132,6 @@ impl Program {
             notes: NotedSelections::default(),
             watches: KindWatches::default(),
             heard: HeardVersions::default(),
-            identities: Identities::default(),
             board: Board::default(),
             unnamed: UnnamedEntries::new(secrets.clone()),
             secrets,
@@ -159,7 +157,7 @@ impl Program {
         reach(KillPoint::PollerAfterLease);
         let ended = self.stop.child_token();
         let context = self.context.for_term();
-        let Context { configuration, attestations, notes, watches, identities, .. } = &*context;
+        let Context { configuration, attestations, notes, watches, .. } = &*context;
         notes.begin(&self.lease);
         let to_annotations = |list: &Attestations| attestations.to_annotations(list, &context.health);
         let start = |target, stop| work(context.clone(), target, stop);
@@ -174,7 +172,6 @@ impl Program {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = self.lease.keep_list(attestations.subscribe(), to_annotations) => {}
                 () = notes.keep(&self.lease) => {}
-                () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}
                 () = collecting => {}
                 () = hearing => {}

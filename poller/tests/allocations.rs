@@ -17,7 +17,6 @@ use drift_kube::access::rights::RightsNeeded;
 use drift_kube::cleanup::{CleanedObjects, NotedSelections};
 use drift_kube::client::ResolvedKind;
 use drift_kube::events::event_writer;
-use drift_kube::identities::Identities;
 use drift_kube::kinds::KindSearch;
 use drift_kube::lease::Leadership;
 use drift_kube::object_writer::CallSlots;
@@ -158,7 +157,6 @@ fn context() -> Arc<Context> {
         notes: NotedSelections::default(),
         watches: KindWatches::default(),
         heard: HeardVersions::default(),
-        identities: Identities::default(),
         board: Board::default(),
         unnamed: UnnamedEntries::default(),
         secrets,

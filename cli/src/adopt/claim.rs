@@ -11,8 +11,6 @@ use drift_poller::engine::judgement::rendered::appraise;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::ownership::given_up;
-
 /// The sentence of the record.
 const ADOPTED: &str = "adopted by a person, with kubectl drift adopt";
 
@@ -66,7 +64,7 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
         return Err(AdoptError::NotAllowed(why()));
     }
     let Some(identity) = rendered.identity.clone() else { return Err(AdoptError::NamesNothing(why())) };
-    if given_up(object).as_deref() == Some(&*identity) {
+    if object.gives_up(&identity) {
         return Err(AdoptError::GivenUp(Value::from(&*identity)));
     }
     Ok(CorrectionStatus {
@@ -124,7 +122,6 @@ pub(super) fn consequence(target: &Target) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::ownership::with_give_up;
     use drift_api::condition::Conditions;
     use drift_language::fixtures::proxies::{TEXT, target};
 
@@ -152,7 +149,7 @@ mod tests {
     }
 
     fn lean(target: &Target, whole: &Value) -> LeanObject {
-        LeanObject::prune(whole, &with_give_up(&target.all_fields))
+        LeanObject::prune(whole, &target.all_fields)
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn say(
     let tried = if dry_run { " (dry run)" } else { "" };
     let told = drift_api::printable::printable(&record.message());
     writeln!(anstream::stdout(), "{place}: driftCorrected: {told}{tried}\n  {}", consequence(target))?;
-    if let Some(dispute) = Dispute::of(&object.conditions.correction_status(), &target.objects.kind) {
+    if let Some(dispute) = Dispute::of(&object.conditions.correction_status()) {
         writeln!(anstream::stderr(), "note: {place}: {}; two claims hold up both objects", dispute.sentence())?;
     }
     Ok(())

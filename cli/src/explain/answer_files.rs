@@ -18,7 +18,6 @@ use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::check::TriedFiles;
 use crate::ending::CommandError;
-use crate::ownership::with_give_up;
 use drift_poller::engine::collection::traversal::{Traversal, observe_item};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
@@ -44,7 +43,7 @@ pub(super) fn try_files(
 ) -> Result<Explanation, CommandError> {
     let bad = CommandError::BadUsage;
     let (target, manifest) = tried_object(files, named).map_err(bad)?;
-    let object = LeanObject::prune(&manifest, &with_give_up(&target.all_fields));
+    let object = LeanObject::prune(&manifest, &target.all_fields);
     let replies = answers.iter().map(|answer| reply_of(&target, answer)).collect::<Result<Vec<_>, _>>().map_err(bad)?;
     let rendered = appraise(&target, &object);
     let (request, observed) = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;

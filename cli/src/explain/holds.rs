@@ -145,7 +145,7 @@ fn of_ownership(facts: Facts<'_>) -> Vec<String> {
     if target.correct.mode != Mode::Correct || target.correct.actions().nudge {
         return Vec::new();
     }
-    let dispute = Dispute::of(&object.conditions.correction_status(), &target.objects.kind);
+    let dispute = Dispute::of(&object.conditions.correction_status());
     stepped_back(target, object).into_iter().chain(dispute.map(|dispute| dispute.sentence())).collect()
 }
 
@@ -154,7 +154,7 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
     let mut held = Vec::new();
     let note = object.conditions.correction_status();
     let touches_what_was_there = !verdict.reason.is_absence() && !target.correct.actions().nudge;
-    let is_disputed = Dispute::of(&note, &target.objects.kind).is_some();
+    let is_disputed = Dispute::of(&note).is_some();
     let is_refused = note.owned().is_none() && !is_disputed && target.correct.existing == Existing::Refuse;
     if touches_what_was_there && is_refused {
         held.push(

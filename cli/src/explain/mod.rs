@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, Verdict};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, Verdict};
 use drift_api::names::CONTROLLER_LEASE;
 use drift_api::object::LeanObject;
 use drift_kube::process::clock;
@@ -194,13 +194,8 @@ async fn explain(
         KnownTarget::Text(target) => target,
         KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object)),
     };
-    let mut rendered = appraise(&target, &object);
-    // Who has the external resource is known to the poller, which knows all objects of all targets.
+    let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let taken = current.as_ref().filter(|current| current.reason == ObservedReason::IdentityTaken);
-    if taken.is_some_and(|current| current.is_of(object.generation, rendered.desired_hash)) {
-        rendered.bar_as_taken(&target);
-    }
     let outside = Box::pin(outside((cluster, client), home, &target)).await?;
     let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();

@@ -166,7 +166,7 @@ impl Row {
             reason: condition.reason.to_string(),
             message: condition.message.to_string(),
             correction: CorrectionStatus::parse(condition.message.text()).correction,
-            dispute: Dispute::of(&record, &objects.kind).map(|dispute| dispute.cell()),
+            dispute: Dispute::of(&record).map(|dispute| dispute.cell()),
         });
         Self {
             namespace: object.id.namespace.as_deref().map(str::to_owned),

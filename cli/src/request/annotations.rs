@@ -9,7 +9,6 @@ use drift_api::printable::printable;
 use serde_json::{Value, json};
 
 use crate::kinds::names::ServedKind;
-use crate::ownership::given_up;
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,17 +65,16 @@ impl ObjectRequest {
     /// What there is to say where it changes nothing on this object, or says what stands on it already.
     #[must_use]
     pub(crate) fn is_needless(&self, object: &LeanObject) -> Option<&'static str> {
-        let gives_up = || given_up(object);
+        let gives_up = || object.given_up();
         match self {
             Self::Pause if object.paused => Some("is paused already"),
             Self::Resume if !object.paused => Some("is not paused"),
-            Self::GiveUp(Some(identity)) if gives_up().as_ref() == Some(identity) => Some("gives that up already"),
+            Self::GiveUp(Some(identity)) if gives_up() == Some(identity.as_str()) => Some("gives that up already"),
             Self::GiveUp(None) => {
                 // Once the controller has removed the claim, the object owns nothing.
                 let record = object.conditions.correction_status();
-                let owns_no_other =
-                    |given_up: &String| record.owned().is_none_or(|owned| *owned.identity == **given_up);
-                gives_up().as_ref().is_some_and(owns_no_other).then_some("gives up what it owned already")
+                let owns_no_other = |given_up: &str| record.owned().is_none_or(|owned| *owned.identity == *given_up);
+                gives_up().is_some_and(owns_no_other).then_some("gives up what it owned already")
             }
             Self::EndGiveUp if gives_up().is_none() => Some("gives up nothing"),
             _ => None,
@@ -100,7 +98,7 @@ impl ObjectRequest {
             Self::GiveUp(_) if object.deleting => {
                 Some("it is being deleted, and the external resource that it gives up stays as it is")
             }
-            Self::GiveUp(_) if given_up(object).is_some() => {
+            Self::GiveUp(_) if object.given_up().is_some() => {
                 Some("an object gives up one resource at a time: it takes part again in the one that it gave up before")
             }
             Self::GiveUp(_) => Some("this holds until the annotation is removed, which --undo does"),
@@ -150,7 +148,6 @@ fn in_shell(word: String) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::ownership::with_give_up;
     use drift_api::object::field_paths::FieldPaths;
 
     fn object(annotations: &Value, reason: Option<&str>) -> LeanObject {
@@ -166,7 +163,7 @@ mod tests {
         let conditions: Vec<_> = [condition("driftObserved", "InSync")].into_iter().chain(noted).collect();
         let whole = json!({"metadata": {"name": "web", "namespace": "n", "uid": "u", "annotations": annotations},
             "status": {"conditions": conditions}});
-        LeanObject::prune(&whole, &with_give_up(&FieldPaths::default()))
+        LeanObject::prune(&whole, &FieldPaths::default())
     }
 
     /// What is set on an object with this record, or why nothing is.

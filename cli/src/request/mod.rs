@@ -16,7 +16,6 @@ use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::kinds::names::{ServedKind, find_kind};
 use crate::kinds::{resolved, served_kinds};
-use crate::ownership::with_give_up;
 use annotations::ObjectRequest;
 
 pub(crate) mod annotations;
@@ -141,7 +140,7 @@ async fn find_objects(
                     let place = if kind.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
                     return Err(CommandError::BadUsage(format!("there is no {} {name}{place}", kind.kind)));
                 };
-                found.push((kind, LeanObject::prune(&object, &with_give_up(&FieldPaths::default()))));
+                found.push((kind, LeanObject::prune(&object, &FieldPaths::default())));
             }
         }
         NamedObjects::OfKind(word) => {
@@ -159,7 +158,7 @@ async fn selected(
     (namespace, selector): (&str, &LabelSelector),
 ) -> Result<Vec<LeanObject>, CommandError> {
     let namespaces = if kind.namespaced { vec![namespace.to_owned()] } else { Vec::new() };
-    let mut pages = ObjectPages::new(client, kind, &namespaces, with_give_up(&FieldPaths::default()));
+    let mut pages = ObjectPages::new(client, kind, &namespaces, FieldPaths::default());
     let mut found = Vec::new();
     let failed = |error| unanswered(&format!("the {}", kind.resource.plural), &error);
     while let Some(page) = pages.next_seen().await.map_err(failed)? {

@@ -20,7 +20,6 @@ use serde_json::Value;
 use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_maps, warn};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
-use crate::ownership::with_give_up;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::attestations;
 
@@ -123,7 +122,7 @@ pub(crate) async fn find_object(
         };
         let none = FieldPaths::default();
         let fields = target.text().map_or(&none, |target| &target.all_fields);
-        let lean = LeanObject::prune(&object, &with_give_up(fields));
+        let lean = LeanObject::prune(&object, fields);
         if target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
             return Ok(((target, objects.kind), lean));
         }

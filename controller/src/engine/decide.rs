@@ -11,6 +11,7 @@ pub mod deletion;
 mod drifted;
 pub mod facts;
 pub mod mass_drift_breaker;
+mod ownership;
 pub mod situation;
 mod status_writes;
 
@@ -22,7 +23,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::{Existing, Mode};
 
 use self::drifted::{Drift, decide_drifted};
-use self::status_writes::write_among_all;
+use self::ownership::{decide_among_others, without_given_up};
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
@@ -54,7 +55,7 @@ fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Mome
         Decision::Nothing(_) | Decision::Wait { .. } => return None,
         Decision::Correct(correction) if correction.action == Action::Delete => (Moment::START, false),
         Decision::Correct(_) => (writes.status_ready_at(), false),
-        Decision::WriteStatus(_) => (writes.status_ready_at(), true),
+        Decision::WriteStatus(_) | Decision::TakeUp { .. } => (writes.status_ready_at(), true),
         Decision::PutFinalizer | Decision::ReleaseFinalizer { .. } => (writes.finalizer_ready_at(), !object.deleting),
     };
     let repaired = if is_repair { writes.repair_ready_at(*now) } else { Moment::START };
@@ -75,6 +76,7 @@ pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
         && before.deleting == after.deleting
         && before.paused == after.paused
         && before.orphan == after.orphan
+        && before.given_up() == after.given_up()
         && before.conditions.observed() == after.conditions.observed()
         && before.view == after.view
 }
@@ -87,8 +89,8 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if target.mode == Mode::Observe {
         return Decision::Nothing(Held::Observing);
     }
-    if let Some(given_up) = situation.without_void_claim(status) {
-        return Decision::WriteStatus(given_up);
+    if let Some(status) = without_given_up(situation, status) {
+        return Decision::WriteStatus(status);
     }
     // A status that another writer took away is put back before anything else: a claim that stands in our memory alone is
     // lost with the process, and the poller does not verify a correction that it cannot see.
@@ -98,12 +100,15 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
     let is_interrupted = status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on;
     if is_interrupted && !is_planted(Mutant::InterruptionForgotten) {
-        return write_among_all(situation, status.interrupted(object.generation));
+        return Decision::WriteStatus(status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {
         Ok(resource) => resource,
         Err(held) => return Decision::Nothing(held),
     };
+    if let Some(decision) = decide_among_others(situation, status, &resource) {
+        return decision;
+    }
     if needs_finalizer(situation, status, &resource) {
         return Decision::PutFinalizer;
     }
@@ -117,7 +122,7 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
 fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> bool {
     let is_claimed = status.claim.as_ref().is_some_and(|claim| claim.name().names(resource));
     let due = is_claimed || situation.target.existing == Existing::Adopt;
-    due && situation.target.deletes() && !situation.object.has_finalizer() && situation.surroundings.has_identity
+    due && situation.target.deletes() && !situation.object.has_finalizer()
 }
 
 fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
@@ -158,18 +163,17 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         // A claim that permits to create only is void once the resource is there by another hand.
         let claim = status.claim.clone().filter(|claim| matches!(claim, Claim::Owns(_)));
         let applied = status.keeping(CorrectedReason::CorrectionApplied, "in sync again", generation);
-        write_among_all(situation, CorrectionStatus { claim, ..applied })
+        Decision::WriteStatus(CorrectionStatus { claim, ..applied })
     };
     match status.reason {
-        // It is as desired by the hand of another object, or it is nobody's affair any more.
-        Some(CorrectedReason::NotOurs) if !situation.surroundings.has_identity => {
-            Decision::Nothing(Held::IdentityTaken)
-        }
         Some(CorrectedReason::NotOurs) if status.correction == 0 => Decision::WriteStatus(CorrectionStatus::default()),
         // It was corrected once, and its next correction must not bear the number of that: what was sent for it would be sent again.
         Some(CorrectedReason::NotOurs) => cleared(),
         Some(
-            CorrectedReason::CorrectionStarted | CorrectedReason::CorrectionFailed | CorrectedReason::AttemptsExhausted,
+            CorrectedReason::CorrectionStarted
+            | CorrectedReason::CorrectionFailed
+            | CorrectedReason::AttemptsExhausted
+            | CorrectedReason::IdentityFree,
         ) => cleared(),
         // The identity, or the scope, was edited back: the status would be a lie for ever.
         Some(CorrectedReason::IdentityChanged) if status.owned().is_some_and(|owned| owned.names(resource)) => {

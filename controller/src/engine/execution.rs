@@ -98,6 +98,7 @@ impl Execution {
             (Stage::Opening, Event::Read(Err(sentence))) => Step::End(ExecutionEnd::Unread(sentence)),
             (Stage::Opening, Event::Decided(object, decision)) => self.decided(*object, decision),
             (Stage::Opening, Event::Prepared(readiness)) => self.prepared(readiness),
+            (Stage::Opening, Event::HoldersRead { is_claimed }) => self.take_up(is_claimed),
             (Stage::Writing, Event::Written(written)) => self.written(written),
             (Stage::Rendering(index), Event::Rendered(rendered)) => self.rendered(*index, rendered),
             (&Stage::PuttingFinalizer(index), Event::Written(written)) => {
@@ -145,6 +146,11 @@ impl Execution {
                 self.decision = decision;
                 return Step::Prepare;
             }
+            Decision::TakeUp { resource, holders, .. } => {
+                let step = Step::ReadHolders(holders.clone(), resource.clone());
+                self.decision = decision;
+                return step;
+            }
             Decision::WriteStatus(status) => Write::Status(status.clone(), Purpose::Word),
             Decision::PutFinalizer => Write::PutFinalizer,
             Decision::ReleaseFinalizer { left_behind } => Write::ReleaseFinalizer { left_behind: *left_behind },
@@ -152,6 +158,16 @@ impl Execution {
         self.decision = decision;
         self.stage = Stage::Writing;
         Step::Write(write)
+    }
+
+    /// The resource is nobody else's, unless one of those who had it claims it.
+    fn take_up(&mut self, is_claimed: bool) -> Step {
+        match &self.decision {
+            Decision::TakeUp { status, .. } if !is_claimed || is_planted(Mutant::HolderUnread) => {
+                self.carry_out(Decision::WriteStatus(status.clone()))
+            }
+            _ => Step::End(ExecutionEnd::StillTaken),
+        }
     }
 
     fn written(&mut self, written: Result<Box<LeanObject>, Failure>) -> Step {

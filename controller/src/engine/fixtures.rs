@@ -6,7 +6,7 @@ use drift_api::condition::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, ObservedReason, Placed,
     SecretMarks, Tag, Verdict,
 };
-use drift_api::identity::{ResourceName, ScopeId};
+use drift_api::identity::{Ownership, ResourceName, Rights, ScopeId};
 use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
@@ -57,6 +57,7 @@ pub(in crate::engine) fn bare_object() -> LeanObject {
 
 pub(in crate::engine) fn target() -> TargetFacts {
     TargetFacts {
+        kind: "Database.example.com".into(),
         mode: Mode::Correct,
         existing: Existing::Refuse,
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
@@ -206,9 +207,7 @@ impl Scene {
     pub(in crate::engine) fn new() -> Self {
         let surroundings = Surroundings {
             listed: true,
-            has_identity: true,
-            identity_shared: false,
-            claim_void: false,
+            rights: Rights { ownership: Ownership::Held, shared: false },
             scope_complete: true,
             attested: true,
             breaker_holds: false,
@@ -266,6 +265,10 @@ impl Scene {
         self.with(|scene| scene.object.finalizers = [FINALIZER.into()].into())
     }
 
+    pub(in crate::engine) fn giving_up(self, identity: &str) -> Self {
+        self.with(|scene| scene.object.asked.get_or_insert_default().give_up = Some(identity.into()))
+    }
+
     pub(in crate::engine) fn situation(&self) -> Situation<'_> {
         Situation {
             object: &self.object,
@@ -273,7 +276,7 @@ impl Scene {
             target: &self.target,
             memory: &self.memory,
             secrets: self.secrets.as_ref(),
-            surroundings: self.surroundings,
+            surroundings: self.surroundings.clone(),
             now: self.now,
         }
     }

@@ -3,6 +3,8 @@
 //! The order of the steps is that of [`Execution`]. Nothing is read live for a correction that lacks a Secret, a pause
 //! holds nothing, and an outcome is recorded without a place at a host or within the target's limits.
 
+use drift_api::identity::ObjectRef;
+use drift_api::identity::ResourceName;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
@@ -35,6 +37,8 @@ pub enum Operation {
     Read,
     /// Read the object live. Nothing outside is waited for.
     ReadAgain,
+    /// Read these objects live, and see whether one of them claims the resource.
+    ReadHolders(Vec<ObjectRef>, ResourceName),
     /// Render the requests, and see whether they may go out.
     Prepare {
         /// The object was not read live.
@@ -174,6 +178,7 @@ impl OngoingDecision {
             Step::Read if self.execution.correction().is_some() => Operation::Check,
             Step::Read => Operation::Read,
             Step::ReadAgain => Operation::ReadAgain,
+            Step::ReadHolders(holders, resource) => Operation::ReadHolders(holders, resource),
             Step::Decide => {
                 let object = Box::new(self.execution.object().clone());
                 return Next::Decide { object, was_read: !self.is_unread };

@@ -2,7 +2,7 @@
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::SecretMarks;
-use drift_api::identity::{Claimant, Rights, Uid};
+use drift_api::identity::{Claimant, ObjectRef, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 
@@ -22,14 +22,18 @@ pub trait SharedState {
     /// Returns what the object may do as that claimant.
     fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights;
 
+    /// Returns true if a target sees the object, so that what it claims is known.
+    fn sees(&self, object: &ObjectRef) -> bool;
+
     /// Notes that the target's list is read: its objects are those that were inserted.
     fn note_listed(&mut self);
 
-    /// Returns true if every object that may have claimed something in the target's scope is known.
-    fn is_scope_complete(&self) -> bool;
+    /// Returns true if every object is known that has to be, in the target's scope, before one claims something or, if
+    /// `deletes`, before something is deleted.
+    fn is_scope_complete(&self, deletes: bool) -> bool;
 
     /// Returns the targets that the scope waits for, in words; `None` if it is complete.
-    fn awaited(&self) -> Option<String>;
+    fn awaited(&self, deletes: bool) -> Option<String>;
 
     /// Gives the object what it is corrected for, as that claimant, also where it leaves its target meanwhile.
     fn hold(&mut self, uid: &Uid, claimant: Claimant);

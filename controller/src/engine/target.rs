@@ -114,7 +114,10 @@ impl<P: SharedState> Target<P> {
             Input::Done(uid, done) => self.take_done(&uid, done, now),
             Input::TermEnded => self.end_term(now),
             Input::Concerned(uid) => self.queue.add(&uid),
-            Input::ScopesChanged => self.reconsider_held(Held::ScopeIncomplete),
+            Input::ScopesChanged => {
+                let waiting = [Held::ScopeIncomplete, Held::IdentityTaken, Held::IdentityContested];
+                waiting.into_iter().for_each(|why| self.reconsider_held(why));
+            }
             Input::AttestationChanged => self.note_attestation(now.moment),
             Input::LimitsEdited => self.let_pass(),
             Input::Tick => self.tick(now),
@@ -192,7 +195,10 @@ impl<P: SharedState> Target<P> {
     /// Decides on an object. Returns what is to be done, if anything, and queues the object for its next decision.
     fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
         let shared = self.shared_facts(uid, now);
-        let decision = self.objects.decide(uid, shared, now)?;
+        let mut decision = self.objects.decide(uid, shared, now)?;
+        if let Decision::TakeUp { holders, .. } = &mut decision {
+            holders.retain(|holder| !self.program.sees(holder));
+        }
         let held = match decision {
             Decision::Nothing(why) => Some(why),
             // The line knows itself when there is room again.
@@ -221,8 +227,7 @@ impl<P: SharedState> Target<P> {
         let object = self.objects.object(uid);
         let attested = object.is_some_and(|object| self.program.attests(&object.id, now));
         let claimant = self.objects.claimant(uid);
-        // Asked before the rights: which claims are void is known as soon as the scope is complete.
-        let scope_complete = self.program.is_scope_complete();
+        let scope_complete = self.program.is_scope_complete(object.is_some_and(|object| object.deleting));
         let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
         let secrets = object.and_then(|object| self.program.secrets_of(object));
         SharedFacts { attested, rights, scope_complete, secrets }

@@ -4,6 +4,7 @@
 //! happens while the correction waits for the host goes unseen. A place is held during the object's own read and claim,
 //! never while that waits for a call to the API server. This file decides nothing: neither what is done, nor in which order.
 
+mod holders;
 mod places;
 mod readiness;
 mod reports;
@@ -109,6 +110,9 @@ impl Run<'_> {
             Operation::Check => Event::Checked { lacks_something: self.lacks_something() },
             Operation::Read => self.read().await,
             Operation::ReadAgain => self.read_again().await,
+            Operation::ReadHolders(holders, resource) => {
+                Event::HoldersRead { is_claimed: self.is_claimed(&holders, &resource).await }
+            }
             Operation::Prepare { is_unread } => Event::Prepared(self.prepare(is_unread)),
             Operation::Write(write) => self.write(&write).await,
             Operation::Render(index) => Event::Rendered(self.render(index)),

@@ -47,7 +47,7 @@ impl Announcer {
     pub fn status(&self, kind: &ResolvedKind, object: &LeanObject, status: &CorrectionStatus) {
         let Some(reason) = status.reason else { return };
         let (news, reason) = match reason {
-            CorrectedReason::CorrectionStarted => return,
+            CorrectedReason::CorrectionStarted | CorrectedReason::IdentityFree => return,
             CorrectedReason::CorrectionApplied => (NoticeKind::Normal, "DriftCorrected"),
             CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
             CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),

@@ -36,7 +36,6 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     let announcer = Announcer::new(context.events.clone(), &target, &context.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        () = context.identities.follow_missing_kind(&context.client, &target) => return,
         kind = context.kinds.find(&target, |news| announcer.kind(news)) => kind,
     };
     let _note = tokio::select! {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use drift_api::attestation::Attestation;
-use drift_api::identity::{Claimant, Uid};
+use drift_api::identity::{Claimant, ObjectRef, Ownership, ResourceName, Uid};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
@@ -458,6 +458,12 @@ async fn live_reads_that_fail_back_off() {
     assert!((3..=8).contains(&reads), "{reads} reads in a minute");
 }
 
+/// An older object that may claim the resource.
+fn wanting(resource: ResourceName) -> Claimant {
+    let object = ObjectRef { kind: "Proxy".into(), namespace: None, name: "older".into() };
+    Claimant { object, wants: Some(resource), owns: None, may_claim: true, created: 0, deleting: false }
+}
+
 #[tokio::test]
 async fn a_claim_holds_from_its_write_on() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
@@ -465,8 +471,7 @@ async fn a_claim_holds_from_its_write_on() {
     let (older, resource, member) = (Uid::from("u-0"), running.bench.resource(), other.clone());
     running.bench.replace(move |line, object| {
         if line.contains("creating") {
-            let (wants, created) = (Some(resource.clone()), 0);
-            member.lock().unwrap().insert(&older, Claimant { wants, owns: None, created, claimed: 0, deleting: false });
+            member.lock().unwrap().insert(&older, wanting(resource.clone()));
             // So nothing is sent, and the claim cannot be taken back.
             object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
         }
@@ -494,8 +499,7 @@ async fn what_leaves_during_its_correction_keeps_the_resource_until_then() {
     let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), None), "Refuse").await);
     let other = Arc::new(Mutex::new(running.identities.join(&running.bench.another_target())));
     let (older, had) = (Uid::from("u-0"), Arc::new(Mutex::new(Vec::new())));
-    let wanting =
-        Claimant { wants: Some(running.bench.resource()), owns: None, created: 0, claimed: 0, deleting: false };
+    let wanting = wanting(running.bench.resource());
     let (events, left, member, asked) =
         (running.events.clone(), running.bench.lean().id.uid, other.clone(), had.clone());
     let (uid, claimant) = (older.clone(), wanting.clone());
@@ -506,7 +510,7 @@ async fn what_leaves_during_its_correction_keeps_the_resource_until_then() {
         } else if line.starts_with("POST") {
             events.try_send(ObjectEvent::Left(left.clone())).unwrap();
         } else if line.starts_with("PUT") {
-            asked.lock().unwrap().push(member.rights(&uid, &claimant).has);
+            asked.lock().unwrap().push(member.rights(&uid, &claimant).ownership);
         }
         None
     });
@@ -516,8 +520,8 @@ async fn what_leaves_during_its_correction_keeps_the_resource_until_then() {
     running.bench.wait_for(&CREATED).await;
     running.bench.replace(|_, _| None);
     let mut other = Arc::into_inner(other).unwrap().into_inner().unwrap();
-    assert_eq!(*had.lock().unwrap(), [false], "between two requests");
+    assert!(matches!(had.lock().unwrap()[..], [Ownership::Taken(_)]), "between two requests");
     let told = async { while other.next_wake().await != Wake::Object(older.clone()) {} };
     tokio::time::timeout(Duration::from_secs(20), told).await.expect("the older object is told");
-    assert!(other.rights(&older, &wanting).has);
+    assert_eq!(other.rights(&older, &wanting).ownership, Ownership::Free);
 }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use drift_api::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
+use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
@@ -27,7 +29,7 @@ use http::{HeaderMap, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::api_server::Refusal;
+use crate::api_server::{ApiServer, Refusal};
 use crate::calls::{Clock, Scene, call};
 use crate::job_acting::{Asked, JobActing};
 use crate::ledger::Sent;
@@ -113,6 +115,7 @@ impl Acting {
                 self.was_read = true;
                 Some(self.read(&work, fault, scene))
             }
+            Operation::ReadHolders(holders, resource) => Some(holders_read(holders, resource, fault, scene)),
             Operation::Prepare { is_unread } => {
                 let readiness = self.prepare(&work, *is_unread, scene.clock);
                 Some(Event::Prepared(readiness))
@@ -263,7 +266,13 @@ impl Acting {
                 self.patch(object, (patch, true), fault, scene)
             }
         };
-        let claims = matches!(write, Write::Status(_, Purpose::Claim)) && written.is_ok();
+        let is_claim = matches!(write, Write::Status(_, Purpose::Claim));
+        let unanswered = work.correction.as_deref().filter(|_| is_claim && fault == Fault::LostAfter);
+        if let Some(correction) = unanswered {
+            // The claim may stand: whatever is made from now on is held to be its object's.
+            scene.outside.doubt(&correction.resource.identity, &object.id.uid, false);
+        }
+        let claims = is_claim && written.is_ok();
         let adopts = |correction: &&Correction| claims && self.text.adopt && correction.action == Action::Update;
         if let Some(correction) = work.correction.as_deref().filter(adopts) {
             scene.outside.adopt(&correction.resource.identity, &object.id.uid);
@@ -339,4 +348,14 @@ impl Outgoing for Requests {
 fn reply(status: u16) -> HttpReply {
     let status = StatusCode::from_u16(status).unwrap_or_default();
     HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(Vec::new()) }
+}
+
+/// The live reads of the objects that had a resource. Each has a name of its own here, whatever its namespace.
+fn holders_read(holders: &[ObjectRef], resource: &ResourceName, fault: Fault, scene: &mut Scene<'_>) -> Event {
+    let claims = |api: &ApiServer, holder: &ObjectRef| {
+        let object = api.objects.get(&*holder.name);
+        object.is_some_and(|object| LeanObject::prune(object, &FieldPaths::default()).claims(resource))
+    };
+    let read = call(fault, scene.api, |api| Ok(holders.iter().any(|holder| claims(api, holder))));
+    Event::HoldersRead { is_claimed: read.unwrap_or(true) }
 }

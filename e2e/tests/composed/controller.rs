@@ -252,6 +252,7 @@ impl Controller {
             says_deleted,
             target: at_work.target.clone(),
             is_attested: at_work.engine.program.attests(&work.object.id, clock.moment),
+            knows_everybody: self.resources.is_complete(),
             was_read: task.is_some_and(|task| task.acting.was_read()),
             at: clock.moment,
         });

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use drift_api::condition::CurrentVerdict;
 use drift_api::identity::Uid;
+use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
@@ -37,6 +38,8 @@ pub(crate) struct Decided {
     pub(crate) target: Arc<Target>,
     /// The controller has the poller's attestation of the verdict.
     pub(crate) is_attested: bool,
+    /// Every active target has read its list.
+    pub(crate) knows_everybody: bool,
     /// The object was read live before.
     pub(crate) was_read: bool,
     pub(crate) at: Moment,
@@ -99,6 +102,9 @@ impl Decisions {
         if !decided.was_read {
             return Err(format!("a correction without a live read: of {uid}"));
         }
+        if correction.claim_first && !decided.knows_everybody {
+            return Err(format!("a resource is claimed before every list is read: by {uid}"));
+        }
         self.check_pace(decided, correction)?;
         if correction.action != Action::Delete {
             let attested = decided.is_attested.then_some(());
@@ -138,8 +144,11 @@ impl Decisions {
 
     /// Another living object that names the resource, as the controller has heard.
     fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, active: &[Arc<Target>]) -> Option<Uid> {
-        let names =
-            |object: &Value| object["spec"]["resource"] == resource || owns(object).as_deref() == Some(resource);
+        let names = |object: &Value| {
+            let gives_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
+            let is_allowed = object["spec"]["forbidden"] == false || owns(object).is_some();
+            object["spec"]["resource"] == resource && is_allowed && !gives_up
+        };
         let is_selected = |object: &Value| owner_of(object, active.iter().map(|target| &**target)).is_some();
         let is_heard = |object: &Value| self.heard.get(&uid_of(object)) == Some(&object["metadata"]["resourceVersion"]);
         let living = api.objects.values().filter(|object| object["metadata"]["deletionTimestamp"].is_null());

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use drift_api::identity::Ownership;
 use drift_api::object::LeanObject;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::ObjectStore;
@@ -21,10 +22,10 @@ pub(crate) fn compare(
     let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
     let agree = match (&ending, &work.correction) {
         (Some(Ending::NotHeldByUs), _) => false,
-        // Another object had it when that was judged, and may be gone; or another writer took the note away, which this process knows.
-        (Some(Ending::LeftBehind(why)), Some(correction)) => {
+        // Another writer took the note away, or said that another object has the resource, and this process knows better.
+        (Some(Ending::LeftBehind(_)), Some(correction)) => {
             let note = object.conditions.correction_status().in_scope(target.scope.id);
-            why.contains("IdentityTaken") || correction.before.claim != note.claim
+            correction.before.claim != note.claim
         }
         (Some(Ending::Deleted), None) => {
             let leaves = Operation::Write(Write::ReleaseFinalizer { left_behind: true });
@@ -42,5 +43,5 @@ fn knows_more(objects: &ObjectStore, resources: &Resources, object: &LeanObject)
     let rights = objects.claimant(uid).map(|claimant| resources.rights(uid, &claimant)).unwrap_or_default();
     let memory = objects.memory_of(uid);
     let remembers = memory.is_some_and(|memory| memory.deletion_skipped || memory.lost_status(object).is_some());
-    rights.shared || rights.claim_void || remembers
+    rights.shared || matches!(rights.ownership, Ownership::Contested(_)) || remembers
 }

@@ -3,7 +3,8 @@
 //! An event that cannot happen now does nothing.
 
 use drift_api::names::{
-    DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, ORPHAN_ANNOTATION, PAUSED_ANNOTATION, RETRY_REQUESTED_ANNOTATION,
+    DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION, PAUSED_ANNOTATION,
+    RETRY_REQUESTED_ANNOTATION,
 };
 use serde_json::{Value, json};
 
@@ -74,6 +75,11 @@ pub(crate) enum Event {
     Orphan {
         object: usize,
         orphan: bool,
+    },
+    /// It gives up a resource, or not any more.
+    GiveUp {
+        object: usize,
+        resource: Option<usize>,
     },
     /// Somebody asks for one more correction.
     Retry {
@@ -193,6 +199,14 @@ fn edit(world: &mut World, event: &Event) {
         }
         Event::Pause { object, paused } => annotate(world, OBJECTS[object], PAUSED_ANNOTATION, paused.to_string()),
         Event::Orphan { object, orphan } => annotate(world, OBJECTS[object], ORPHAN_ANNOTATION, orphan.to_string()),
+        Event::GiveUp { object, resource: Some(resource) } => {
+            annotate(world, OBJECTS[object], GIVE_UP_ANNOTATION, RESOURCES[resource].to_owned());
+        }
+        Event::GiveUp { object, resource: None } => world.api.edit(OBJECTS[object], |object| {
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.remove(GIVE_UP_ANNOTATION);
+            }
+        }),
         Event::Retry { object, request } => {
             annotate(world, OBJECTS[object], RETRY_REQUESTED_ANNOTATION, request.to_string());
         }
@@ -357,7 +371,7 @@ fn job_event(random: &mut Random) -> JobEvent {
 
 pub(crate) fn object_event(random: &mut Random) -> Event {
     let object = two(random);
-    match random.below(17) {
+    match random.below(19) {
         0..2 => Event::Create { object, resource: two(random), value: random.below(3), labels: random.below(4) },
         2..5 => Event::Edit { object, resource: two(random), value: random.below(3) },
         5 => Event::Forbid { object, forbidden: random.one_in(2) },
@@ -369,6 +383,8 @@ pub(crate) fn object_event(random: &mut Random) -> Event {
         13 => Event::Orphan { object, orphan: random.one_in(2) },
         14 => Event::Retry { object, request: random.below(4) },
         12 => Event::Alter { object, observed: random.one_in(2), value: random.below(3) },
+        15 => Event::GiveUp { object, resource: (!random.one_in(3)).then(|| two(random)) },
+        16 => Event::Relabel { object, labels: random.below(4) },
         _ => Event::Replay { object },
     }
 }

@@ -256,8 +256,11 @@ impl Ledger {
             "a target that only looks, or is suspended, corrects".to_owned()
         });
         self.ensure(!object.paused, || "a paused object is corrected".to_owned());
+        self.ensure(!object.gives_up(resource), || {
+            "a resource is written to for an object that gives it up".to_owned()
+        });
         self.note_changes(api);
-        if let Err(what) = self.claims.note_write(uid, resource) {
+        if let Err(what) = self.claims.note_write(uid, resource, correction.number.saturating_sub(1)) {
             self.violate(what);
         }
         let made_by = outside.resources.get(resource).map(|resource| resource.made_by.clone());
@@ -318,6 +321,7 @@ impl Ledger {
 
     /// The object's conditions were cleaned up: it begins anew.
     pub(crate) fn forget(&mut self, uid: &Uid) {
+        self.claims.forget(uid);
         self.corrections.remove(uid);
         self.jobs.forget(uid);
         self.keys.retain(|key, _| !key.starts_with(&format!("{uid}-")));

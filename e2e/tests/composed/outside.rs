@@ -187,7 +187,7 @@ impl Outside {
             }
             ("update", Some(resource)) => {
                 resource.value = work.value;
-                resource.made_by = made_by.or(resource.made_by.take());
+                resource.made_by = resource.made_by.take().or(made_by);
             }
             _ => return false,
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::{Condition, ConditionStatus, ObservedReason, PatchBase, StatusFields, condition_patch};
-use drift_api::identity::{Claimant, Selected, Uid};
+use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
@@ -32,40 +32,15 @@ use serde_json::Value;
 use crate::api_server::{ApiServer, Refusal};
 use crate::calls::{Clock, Dispatch, Scene, call};
 use crate::outside::{Fault, resource_of};
-use crate::resources::Resources;
 use crate::targets::NAMES;
 use crate::watch::{Event, Watch, uid_of};
 
 /// The part of one target in what all targets of the simulated poller share.
 struct Shared {
-    target: Arc<Target>,
-    resources: Resources,
     slow_lane: Rc<RefCell<SlowLane>>,
 }
 
 impl SharedState for Shared {
-    fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
-        self.resources.insert(&self.target, uid, claimant);
-        self.resources.take_concerned_of(&self.target.name)
-    }
-
-    fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
-        self.resources.remove(&self.target, uid);
-        self.resources.take_concerned_of(&self.target.name)
-    }
-
-    fn has(&self, uid: &Uid, claimant: &Claimant) -> bool {
-        self.resources.rights(uid, claimant).has
-    }
-
-    fn holder(&self, _identity: &str) -> Option<Uid> {
-        None
-    }
-
-    fn note_listed(&mut self) {
-        self.resources.note_listed(&self.target);
-    }
-
     fn postponed(&self, _request: &Request, _now: Moment) -> Option<Postponed> {
         None
     }
@@ -173,7 +148,6 @@ enum Step {
 #[derive(Default)]
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
-    resources: Resources,
     slow_lane: Rc<RefCell<SlowLane>>,
     tasks: Vec<Task>,
     texts: u64,
@@ -190,7 +164,7 @@ impl Poller {
 
     /// Returns true if each target has read its list.
     pub(crate) fn has_all_lists(&self) -> bool {
-        self.resources.is_complete()
+        self.targets.values().all(|at_work| at_work.is_listed)
     }
 
     /// Takes in the targets that are active now.
@@ -202,17 +176,12 @@ impl Poller {
             }
             is_same
         });
-        for name in NAMES.into_iter().filter(|name| !targets.contains_key(name)) {
-            self.resources.drop_target(name);
-        }
         let active = &mut self.active;
         active.retain(|name, _| self.targets.contains_key(name.as_str()));
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
-                self.resources.join(target);
-                let (resources, slow_lane) = (self.resources.clone(), self.slow_lane.clone());
-                let shared = Shared { target: target.clone(), resources, slow_lane };
+                let shared = Shared { slow_lane: self.slow_lane.clone() };
                 let engine = engine::Target::new(target.clone(), shared);
                 let (target, text) = (target.clone(), self.texts);
                 let (left, own_words) = (BTreeSet::new(), BTreeMap::new());
@@ -242,11 +211,6 @@ impl Poller {
 
     /// Gives everybody who is awake what they want.
     pub(crate) fn attend(&mut self, clock: Clock) {
-        for Selected { target, uid } in self.resources.take_concerned() {
-            if let Some(name) = NAMES.into_iter().find(|name| *name == &*target) {
-                self.feed(name, Input::Concerned(uid), clock);
-            }
-        }
         NAMES.into_iter().for_each(|name| self.feed(name, Input::Tick, clock));
     }
 

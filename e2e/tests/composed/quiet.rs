@@ -3,7 +3,7 @@
 //! What should be follows from the objects, the targets and the claims alone.
 
 use drift_api::identity::Uid;
-use drift_api::names::{DRIFT_CORRECTED, FINALIZER};
+use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION};
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
@@ -148,8 +148,8 @@ fn lift_bars(world: &mut World, ending: Ending) {
     for name in names {
         world.api.edit(&name, |object| {
             object["spec"]["forbidden"] = json!(false);
-            if let Some(metadata) = object["metadata"].as_object_mut() {
-                metadata.remove("annotations");
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.retain(|name, _| name == GIVE_UP_ANNOTATION);
             }
         });
     }
@@ -183,15 +183,27 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
         let object = world.api.objects.values().find(|object| uid_of(object) == *uid);
         object.and_then(target_of).is_some_and(|text| text.correct)
     };
+    let reason_of = |uid: &Uid| {
+        let object = world.api.objects.values().find(|object| uid_of(object) == *uid)?;
+        Some(entry(object, DRIFT_CORRECTED)?["reason"].as_str()?.to_owned())
+    };
     // Nobody writes on what is only looked at.
     for resource in RESOURCES {
-        let owners: Vec<&Uid> = world.ledger.claims.claiming(resource).filter(|uid| corrects(uid)).collect();
-        if owners.len() > 1 {
-            return Some(format!("a resource has two owners: {resource} {owners:?}"));
+        let owners: Vec<&Uid> = world.ledger.claims.claiming(resource).collect();
+        let contested = |uid: &&&Uid| corrects(uid) && reason_of(uid).as_deref() != Some("IdentityContested");
+        if let Some(uid) = owners.iter().find(contested).filter(|_| owners.len() > 1) {
+            return Some(format!("a resource has two owners, and one does not say so: {resource} {uid}"));
         }
     }
     if let Some(job) = world.api.jobs.open().next() {
         return Some(format!("{job} has not ended"));
+    }
+    let keeps = |object: &&Value| {
+        let given_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION].as_str();
+        given_up.is_some() && owns(object).as_deref() == given_up && target_of(object).is_some_and(|text| text.correct)
+    };
+    if let Some(object) = world.api.objects.values().find(keeps) {
+        return Some(format!("a claim that is given up stays: that of {}", uid_of(object)));
     }
     let is_begun =
         |object: &Value| entry(object, DRIFT_CORRECTED).is_some_and(|noted| noted["reason"] == "CorrectionStarted");
@@ -205,20 +217,29 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
 }
 
-/// Whoever has a resource makes it as its spec says where it may: the one that claims it, and where nobody does the oldest that names it.
-/// Of two that claim it, as an object may that is only looked at, the history shows which one has it.
+/// Whoever has a resource makes it as its spec says where it may: the one that claims it, and where nobody does the oldest
+/// that names it and may claim it. Of two that claim it nobody does anything. The others say that they wait.
 fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
     let wants = |object: &Value| object["spec"]["resource"] == resource;
     let owned = |object: &Value| owns(object).as_deref() == Some(resource);
     let claims = &world.ledger.claims;
     let claiming: Vec<&Uid> = claims.claiming(resource).collect();
-    let selected = || world.api.objects.values().filter(|object| target_of(object).is_some());
+    let gives_up = |object: &Value| object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
+    let selected = || world.api.objects.values().filter(|object| target_of(object).is_some() && !gives_up(object));
+    let may_claim =
+        |object: &&Value| wants(object) && owns(object).is_none() && target_of(object).is_some_and(|text| text.correct);
     let age = |object: &&Value| (object["metadata"]["creationTimestamp"].to_string(), uid_of(object));
     let holder = match &*claiming {
-        [] => selected().filter(|object| wants(object)).min_by_key(age)?,
+        [] => selected().filter(may_claim).min_by_key(age)?,
         [only] => selected().find(|object| uid_of(object) == **only)?,
-        _ => selected().find(|object| Some(&uid_of(object)) == claims.holder(resource))?,
+        _ => return None,
     };
+    let mut waiting = selected().filter(|object| may_claim(object) && uid_of(object) != uid_of(holder));
+    let says_so =
+        |object: &&Value| entry(object, DRIFT_CORRECTED).is_some_and(|note| note["reason"] == "IdentityTaken");
+    if let Some(object) = waiting.find(|object| !says_so(object)) {
+        return Some(format!("an object does not say that another one has its resource: {}", uid_of(object)));
+    }
     let text = target_of(holder).filter(|text| text.correct && wants(holder))?;
     let real = world.outside.resources.get(resource);
     let may = owned(holder) || real.is_none() || text.adopt;

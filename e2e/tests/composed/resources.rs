@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use drift_api::identity::{Claimant, IdentityIndex, Rights, Selected, Uid};
+use drift_api::identity::{Claimant, IdentityIndex, ObjectRef, Ownership, Rights, Selected, Uid};
 use drift_language::Target;
 
 /// The resources of one program's objects. Cheap to clone.
@@ -28,13 +28,6 @@ impl State {
     fn is_complete(&self) -> bool {
         self.told.values().all(Option::is_none)
     }
-
-    fn note_complete(&mut self) {
-        if self.is_complete() {
-            let void = self.index.note_complete(|_| true);
-            self.concerned.extend(void);
-        }
-    }
 }
 
 impl Resources {
@@ -51,7 +44,6 @@ impl Resources {
             let concerned = state.index.keep_only(&target.name.as_str().into(), &kept);
             state.concerned.extend(concerned);
         }
-        state.note_complete();
     }
 
     /// Returns true if everybody is known who may have claimed something.
@@ -65,10 +57,7 @@ impl Resources {
         if let Some(Some(told)) = state.told.get_mut(&target.name) {
             told.insert(uid.clone());
         }
-        let concerned = match state.is_complete() {
-            true => state.index.insert(&selected(target, uid), claimant.clone()),
-            false => state.index.insert_while_incomplete(&selected(target, uid), claimant.clone()),
-        };
+        let concerned = state.index.insert(&selected(target, uid), claimant.clone());
         state.concerned.extend(concerned);
         state.index.rights(uid, &claimant)
     }
@@ -88,8 +77,7 @@ impl Resources {
         let selected = Selected::correcting(uid);
         let mut state = self.state.borrow_mut();
         let concerned = match claimant {
-            Some(claimant) if state.is_complete() => state.index.insert(&selected, claimant),
-            Some(claimant) => state.index.insert_while_incomplete(&selected, claimant),
+            Some(claimant) => state.index.insert(&selected, claimant),
             None => state.index.remove(&selected),
         };
         state.concerned.extend(concerned);
@@ -101,7 +89,6 @@ impl Resources {
         state.told.remove(name);
         let concerned = state.index.keep_only(&name.into(), &HashSet::new());
         state.concerned.extend(concerned);
-        state.note_complete();
     }
 
     /// What an object may do.
@@ -109,12 +96,17 @@ impl Resources {
         self.state.borrow().index.rights(uid, claimant)
     }
 
+    /// Returns true if a target sees the object.
+    pub(crate) fn sees(&self, object: &ObjectRef) -> bool {
+        self.state.borrow().index.sees(object)
+    }
+
     /// Takes an object in with the claim of what it wants, if it has that at this moment.
     pub(crate) fn claim(&self, target: &Target, uid: &Uid, claimant: Claimant) -> bool {
-        let has = self.rights(uid, &claimant).has;
+        let has = matches!(self.rights(uid, &claimant).ownership, Ownership::Free | Ownership::Held);
         if has {
             let owns = claimant.wants.clone();
-            self.insert(target, uid, Claimant { owns, claimed: u32::MAX, ..claimant });
+            self.insert(target, uid, Claimant { owns, may_claim: false, ..claimant });
         }
         has
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::SecretMarks;
-use drift_api::identity::{Claimant, Rights, Uid};
+use drift_api::identity::{Claimant, ObjectRef, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
@@ -88,15 +88,19 @@ impl SharedState for Shared {
         self.resources.rights(uid, claimant)
     }
 
+    fn sees(&self, object: &ObjectRef) -> bool {
+        self.resources.sees(object)
+    }
+
     fn note_listed(&mut self) {
         self.resources.note_listed(&self.target);
     }
 
-    fn is_scope_complete(&self) -> bool {
+    fn is_scope_complete(&self, _deletes: bool) -> bool {
         self.resources.is_complete()
     }
 
-    fn awaited(&self) -> Option<String> {
+    fn awaited(&self, _deletes: bool) -> Option<String> {
         (!self.resources.is_complete()).then(|| "another target".to_owned())
     }
 

@@ -1,9 +1,10 @@
-//! What a hint does: the object that has the resource which it names is polled soon, and nothing else.
+//! What a hint does: the objects that name the resource are polled soon, and nothing else.
 //!
 //! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the target's read
 //! limits, and finds what is.
 
 pub mod authenticity;
+mod named_objects;
 pub mod watched_resources;
 
 use std::collections::BTreeSet;
@@ -11,8 +12,9 @@ use std::collections::BTreeSet;
 use drift_api::identity::Uid;
 use drift_api::object::cluster_resource::ObjectName;
 use drift_api::timing::moment::Moment;
-use drift_language::Target;
+use drift_language::{HintSource, Target};
 
+use crate::engine::hints::named_objects::NamedObjects;
 use crate::engine::hints::watched_resources::WatchedResources;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::request::Prepared;
@@ -65,6 +67,8 @@ pub struct Hints {
     watched: Option<WatchedResources>,
     /// Changes from before the first list, when the readers were not known yet.
     early: BTreeSet<ObjectName>,
+    /// The objects by what they name, if hints from outside name identities.
+    named: Option<NamedObjects>,
 }
 
 /// Changes that are kept until the objects are listed, which takes seconds; with more it is as if any of them had changed.
@@ -74,11 +78,19 @@ impl Hints {
     /// Of a target of which nothing was seen yet.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        Self { watched: target.watched_read().map(|_| WatchedResources::default()), ..Self::default() }
+        let names_identities = target.hints.iter().any(|hint| !matches!(hint, HintSource::Watch));
+        Self {
+            watched: target.watched_read().map(|_| WatchedResources::default()),
+            named: names_identities.then(NamedObjects::default),
+            ..Self::default()
+        }
     }
 
     /// An object came, or may read something else now.
     pub fn note_object(&mut self, objects: &mut ObjectStore, uid: &Uid, now: Moment) {
+        if let Some(named) = &mut self.named {
+            named.set(uid, objects.state(uid).and_then(|state| state.rendered().identity.clone()));
+        }
         let Some(watched) = &mut self.watched else { return };
         let prepared = objects.prepare(uid);
         let resource = match prepared.as_deref().map(Prepared::first) {
@@ -92,6 +104,9 @@ impl Hints {
     pub fn forget(&mut self, uid: &Uid) {
         if let Some(watched) = &mut self.watched {
             watched.remove(uid);
+        }
+        if let Some(named) = &mut self.named {
+            named.set(uid, None);
         }
     }
 
@@ -120,15 +135,14 @@ impl Hints {
         }
     }
 
-    /// The resource of an identity may have changed; `holder` has it, over all targets.
-    pub fn take(&self, objects: &mut ObjectStore, identity: &str, holder: Option<Uid>, now: Moment) -> HintOutcome {
-        let is_named = |uid: &Uid| {
-            // Who claimed it may name another one by now.
-            objects.state(uid).is_some_and(|state| state.rendered().identity.as_deref() == Some(identity))
-        };
-        let Some(uid) = holder.filter(is_named) else { return HintOutcome::Unknown };
-        objects.update(&uid, now, |state| state.take_hint(now));
-        HintOutcome::Polled
+    /// The resource of an identity may have changed.
+    pub fn take(&self, objects: &mut ObjectStore, identity: &str, now: Moment) -> HintOutcome {
+        let mut outcome = HintOutcome::Unknown;
+        for uid in self.named.iter().flat_map(|named| named.of(identity)) {
+            objects.update(uid, now, |state| state.take_hint(now));
+            outcome = HintOutcome::Polled;
+        }
+        outcome
     }
 
     /// Hints may have been missed: the regular polls of all objects come now, those of the first list too. There may be very many
@@ -169,7 +183,7 @@ mod tests {
         let target = target(&TEXT.replace("interval: 30s", "interval: 24h"));
         let mut objects = ObjectStore::new(target.clone());
         for (uid, identity) in [("u", "one"), ("v", "two")] {
-            objects.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+            objects.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0));
         }
         poll_all(&mut objects, at(0));
         objects
@@ -191,24 +205,26 @@ mod tests {
         polled
     }
 
-    fn hint(objects: &mut ObjectStore, identity: &str, holder: Option<&str>, now: Now) -> HintOutcome {
-        Hints::default().take(objects, identity, holder.map(Uid::from), now.moment)
+    /// A hint about an identity, where the objects are noted.
+    fn hint(objects: &mut ObjectStore, identity: &str, now: Now) -> HintOutcome {
+        let mut hints = Hints { named: Some(NamedObjects::default()), ..Hints::default() };
+        for uid in ["u", "v"] {
+            hints.note_object(objects, &uid.into(), now.moment);
+        }
+        hints.take(objects, identity, now.moment)
     }
 
     #[test]
-    fn the_object_that_has_the_resource_is_polled_at_once() {
+    fn the_object_that_names_the_resource_is_polled_at_once() {
         let mut objects = objects();
-        assert_eq!(hint(&mut objects, "two", Some("v"), at(5)), HintOutcome::Polled);
+        assert_eq!(hint(&mut objects, "two", at(5)), HintOutcome::Polled);
         assert_eq!(poll_all(&mut objects, at(5)), [Uid::from("v")]);
     }
 
     #[test]
-    fn what_no_object_of_the_target_has_is_unknown() {
+    fn what_no_object_of_the_target_names_is_unknown() {
         let mut objects = objects();
-        let table = [("three", None), ("three", Some("w")), ("one", Some("v"))];
-        for (identity, holder) in table {
-            assert_eq!(hint(&mut objects, identity, holder, at(5)), HintOutcome::Unknown, "{identity} {holder:?}");
-        }
+        assert_eq!(hint(&mut objects, "three", at(5)), HintOutcome::Unknown);
         assert!(poll_all(&mut objects, at(5)).is_empty());
     }
 
@@ -218,7 +234,7 @@ mod tests {
         let mut polls = 0;
         for millisecond in 0..5_000 {
             let now = at(5).after(Duration::from_millis(millisecond));
-            hint(&mut objects, "one", Some("u"), now);
+            hint(&mut objects, "one", now);
             polls += poll_all(&mut objects, now).len();
         }
         assert_eq!(polls, 5);
@@ -237,7 +253,7 @@ mod tests {
         let changed = |name: &str| ObjectName { namespace: None, name: name.to_owned() };
         assert_eq!(hints.take_change(&mut objects, &changed("one"), at(0).moment), HintOutcome::Unknown);
         for (uid, identity) in [("u", "one"), ("v", "two")] {
-            objects.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0), |_| true);
+            objects.see(object(&target, uid, &json!({"id": identity, "a": 1}), &json!({})), at(0));
             hints.note_object(&mut objects, &uid.into(), at(0).moment);
         }
         poll_all(&mut objects, at(0));
@@ -252,7 +268,7 @@ mod tests {
     fn what_was_missed_waits_behind_what_is_told() {
         let mut objects = objects();
         Hints::default().take_everything(&mut objects, at(5).moment);
-        hint(&mut objects, "two", Some("v"), at(5));
+        hint(&mut objects, "two", at(5));
         while let Some(uid) = objects.pop_awake(at(5).moment) {
             objects.queue_poll(&uid);
         }

@@ -42,8 +42,6 @@ pub enum Input {
     WriteEnded(Box<EndedWrite>),
     /// Something outside may have changed.
     Hint(Hint),
-    /// An object of another target came, changed or went, which may change what this object has.
-    Concerned(Uid),
     /// Time passed. Polls and writes begin on this input alone, so that a batch of events is taken in first.
     Tick,
 }

@@ -82,7 +82,6 @@ impl<P: SharedState> Target<P> {
             Input::TraversalEnded(traversal) => self.end_traversal(traversal, now.moment),
             Input::WriteEnded(write) => self.end_write(write, now),
             Input::Hint(hint) => self.take_hint(&hint, now.moment),
-            Input::Concerned(uid) => self.appraise_again(&[uid], now.moment),
             Input::Tick => self.tick(now),
         }
         std::mem::take(&mut self.effects)
@@ -184,10 +183,7 @@ impl<P: SharedState> Target<P> {
         let outcome = match hint {
             Hint::Everything => return self.hints.take_everything(&mut self.objects, now),
             Hint::ClusterObject(changed) => self.hints.take_change(&mut self.objects, changed, now),
-            Hint::Resource(identity) => {
-                let holder = self.shared.holder(identity);
-                self.hints.take(&mut self.objects, identity, holder, now)
-            }
+            Hint::Resource(identity) => self.hints.take(&mut self.objects, identity, now),
         };
         self.report(Report::Hinted(outcome));
     }

@@ -12,7 +12,6 @@ use drift_kube::client::ObjectClient;
 use drift_kube::client::ResolvedKind;
 use drift_kube::config::Configuration;
 use drift_kube::events::EventWriter;
-use drift_kube::identities::Identities;
 use drift_kube::kinds::KindSearch;
 use drift_kube::lease::Leadership;
 use drift_kube::object_writer::{CallSlots, ObjectWriter};
@@ -67,8 +66,6 @@ pub struct Context {
     pub watches: KindWatches,
     /// Up to where changes of what targets read in the cluster were heard.
     pub heard: HeardVersions,
-    /// The owners of external resources, for this term.
-    pub identities: Identities,
     /// Routes queries of the status page to the targets.
     pub board: Board,
     /// The entries of collections without an object.
@@ -83,8 +80,7 @@ impl Context {
     /// The same for a term of leadership that begins.
     #[must_use]
     pub fn for_term(&self) -> Arc<Self> {
-        let (watches, identities) = (KindWatches::default(), Identities::default());
-        Arc::new(Self { watches, identities, ..self.clone() })
+        Arc::new(Self { watches: KindWatches::default(), ..self.clone() })
     }
 
     /// Returns the reader and writer of a kind's objects.

@@ -45,7 +45,8 @@ impl ObjectNotices {
 
     /// A verdict was written, which has an Event or none.
     pub(crate) fn tell_of_verdict(&self, write: &EndedWrite) {
-        let Some(announcement) = write.begun.announcement else { return };
+        let is_anothers = write.before.conditions.held_by_another().is_some();
+        let Some(announcement) = write.begun.announcement.filter(|_| !is_anothers) else { return };
         let kind = match announcement {
             Announcement::DriftObserved => NoticeKind::Warning,
             Announcement::DriftCleared => NoticeKind::Normal,

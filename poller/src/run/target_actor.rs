@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
-use drift_kube::identities::Wake;
 use drift_kube::object_writer::{CONCURRENT_CALLS, ObjectWriter};
 use drift_kube::process::clock;
 use drift_kube::subscriptions::ObjectEvent;
@@ -101,12 +100,6 @@ impl TargetActor {
                 },
                 1.. = hints.recv_many(&mut hinted, EVENTS_AT_ONCE) => {
                     hinted.drain(..).for_each(|hint| self.step(Input::Hint(hint)));
-                }
-                wake = self.engine.shared.next_wake() => {
-                    // Scopes are complete or not for those who correct alone.
-                    if let Wake::Object(uid) = wake {
-                        self.step(Input::Concerned(uid));
-                    }
                 }
                 Some(asked) = self.questions.recv() => {
                     asked.answer_with(|question| self.engine.overview(question, clock::now()));

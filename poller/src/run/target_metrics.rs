@@ -54,7 +54,12 @@ impl TargetCounts {
         for state in states {
             flapping += i64::from(state.is_flapping(now));
             lateness = lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now - due));
-            let reason = state.object().conditions.observed().map_or("None", |condition| &*condition.reason);
+            let conditions = &state.object().conditions;
+            // What another object has drifts, if it does, for that one.
+            let reason = match conditions.held_by_another() {
+                Some(reason) => reason.as_str(),
+                None => conditions.observed().map_or("None", |condition| &*condition.reason),
+            };
             match self.reasons.get_mut(reason) {
                 Some(count) => *count += 1,
                 None => {
@@ -98,7 +103,7 @@ mod tests {
         let target = target(TEXT);
         let mut objects = ObjectStore::new(target.clone());
         for (uid, second) in [("first", 10), ("second", 15)] {
-            objects.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second), |_| true);
+            objects.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second));
         }
         let metrics = Metrics::register(&mut Registry::default());
         let mut counts = TargetCounts::new("t", metrics.clone());

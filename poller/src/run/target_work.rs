@@ -34,7 +34,6 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     let say = |news| crate::run::notices::tell_of_kind(&context.events, &target, &context.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        () = context.identities.follow_missing_kind(&context.client, &target) => return,
         kind = context.kinds.find(&target, say) => kind,
     };
     let _note = tokio::select! {

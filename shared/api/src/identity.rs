@@ -1,12 +1,11 @@
-//! The owners of external resources, over all targets of a program.
+//! Which object has which external resource, over all targets of the controller.
 //!
-//! An identity names one resource within a scope. Two objects may name the same one, also of two targets. The one that claimed it has
-//! it; without a claim the oldest. The others leave it alone, and while there are others nobody deletes. An object that was out of
-//! sight may bring an old claim along: one that came before it counts, and the old one is void. Where nobody saw which came first, as
-//! at a start, the one whose note is younger counts: it was made while the other was out of sight.
+//! An identity names one resource within a scope. Two objects may name the same one, also of two targets. Without a
+//! claim the oldest that may claim it does; one claim is the owner's; with two or more claims nobody acts.
 
 mod contenders;
-mod resources;
+mod holders;
+mod object_ref;
 mod said;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -15,12 +14,13 @@ use std::fmt;
 pub use crate::collections::shared_text::Uid;
 use crate::collections::shared_text::{SharedText, literal};
 use crate::short_hash::{parse_short_hash, short_hash};
-use contenders::{Rank, Scope, claims};
-use resources::Resources;
-use said::{Said, resources};
+use contenders::{Contenders, Decisive};
+pub use holders::{Holders, NAMED_HOLDERS};
+pub use object_ref::ObjectRef;
+use said::Said;
 
-/// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as easily as
-/// a desired state is, and tell apart the hundreds of scopes that a cluster has.
+/// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as
+/// easily as a desired state is, and tell apart the hundreds of scopes that a cluster has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopeId(u32);
 
@@ -47,26 +47,34 @@ impl fmt::Display for ScopeId {
 /// The name of one external resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceName {
-    /// The scope of the identity.
+    /// Where the identity holds.
     pub scope: ScopeId,
     /// The identity in it.
     pub identity: SharedText,
 }
 
-/// The claims of an object on external resources.
+/// The part that an object takes in the ownership of external resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimant {
-    /// The resource that its spec names; `None` where it names none.
+    /// The object, as others name it.
+    pub object: ObjectRef,
+    /// The resource that it names; `None` where it names none, or takes no part in it.
     pub wants: Option<ResourceName>,
-    /// The resource that it claimed.
+    /// The resource of its claim, if the claim counts: the object names it, or cannot tell what it names.
     pub owns: Option<ResourceName>,
+    /// True if it may create or adopt the resource that it names, as far as it is concerned.
+    pub may_claim: bool,
     /// Its creationTimestamp, seconds since 1970; 0 where that is not known.
     pub created: u32,
-    /// The time at which the status of the note with its claim changed last, seconds since 1970; the greatest where that is not written yet, and
-    /// 0 where it claims nothing.
-    pub claimed: u32,
     /// True if it is being deleted.
     pub deleting: bool,
+}
+
+impl Claimant {
+    /// The resource in which it takes part.
+    fn resource(&self) -> Option<&ResourceName> {
+        self.owns.as_ref().or(self.wants.as_ref())
+    }
 }
 
 /// An object of a target.
@@ -78,8 +86,8 @@ pub struct Selected {
     pub uid: Uid,
 }
 
-/// Stands for whoever corrects an object where a target's name does. The name of no target begins like this, and it comes after all of
-/// them, so that what a target says of the object counts before it.
+/// Stands for whoever corrects an object where a target's name does. The name of no target begins like this, and it
+/// comes after all of them, so that what a target says of the object counts before it.
 static CORRECTING: SharedText = literal!("~");
 
 impl Selected {
@@ -90,62 +98,57 @@ impl Selected {
     }
 }
 
-/// The rights of an object against others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// An object's right to the resource that it names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ownership {
+    /// It names none, or takes no part in it.
+    #[default]
+    None,
+    /// Nobody claims it, and no older object may.
+    Free,
+    /// It has the one claim.
+    Held,
+    /// Another object claims it or, without a claim, is older.
+    Taken(Holders),
+    /// It and these claim it.
+    Contested(Holders),
+}
+
+/// What an object may do, as far as others are concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// It has the resource it wants.
-    pub has: bool,
-    /// Another object that is not being deleted wants or claims that resource, so that a deletion leaves it.
+    /// Its right to the resource that it names.
+    pub ownership: Ownership,
+    /// Another object that is not being deleted names that resource, so that a deletion leaves it.
     pub shared: bool,
-    /// Another object has what it claims: that one's claim was seen first or, where nobody saw which came first, its note is younger.
-    pub claim_void: bool,
 }
 
 /// The external resources of all targets' objects.
 ///
 /// However many objects name one resource (a mistake in a target makes it all of them), one that comes, changes or
-/// goes costs no more than finding it, and concerns two others. Where two targets see one object, that of the first by
-/// name counts: the object is that one's.
+/// goes costs no more than finding it, and concerns a few others. Where two targets see one object, that of the first
+/// by name counts: the object is that one's.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityIndex {
     objects: HashMap<Uid, Said>,
-    resources: Resources,
-    /// Claims that are void because another object's claim counts.
-    late: HashSet<(Uid, ResourceName)>,
+    resources: HashMap<ResourceName, Contenders>,
 }
 
 impl IdentityIndex {
-    /// Takes an object in as a target sees it now, when everybody is known who may have claimed something there; gives the
-    /// other objects whose right to act may have changed.
+    /// Takes an object in as a target sees it now; gives the other objects whose right to act may have changed.
     pub fn insert(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
-        self.change(selected, Some(claimant), Scope::Complete)
-    }
-
-    /// The same while not everybody is known: of two claims that with the younger note counts, and neither is void until everybody is.
-    pub fn insert_while_incomplete(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
-        self.change(selected, Some(claimant), Scope::Incomplete)
-    }
-
-    /// Everybody is known from now on where `is_complete` says so: of several claims one counts, and the others are void. Gives the
-    /// objects whose claim is.
-    pub fn note_complete(&mut self, is_complete: impl Fn(ScopeId) -> bool) -> Vec<Selected> {
-        let void = self.resources.claiming_in_vain().filter(|(_, resource)| is_complete(resource.scope));
-        let void: Vec<_> = void.map(|(uid, resource)| (uid.clone(), resource.clone())).collect();
-        let concerned: BTreeSet<_> = void.iter().map(|(uid, _)| uid.clone()).collect();
-        self.late.extend(void);
-        self.selected(concerned)
+        self.change(selected, Some(claimant))
     }
 
     /// Drops an object that a target sees no more; gives the others whose right to act may have changed.
     pub fn remove(&mut self, selected: &Selected) -> Vec<Selected> {
-        self.change(selected, None, Scope::Complete)
+        self.change(selected, None)
     }
 
     /// Drops what the target sees, apart from `kept`; gives the others whose right to act may have changed.
     pub fn keep_only(&mut self, target: &SharedText, kept: &HashSet<Uid>) -> Vec<Selected> {
         let sees = |said: &Said| said.targets().any(|one| one == target);
         let gone = self.objects.iter().filter(|(uid, said)| sees(said) && !kept.contains(*uid));
-        // In a fixed order: of two claims, which one counts may depend on it.
         let gone: BTreeSet<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
         let mut concerned: Vec<_> = gone.iter().flat_map(|selected| self.remove(selected)).collect();
         // One that was told first may have gone after that.
@@ -157,40 +160,43 @@ impl IdentityIndex {
     #[must_use]
     pub fn targets(&self) -> BTreeSet<SharedText> {
         let names = self.objects.values().flat_map(Said::targets);
-        // One by one: a set is collected by way of a list of all.
-        let mut targets = BTreeSet::new();
-        targets.extend(names.filter(|target| **target != CORRECTING).cloned());
-        targets
+        names.filter(|target| **target != CORRECTING).cloned().collect()
     }
 
-    /// What `claimant`, as the object of that uid, may do. It has what it wants if nobody else claimed that before; without
-    /// any claim, if nobody older wants it.
+    /// What `claimant`, as the object of that uid, may do.
     #[must_use]
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
-        let is_late = |owned: &ResourceName| self.late.contains(&(uid.clone(), owned.clone()));
-        let claim_void = !self.late.is_empty() && claimant.owns.as_ref().is_some_and(is_late);
-        let Some(resource) = &claimant.wants else { return Rights { claim_void, ..Rights::default() } };
-        let contenders = self.resources.contenders(resource);
-        let living = contenders.map_or(0, |contenders| contenders.living);
+        let Some(resource) = claimant.resource() else { return Rights::default() };
+        let nobody = Contenders::default();
+        let contenders = self.resources.get(resource).unwrap_or(&nobody);
         let own = self.objects.get(uid).map(Said::claimant);
-        let own = own.is_some_and(|own| !own.deleting && resources(&own).any(|named| named == resource));
-        let rank = Rank::of(uid, claimant, resource);
-        let has = contenders.is_none_or(|contenders| contenders.may_have(&rank));
-        Rights { has, shared: living > usize::from(own), claim_void }
+        let own = own.is_some_and(|own| !own.deleting && own.resource() == Some(resource));
+        let shared = contenders.living > usize::from(own);
+        let others = || contenders.claims.iter().filter(|other| *other != uid);
+        let ownership = match (claimant.owns.is_some(), others().next().is_some()) {
+            (true, false) => Ownership::Held,
+            (true, true) => Ownership::Contested(self.holders(others())),
+            (false, true) => Ownership::Taken(self.holders(others())),
+            (false, false) => match contenders.candidates.first() {
+                Some((_, first)) if first != uid => Ownership::Taken(self.holders(std::iter::once(first))),
+                _ => Ownership::Free,
+            },
+        };
+        Rights { ownership, shared }
     }
 
-    /// The object that has a resource.
+    /// Returns true if a target sees the object, so that what it claims is known.
     #[must_use]
-    pub fn holder(&self, resource: &ResourceName) -> Option<Uid> {
-        self.resources.contenders(resource)?.first()
+    pub fn sees(&self, object: &ObjectRef) -> bool {
+        self.objects.values().any(|said| said.object() == object)
     }
 
-    fn change(
-        &mut self,
-        Selected { target, uid }: &Selected,
-        claimant: Option<Claimant>,
-        scope: Scope,
-    ) -> Vec<Selected> {
+    fn holders<'a>(&self, uids: impl Iterator<Item = &'a Uid> + Clone) -> Holders {
+        let named = uids.clone().take(NAMED_HOLDERS).filter_map(|uid| Some(self.objects.get(uid)?.claimant().object));
+        Holders { named: named.collect(), more: uids.count().saturating_sub(NAMED_HOLDERS) }
+    }
+
+    fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
         let said = self.objects.get(uid);
         // What is equal shares the memory of its names with others that keep them.
         if said.and_then(|said| said.by(target)) == claimant.as_ref() {
@@ -203,10 +209,10 @@ impl IdentityIndex {
             Some(said) => _ = self.objects.insert(uid.clone(), said),
             None => _ = self.objects.remove(uid),
         }
-        let named: BTreeSet<_> = old.iter().chain(&new).flat_map(resources).collect();
+        let named: BTreeSet<_> = old.iter().chain(&new).filter_map(Claimant::resource).collect();
         let mut concerned = BTreeSet::new();
         for resource in named {
-            concerned.extend(self.exchange(uid, resource, old.as_ref(), new.as_ref(), scope));
+            concerned.extend(self.exchange(uid, resource, old.as_ref(), new.as_ref()));
         }
         concerned.remove(uid);
         self.selected(concerned)
@@ -221,41 +227,36 @@ impl IdentityIndex {
         uids.into_iter().filter_map(of_target).collect()
     }
 
-    /// Puts an object among the contenders for a resource that it names now, in place of what it was there.
+    /// Puts an object among the contenders for a resource, in place of what it was there. Returns those whose right may
+    /// have changed.
     fn exchange(
         &mut self,
         uid: &Uid,
         resource: &ResourceName,
         old: Option<&Claimant>,
         new: Option<&Claimant>,
-        scope: Scope,
     ) -> Vec<Uid> {
-        let names = |claimant: &&Claimant| resources(claimant).any(|named| named == resource);
-        let (old, new) = (old.filter(names), new.filter(names));
-        let rank = |claimant: &Claimant| Rank::of(uid, claimant, resource);
-        let (left, came) = (old.map(rank), new.map(rank));
-        let mut contenders = self.resources.take(resource);
-        let (first, living) = (contenders.first(), contenders.living);
-        let comes_late = scope == Scope::Complete
-            && claims(came.as_ref())
-            && !claims(left.as_ref())
-            && claims(contenders.first.as_ref().filter(|first| first.uid != *uid));
-        if comes_late {
-            self.late.insert((uid.clone(), resource.clone()));
-        } else if !claims(came.as_ref()) && !self.late.is_empty() {
-            self.late.remove(&(uid.clone(), resource.clone()));
+        let takes_part = |claimant: &&Claimant| claimant.resource() == Some(resource);
+        let mut contenders = self.resources.remove(resource).unwrap_or_default();
+        let before = contenders.decisive();
+        if let Some(old) = old.filter(takes_part) {
+            contenders.remove(uid, old);
         }
-        contenders.exchange(left.as_ref(), came, scope);
-        if let Some(first) = contenders.first().filter(|_| !self.late.is_empty()) {
-            self.late.remove(&(first, resource.clone()));
+        if let Some(new) = new.filter(takes_part) {
+            contenders.insert(uid, new);
         }
-        let is_living = |claimant: Option<&Claimant>| usize::from(claimant.is_some_and(|claimant| !claimant.deleting));
-        contenders.living = contenders.living + is_living(new) - is_living(old);
-        let concerned = contenders.concerned(first, living);
-        self.resources.put(resource.clone(), contenders);
-        concerned
+        let after = contenders.decisive();
+        if contenders.count > 0 {
+            self.resources.insert(resource.clone(), contenders);
+        }
+        if before == after {
+            return Vec::new();
+        }
+        let concerned = |(claims, candidate, _): Decisive| claims.into_iter().chain(candidate);
+        concerned(before).chain(concerned(after)).collect()
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;

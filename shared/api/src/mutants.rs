@@ -28,8 +28,14 @@ macro_rules! mutants {
 mutants! {
     /// A verdict from before the last correction is acted on.
     OtherCorrection,
-    /// A void claim is kept.
-    VoidClaimKept,
+    /// A resource is corrected that several objects claim.
+    ContestedCorrected,
+    /// An object that was refused acts without a poll.
+    FreedUnpolled,
+    /// An object that was refused acts though the one that had the resource claims it still.
+    HolderUnread,
+    /// The claim of an object that gives it up is kept.
+    GivenUpKept,
     /// A resource is made or adopted without a claim on the object.
     Unclaimed,
     /// Nothing is read live before a correction.

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::ObjectRef;
 use drift_api::identity::{Claimant, IdentityIndex, ResourceName, ScopeId, Selected, Uid};
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
@@ -39,7 +40,10 @@ fn objects(owns: impl Fn(&ResourceName) -> Option<ResourceName>) -> Vec<(Selecte
     let object = |number| {
         let uid = uid(number);
         let wants = ResourceName { scope, identity: format!("proxy-{number}").into() };
-        let claimant = Claimant { owns: owns(&wants), wants: Some(wants), created: 1, claimed: 0, deleting: false };
+        let owns = owns(&wants);
+        let object = ObjectRef { kind: target.clone(), namespace: Some(target.clone()), name: wants.identity.clone() };
+        let may_claim = owns.is_none();
+        let claimant = Claimant { object, owns, wants: Some(wants), may_claim, created: 1, deleting: false };
         (Selected { target: target.clone(), uid }, claimant)
     };
     (0..OBJECTS).map(object).collect()

@@ -1,26 +1,30 @@
 //! The external resources of all targets' objects, shared by the targets' actors.
 //!
 //! A thin handle: one lock around the index, a mailbox for each actor whose objects' rights another one's object may
-//! change, and the scopes in which not everybody is known yet. What an actor has told stays until the actor of the
+//! change, and the scopes in which objects are not known yet. What an actor has told stays until the actor of the
 //! target's next text has read its list, so that an edit of a target gives nobody's resource away.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use drift_api::collections::shared_text::SharedText;
-use drift_api::identity::{Claimant, IdentityIndex, ResourceName, Rights, ScopeId, Selected, Uid};
-use drift_language::{ObjectSelection, Target};
+use drift_api::identity::{Claimant, IdentityIndex, ObjectRef, Ownership, Rights, ScopeId, Selected, Uid};
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
 
-use crate::cleanup::{IncompleteScopes, NotedSelections};
+use crate::cleanup::{IncompleteScopes, NotedSelections, Selections};
 use crate::config::Configuration;
-use crate::kinds::{KindError, locate_served_kind};
+use crate::process::clock;
 
-/// How often it is looked whether a kind that cannot be used is gone: others may wait for that, and one request in five
-/// seconds is no load.
-const LOOK_FOR_KIND: Duration = Duration::from_secs(5);
+/// The time that a target has to read its list before others create and adopt without it. A hundred thousand objects are
+/// listed within a minute; a kind that is not served, or a list that is refused, must hold up nobody for good.
+const LIST_WITHIN: Duration = Duration::from_secs(300);
+
+/// How often it is looked whether that time is over.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
 /// The external resources of one program's objects, for one term of leadership. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +39,10 @@ struct IdentityState {
     mailboxes: HashMap<SharedText, UnboundedSender<Wake>>,
     /// Targets whose list is read, each with the hash of the text that it was read for.
     listed: HashMap<SharedText, String>,
-    active: BTreeSet<SharedText>,
-    incomplete: IncompleteScopes,
+    /// The active targets, each with its text and the time at which it began.
+    active: HashMap<SharedText, (String, Moment)>,
+    /// The scopes in which nobody claims yet, and those in which nothing is deleted yet.
+    incomplete: [IncompleteScopes; 2],
 }
 
 /// The objects that an actor must look at again.
@@ -76,7 +82,6 @@ impl Identities {
         let (mailbox, wakes) = unbounded_channel();
         let mut state = self.state();
         state.mailboxes.insert(name.clone(), mailbox);
-        // A kind that was missing may be there now.
         state.listed.remove(&name);
         drop(state);
         self.listing.notify_one();
@@ -90,23 +95,6 @@ impl Identities {
         }
     }
 
-    /// While the kind of a target is looked up: as long as no served version has it, the target has no objects, and
-    /// nobody waits for its list. Never ends.
-    pub async fn follow_missing_kind(&self, client: &kube::Client, target: &Target) {
-        let ObjectSelection { api_version, kind, .. } = &target.objects;
-        loop {
-            // A kind that is there is found before this asks.
-            tokio::time::sleep(LOOK_FOR_KIND).await;
-            let noted = std::iter::once(api_version.as_str());
-            let found = locate_served_kind(client, target.objects.group(), kind, noted).await;
-            if matches!(found, Err(KindError::Missing { .. })) {
-                let name = target.name.as_str().into();
-                // What the actor of the former text told is of another kind.
-                self.note_listed(&name, &target.document_hash, &HashSet::new());
-            }
-        }
-    }
-
     /// Follows which targets are active and which have read their lists, for as long as it is polled.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
         loop {
@@ -115,6 +103,7 @@ impl Identities {
             tokio::select! {
                 changed = configuration.changed() => if changed.is_err() { return },
                 () = self.listing.notified() => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
         }
     }
@@ -135,26 +124,31 @@ impl Identities {
 }
 
 impl IdentityState {
-    fn insert(&mut self, selected: &Selected, claimant: Claimant, scope: ScopeId) -> Vec<Selected> {
-        match self.incomplete.is_complete(scope) {
-            true => self.index.insert(selected, claimant),
-            false => self.index.insert_while_incomplete(selected, claimant),
+    fn arrange(&mut self, configuration: &Configuration, notes: &Selections) {
+        let now = clock::now();
+        let mut active = HashMap::new();
+        for target in configuration.targets.values() {
+            let name = SharedText::from(target.name.as_str());
+            let before = self.active.remove(&name).filter(|(text, _)| *text == target.document_hash);
+            active.insert(name, before.unwrap_or_else(|| (target.document_hash.clone(), now)));
         }
-    }
-
-    fn arrange(&mut self, configuration: &Configuration, notes: &crate::cleanup::Selections) {
-        self.active = configuration.targets.keys().map(|name| name.as_str().into()).collect();
-        let gone: Vec<_> = self.index.targets().difference(&self.active).cloned().collect();
+        self.active = active;
+        let gone: Vec<_> = self.index.targets().into_iter().filter(|name| !self.active.contains_key(name)).collect();
         gone.iter().for_each(|target| self.drop_target(target));
         let is_listed = |target: &Target| self.listed.get(target.name.as_str()) == Some(&target.document_hash);
+        let is_awaited = |target: &Target| {
+            !is_listed(target)
+                && self.active.get(target.name.as_str()).is_some_and(|(_, since)| now < *since + LIST_WITHIN)
+        };
         let incomplete = match configuration.loaded {
-            true => IncompleteScopes::find(notes, configuration.active(), is_listed),
-            false => IncompleteScopes::All,
+            true => [
+                IncompleteScopes::find(&Selections::default(), configuration.active(), |target| !is_awaited(target)),
+                IncompleteScopes::find(notes, configuration.active(), is_listed),
+            ],
+            false => Default::default(),
         };
         if incomplete != self.incomplete {
             self.incomplete = incomplete;
-            let void = self.index.note_complete(|scope| self.incomplete.is_complete(scope));
-            self.tell(void, None);
             self.mailboxes.values().for_each(|mailbox| _ = mailbox.send(Wake::Scopes));
         }
     }
@@ -193,7 +187,7 @@ impl Member {
             told.insert(uid.clone());
         }
         let mut state = self.identities.state();
-        let concerned = state.insert(&self.selected(uid), claimant, self.scope);
+        let concerned = state.index.insert(&self.selected(uid), claimant);
         state.tell(concerned, Some(&self.target))
     }
 
@@ -213,34 +207,34 @@ impl Member {
         self.identities.state().index.rights(uid, claimant)
     }
 
-    /// The object, of whatever target, that has the resource of that name in the target's scope.
+    /// Returns true if a target sees the object, so that what it claims is known.
     #[must_use]
-    pub fn holder(&self, identity: &str) -> Option<Uid> {
-        let resource = ResourceName { scope: self.scope, identity: identity.into() };
-        self.identities.state().index.holder(&resource)
+    pub fn sees(&self, object: &ObjectRef) -> bool {
+        self.identities.state().index.sees(object)
     }
 
-    /// Returns true if everybody is known who may have claimed something in the target's scope.
+    /// Returns true if every object is known that has to be, in the target's scope: for a claim those of all active
+    /// targets, for a deletion also those of targets that stand on the Lease's notes alone.
     #[must_use]
-    pub fn is_scope_complete(&self) -> bool {
-        self.identities.state().incomplete.is_complete(self.scope)
+    pub fn is_scope_complete(&self, deletes: bool) -> bool {
+        self.identities.state().incomplete[usize::from(deletes)].is_complete(self.scope)
     }
 
     /// The targets whose objects are not known yet in the target's scope, for people; `None` if it is complete.
     #[must_use]
-    pub fn awaited(&self) -> Option<String> {
-        self.identities.state().incomplete.awaited(self.scope)
+    pub fn awaited(&self, deletes: bool) -> Option<String> {
+        self.identities.state().incomplete[usize::from(deletes)].awaited(self.scope)
     }
 
     /// Takes the object in with the claim of what it wants, if it has that at this moment.
     #[must_use]
     pub fn claim(&self, uid: &Uid, claimant: Claimant) -> bool {
         let mut state = self.identities.state();
-        let selected = self.selected(uid);
-        let has = state.index.rights(uid, &claimant).has;
+        let ownership = state.index.rights(uid, &claimant).ownership;
+        let has = matches!(ownership, Ownership::Free | Ownership::Held);
         if has {
             let owns = claimant.wants.clone();
-            let concerned = state.insert(&selected, Claimant { owns, claimed: u32::MAX, ..claimant }, self.scope);
+            let concerned = state.index.insert(&self.selected(uid), Claimant { owns, may_claim: false, ..claimant });
             // It had the resource before, so nobody of its own target gains or loses.
             state.tell(concerned, None);
         }
@@ -251,7 +245,7 @@ impl Member {
     pub fn hold(&self, uid: &Uid, claimant: Claimant) -> HeldClaim {
         let selected = Selected::correcting(uid);
         let mut state = self.identities.state();
-        let concerned = state.insert(&selected, claimant, self.scope);
+        let concerned = state.index.insert(&selected, claimant);
         state.tell(concerned, None);
         HeldClaim { identities: self.identities.clone(), selected }
     }
@@ -292,7 +286,7 @@ impl Drop for Member {
         if state.listed.remove(&self.target).is_some() {
             self.identities.listing.notify_one();
         }
-        if !state.active.contains(&self.target) {
+        if !state.active.contains_key(&self.target) {
             state.drop_target(&self.target);
         }
     }

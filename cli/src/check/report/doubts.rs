@@ -11,7 +11,7 @@ use crate::check::document::{Document, Remark, Severity};
 
 /// Said of an identity that every object has.
 const ONE_IDENTITY: &str = "no field in which objects differ stands in it, so that all objects have one identity: one of them has the external resource, the \
-                            others become Unknown/IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
+                            others say IdentityTaken; write one that differs, such as \"${self.metadata.name}\"";
 
 /// Said of objects that are made for each other.
 const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` selects; where one of them is selected too, another one is made for it, \
@@ -160,7 +160,7 @@ fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         };
         let message = format!(
             "it writes to the scope that target `{}` writes to ({}): of objects with one identity only one has the external \
-             resource, the others become Unknown/IdentityTaken; give the targets a `scope` each if they mean different systems",
+             resource, the others say IdentityTaken; give the targets a `scope` each if they mean different systems",
             first.name, target.scope.name
         );
         let path: &[&str] =

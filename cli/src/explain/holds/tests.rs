@@ -1,7 +1,6 @@
 //! What holds a correction, one thing after the other.
 
 use super::*;
-use crate::ownership::with_give_up;
 use drift_api::condition::{DesiredHash, Tag};
 use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, GIVE_UP_ANNOTATION, PAUSED_ANNOTATION};
 use drift_api::object::field_paths::FieldPaths;
@@ -37,7 +36,7 @@ fn disputed(current: &Verdict, (reason, record): (&str, &str), gives_up: &str) -
     let whole = json!({"metadata": metadata, "spec": {"id": "x"}, "status": {"conditions": [observed, corrected]}});
     let mut fields = FieldPaths::default();
     fields.insert(vec!["spec".to_owned()]);
-    LeanObject::prune(&whole, &with_give_up(&fields))
+    LeanObject::prune(&whole, &fields)
 }
 
 fn leases(target: &Target, renewed: &str) -> Leases {
@@ -49,8 +48,8 @@ fn leases(target: &Target, renewed: &str) -> Leases {
 #[test]
 fn a_dispute_is_told_whatever_the_verdict_is() {
     let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
-    let taken = ("IdentityTaken", "correction 2: taken by Proxy.g.example a/web");
-    let contested = ("IdentityContested", "correction 2, owns \"x\": Proxy a/web claims it too");
+    let taken = ("IdentityTaken", "correction 2: another object has it: Proxy.g.example a/web");
+    let contested = ("IdentityContested", "correction 2, owns \"x\": others claim it: Proxy a/web");
     let given_up = ("NotOurs", "correction 2: given up");
     for (record, gives_up, expected) in [
         (taken, "", "Proxy.g.example a/web has the external resource that this object names"),

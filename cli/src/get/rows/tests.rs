@@ -52,9 +52,13 @@ fn a_row_says_what_stands_on_the_object() {
 #[test]
 fn a_row_says_who_else_has_the_resource() {
     for (reason, message, expected) in [
-        ("IdentityTaken", "correction 4: taken by Proxy.g.example team-a/web", "TAKEN BY Proxy team-a/web"),
+        (
+            "IdentityTaken",
+            "correction 4: another object has it: Proxy.g.example team-a/web",
+            "TAKEN BY Proxy team-a/web",
+        ),
         ("IdentityTaken", "taken", "TAKEN BY another object"),
-        ("IdentityContested", "correction 4, owns \"w\": Proxy a/web claims it too [scope 3f2a9c71]", "CONTESTED"),
+        ("IdentityContested", "correction 4, owns \"w\": others claim it: Proxy a/web [scope 3f2a9c71]", "CONTESTED"),
         ("IdentityChanged", "correction 4, owns \"w\": Proxy a/web [scope 3f2a9c71]", "IdentityChanged"),
         ("Foreign", "taken by Proxy a/web", "Foreign"),
     ] {

@@ -46,7 +46,11 @@ words! {
     NotAllowed => "not_allowed",
     /// Another object, of whatever target, has the identity.
     IdentityTaken => "identity_taken",
-    /// Not everybody is known yet who may have claimed the identity.
+    /// Two or more objects claim the identity.
+    IdentityContested => "identity_contested",
+    /// The object gives up the identity that it names.
+    GivenUp => "given_up",
+    /// Objects that may have claimed the identity are not known yet.
     ScopeIncomplete => "scope_incomplete",
     /// Another target owns the object.
     ClaimedTwice => "claimed_twice",

@@ -1,6 +1,8 @@
 //! The decision for one object, as plain data.
 
 use drift_api::condition::CorrectionStatus;
+use drift_api::identity::ObjectRef;
+use drift_api::identity::ResourceName;
 use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::correction::Correction;
@@ -22,6 +24,15 @@ pub enum Decision {
     Correct(Box<Correction>),
     /// Write this in place of what stands; a status without reason removes the condition.
     WriteStatus(CorrectionStatus),
+    /// Write this status, unless one of these objects, read live, still claims the resource.
+    TakeUp {
+        /// The resource.
+        resource: ResourceName,
+        /// The objects that had it when this one was refused, and that no target sees now.
+        holders: Vec<ObjectRef>,
+        /// The status.
+        status: CorrectionStatus,
+    },
     /// Put the finalizer on.
     PutFinalizer,
     /// Take the finalizer off.

@@ -3,8 +3,8 @@
 //! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving it: only a
 //! claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the desired state.
 
-use drift_api::condition::CorrectionStatus;
-use drift_api::identity::ResourceName;
+use drift_api::condition::{CorrectedReason, CorrectionStatus};
+use drift_api::identity::{Ownership, ResourceName};
 use drift_api::mutants::{Mutant, is_planted};
 
 use crate::engine::correction_limits::Room;
@@ -15,7 +15,7 @@ use crate::engine::decide::situation::Situation;
 
 /// Decides for an object with a deletionTimestamp.
 pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
-    let Situation { object, target, memory, surroundings, .. } = *situation;
+    let Situation { object, target, memory, surroundings, .. } = situation;
     if !object.has_finalizer() {
         return Decision::Nothing(Held::Deleting);
     }
@@ -32,8 +32,11 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
             permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
         });
     let is_renamed = identity_changed && !is_planted(Mutant::RenamedDeleted);
-    let is_shared = surroundings.identity_shared && !is_planted(Mutant::SharedDeleted);
-    if is_renamed || is_shared || surroundings.claim_void {
+    let is_shared = surroundings.rights.shared && !is_planted(Mutant::SharedDeleted);
+    // Another claimant may be out of sight by now: what was contested last is left.
+    let is_contested = matches!(surroundings.rights.ownership, Ownership::Contested(_))
+        || status.reason == Some(CorrectedReason::IdentityContested);
+    if is_renamed || is_shared || is_contested || object.gives_up(&owned.identity) {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     match situation.permitted_resource() {
@@ -70,7 +73,8 @@ mod tests {
     use crate::engine::fixtures::{
         Scene, at, claims, correction, desired_hash, doubtful, doubtful_until, moved, owns, refused, resource,
     };
-    use drift_api::condition::{CorrectedReason, ObservedReason};
+    use drift_api::condition::ObservedReason;
+    use drift_api::identity::Holders;
     use drift_language::Mode;
 
     fn deleting() -> Scene {
@@ -103,8 +107,12 @@ mod tests {
         let moved = deleting().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db")));
         assert_eq!(moved.decide(), released(true));
         assert_eq!(moved.with(|scene| scene.facts.identity = None).decide(), released(true), "whatever it names now");
-        assert_eq!(deleting().with(|scene| scene.surroundings.identity_shared = true).decide(), released(true));
-        assert_eq!(deleting().with(|scene| scene.surroundings.claim_void = true).decide(), released(true));
+        assert_eq!(deleting().with(|scene| scene.surroundings.rights.shared = true).decide(), released(true));
+        let contested = Ownership::Contested(Holders::default());
+        assert_eq!(deleting().with(|scene| scene.surroundings.rights.ownership = contested).decide(), released(true));
+        assert_eq!(deleting().giving_up("db").decide(), released(true));
+        let was_contested = deleting().corrected(CorrectedReason::IdentityContested, 7, owns("db"));
+        assert_eq!(was_contested.decide(), released(true), "the other one may be out of sight");
         assert_eq!(deleting().with(|scene| scene.target.mode = Mode::Observe).decide(), released(true));
         assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));
         let turned_away = deleting().corrected(CorrectedReason::CorrectionFailed, 7, claims("db"));

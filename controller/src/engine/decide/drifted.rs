@@ -58,9 +58,6 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     if !surroundings.attested && !is_planted(Mutant::Unattested) {
         return Decision::Nothing(Held::NotAttested);
     }
-    if !surroundings.has_identity && !is_planted(Mutant::TakenCorrected) {
-        return Decision::Nothing(Held::IdentityTaken);
-    }
     if drift.current.reason.is_incident() && surroundings.breaker_holds {
         return Decision::Nothing(Held::BreakerOpen);
     }
@@ -97,7 +94,7 @@ fn decide_timing(
     drift: &Drift<'_>,
     claim_first: bool,
 ) -> Decision {
-    let Situation { object, target, memory, now, .. } = *situation;
+    let &Situation { object, target, memory, now, .. } = situation;
     if memory.delay.doubts_another(target.correct_hash) {
         let text = "the target changed while nobody knows whether the correction was done";
         // It says what came of a correction, which goes on while not everybody is known.

@@ -11,8 +11,10 @@ use drift_api::object::LeanObject;
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
 /// The facts about a target that are the same for every object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetFacts {
+    /// The kind of its objects, with its group after a dot.
+    pub kind: SharedText,
     /// Whether the target corrects or only observes.
     pub mode: Mode,
     /// The treatment of resources that existed before their object.
@@ -39,6 +41,7 @@ impl TargetFacts {
         let by_job = target.correct.runs_jobs();
         let Correct { mode, existing, settle, limits, .. } = target.correct;
         Self {
+            kind: kind_of(target),
             mode,
             existing,
             settle,
@@ -56,11 +59,23 @@ impl TargetFacts {
         ResourceName { scope: self.scope, identity }
     }
 
+    /// Returns true if the target may create or adopt resources.
+    #[must_use]
+    pub fn claims(&self) -> bool {
+        let Actions { create, update, replace, .. } = self.actions;
+        self.mode == Mode::Correct && (create || update || replace)
+    }
+
     /// Returns true if the target deletes outside, and so needs its finalizer on what it owns.
     #[must_use]
     pub fn deletes(&self) -> bool {
         self.mode == Mode::Correct && self.actions.delete
     }
+}
+
+fn kind_of(target: &Target) -> SharedText {
+    let (kind, group) = (target.objects.kind.as_str(), target.objects.group());
+    if group.is_empty() { kind.into() } else { format!("{kind}.{group}").into() }
 }
 
 /// The results of a target's templates for one object. `None` where a template fails.

@@ -30,7 +30,7 @@ pub enum Stand {
     Incident,
     /// The poller cannot tell, so what stood before still stands.
     Untold,
-    /// No verdict, or none that we can read.
+    /// No verdict, none that we can read, or one on what another object has.
     Nothing,
 }
 
@@ -39,6 +39,8 @@ impl Stand {
     #[must_use]
     pub fn of(conditions: &Conditions) -> Self {
         match conditions.observed().and_then(CurrentVerdict::read) {
+            // It is not corrected, whatever is outside.
+            _ if conditions.held_by_another().is_some() => Self::Nothing,
             None => Self::Nothing,
             Some(current) if current.reason.is_incident() => Self::Incident,
             Some(current) if current.reason.status() == ConditionStatus::Unknown => Self::Untold,

@@ -1,7 +1,7 @@
 //! Everything that a decision for one object depends on.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
-use drift_api::identity::ResourceName;
+use drift_api::identity::{ResourceName, Rights};
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -14,7 +14,7 @@ use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;
 
 /// Everything that a decision depends on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Situation<'a> {
     /// The object as it was read.
     pub object: &'a LeanObject,
@@ -34,17 +34,14 @@ pub struct Situation<'a> {
 }
 
 /// The state around one object that its decision depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// The target's first full list is read, so that identities and the breaker are complete.
     pub listed: bool,
-    /// The object has the identity that it names.
-    pub has_identity: bool,
-    /// Another object names the same identity.
-    pub identity_shared: bool,
-    /// Another object has what it claims, whose claim was seen first or has the younger note.
-    pub claim_void: bool,
-    /// Everybody is known who may have claimed something where the identity holds.
+    /// What the object may do, as far as the objects of all targets are concerned.
+    pub rights: Rights,
+    /// Every object is known that has to be, before the object claims something or, where it is being deleted, before
+    /// something is deleted.
     pub scope_complete: bool,
     /// The poller attests the target.
     pub attested: bool,
@@ -54,23 +51,12 @@ pub struct Surroundings {
     pub room: Room,
 }
 
-/// Said of an object that comes back to a target with a claim, after another one has claimed the same.
-const CLAIM_VOID: &str = "another object has claimed the external resource meanwhile, and has it";
-
 impl Situation<'_> {
     /// What is said of the object, whatever other writers made of it. A claim that does not say its scope was made in the
     /// present one, and says so in whatever is written next.
     #[must_use]
     pub fn status(&self) -> CorrectionStatus {
         self.memory.status_of(self.object).in_scope(self.target.scope)
-    }
-
-    /// Returns the record without the claim, if the claim is void.
-    #[must_use]
-    pub fn without_void_claim(&self, status: &CorrectionStatus) -> Option<CorrectionStatus> {
-        let is_void = self.surroundings.claim_void && status.owned().is_some() && !is_planted(Mutant::VoidClaimKept);
-        let given_up = || status.keeping(CorrectedReason::NotOurs, CLAIM_VOID, self.object.generation);
-        is_void.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
     }
 
     /// Returns true if the object names the resource that it owns, or one of both is not known. What was begun for another one nobody goes on with.
@@ -84,7 +70,7 @@ impl Situation<'_> {
     /// there: it alone says what differs.
     #[must_use]
     pub fn with_moved_secrets(&self, status: &CorrectionStatus, resource: &ResourceName) -> Option<CorrectionStatus> {
-        let is_ours = status.owned().is_some_and(|owned| owned.names(resource)) && self.surroundings.has_identity;
+        let is_ours = status.owned().is_some_and(|owned| owned.names(resource));
         let is_known = status.reason.is_some_and(|reason| reason != CorrectedReason::CorrectionStarted);
         let compared = status.secrets.compared(self.secrets.filter(|_| is_ours && is_known)?);
         (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })

@@ -91,7 +91,6 @@ fn nothing_is_done_without_all_that_a_correction_needs() {
         (Held::NoVerdict, |scene| scene.object.conditions.observed = None),
         (Held::NoAction, |scene| scene.target.actions.update = false),
         (Held::NotAttested, |scene| scene.surroundings.attested = false),
-        (Held::IdentityTaken, |scene| scene.surroundings.has_identity = false),
         (Held::BreakerOpen, |scene| scene.surroundings.breaker_holds = true),
         (Held::Limited, |scene| scene.surroundings.room = Room::AfterAnEnd),
     ];
@@ -133,33 +132,6 @@ fn the_breaker_holds_incidents_only() {
 }
 
 #[test]
-fn a_void_claim_is_given_up_at_once() {
-    let void = |scene: &mut Scene| (scene.surroundings.claim_void, scene.surroundings.has_identity) = (true, false);
-    let scene = Scene::new().with(void);
-    let decision = scene.decide();
-    assert_eq!(written(&decision), says(CorrectedReason::NotOurs, 7, None));
-    let paused = scene.clone().with(|scene| scene.object.paused = true);
-    assert_eq!(written(&paused.decide()), says(CorrectedReason::NotOurs, 7, None));
-    let observing = scene.clone().with(|scene| scene.target.mode = Mode::Observe);
-    assert_eq!(observing.decide(), Decision::Nothing(Held::Observing));
-    let Decision::WriteStatus(status) = decision else { return };
-    let given_up = scene.with(|scene| {
-        scene.memory.land_status(status.clone(), at(1000));
-        set_corrected(&mut scene.object.conditions, &status);
-        scene.surroundings.claim_void = false;
-    });
-    assert_eq!(given_up.decide(), Decision::Nothing(Held::IdentityTaken));
-    let in_sync = given_up.observed(ObservedReason::InSync);
-    assert_eq!(in_sync.decide(), Decision::Nothing(Held::IdentityTaken), "it is said until the resource is free");
-    let free = in_sync.with(|scene| scene.surroundings.has_identity = true);
-    assert_eq!(
-        written(&free.decide()),
-        says(CorrectedReason::CorrectionApplied, 7, None),
-        "its number is not given again"
-    );
-}
-
-#[test]
 fn what_was_there_before_is_refused_once() {
     let scene = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None);
     let decision = scene.decide();
@@ -185,46 +157,6 @@ fn an_edited_identity_is_neither_updated_nor_created() {
 fn a_claim_without_work_is_interrupted_first() {
     let scene = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db"));
     assert_eq!(written(&scene.decide()), says(CorrectedReason::CorrectionFailed, 8, owns("db")));
-}
-
-#[test]
-fn no_note_becomes_younger_while_claims_are_unknown() {
-    let unknown = |scene: &mut Scene| scene.surroundings.scope_complete = false;
-    let waits = Decision::Nothing(Held::ScopeIncomplete);
-    let begun = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, owns("db"));
-    assert_eq!(begun.clone().with(unknown).decide(), waits);
-    let failed = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, owns("db"));
-    for scene in [begun, failed.clone()] {
-        assert_eq!(scene.observed(ObservedReason::InSync).with(unknown).decide(), waits);
-    }
-    let renamed = Scene::new()
-        .corrected(CorrectedReason::CorrectionApplied, 7, owns("db"))
-        .observed(ObservedReason::NotUpdated)
-        .with(|scene| scene.facts.identity = Some("new".into()));
-    assert_eq!(renamed.clone().with(unknown).decide(), waits);
-    assert!(written(&renamed.decide()).is_some(), "everybody is known");
-    assert!(written(&failed.observed(ObservedReason::InSync).decide()).is_some(), "everybody is known");
-    let unclaimed = Scene::new().corrected(CorrectedReason::CorrectionStarted, 7, None).with(unknown);
-    assert!(written(&unclaimed.decide()).is_some(), "it says nothing of any resource");
-}
-
-#[test]
-fn what_makes_no_note_younger_is_said_at_once() {
-    let failed = Scene::new()
-        .corrected(CorrectedReason::CorrectionFailed, 7, owns("db"))
-        .observed_with(ObservedReason::FieldsDiffer, tag(7, 10))
-        .with(|scene| scene.surroundings.scope_complete = false);
-    assert_eq!(written(&failed.decide()), says(CorrectedReason::AttemptsExhausted, 7, owns("db")));
-}
-
-#[test]
-fn exhausted_attempts_keep_their_hour_while_claims_are_unknown() {
-    let exhausted = Scene::new()
-        .observed_with(ObservedReason::FieldsDiffer, tag(7, 10))
-        .with(|scene| scene.surroundings.scope_complete = false);
-    assert_eq!(exhausted.decide(), Decision::Wait { until: at(3600), why: Held::ScopeIncomplete });
-    let later = exhausted.with(|scene| scene.now = at(3600));
-    assert_eq!(acted(later.decide()), correct(Action::Update, false));
 }
 
 #[test]
@@ -683,8 +615,6 @@ fn what_is_not_known_or_not_ours_has_not_moved() {
     assert_eq!(observing.decide(), Decision::Nothing(Held::Observing));
     let other = sent(Some("2")).with(|scene| scene.facts.identity = Some("other".into()));
     assert!(!matches!(other.decide(), Decision::WriteStatus(status) if status.secrets.moved().count() > 0));
-    let unfinished = sent(Some("2")).with(|scene| scene.surroundings.has_identity = false);
-    assert_eq!(unfinished.decide(), Decision::Nothing(Held::InSync));
 }
 
 /// An object of ours that only a replacement makes fit, after so many corrections that healed nothing and this last one.

@@ -46,6 +46,8 @@ pub enum ExecutionEnd {
     Postponed(Moment),
     /// Another Job of the object has not ended: it is decided anew, this much later.
     PutOff(Duration),
+    /// Another object that is out of sight claims the resource still.
+    StillTaken,
     /// The object is gone.
     Gone,
 }
@@ -82,7 +84,7 @@ impl ExecutionEnd {
             Self::Lost | Self::CalledOff => memory.writes.lose_race(now),
             Self::Refused { finalizer: true, .. } => return memory.writes.refuse_finalizer(now),
             Self::Refused { finalizer: false, .. } => return memory.writes.refuse_status(now),
-            Self::Nothing | Self::Unread(_) | Self::Gone => {}
+            Self::Nothing | Self::StillTaken | Self::Unread(_) | Self::Gone => {}
         }
         false
     }

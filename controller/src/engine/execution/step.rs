@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::condition::{CorrectionStatus, StatusFields};
+use drift_api::identity::ObjectRef;
+use drift_api::identity::ResourceName;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
@@ -19,6 +21,8 @@ pub enum Step {
     Read,
     /// Read it live once more, to write what must be said onto what stands by now. Nothing outside is waited for.
     ReadAgain,
+    /// Read these objects live, and see whether one of them claims the resource.
+    ReadHolders(Vec<ObjectRef>, ResourceName),
     /// Decide anew, on the object as it was read.
     Decide,
     /// Render the requests, and see whether they may go out.
@@ -79,6 +83,11 @@ pub enum Event {
     },
     /// The live read ended; `None` where the object is gone.
     Read(Result<Option<Box<LeanObject>>, String>),
+    /// The objects that had the resource were read live.
+    HoldersRead {
+        /// One of them claims it, or could not be read.
+        is_claimed: bool,
+    },
     /// It was decided anew, on this state of the object.
     Decided(Box<LeanObject>, Decision),
     /// Nothing is to be done any more.

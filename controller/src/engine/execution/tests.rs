@@ -616,6 +616,20 @@ fn a_field_that_is_refused_loses_no_word() {
 }
 
 #[test]
+fn a_resource_is_taken_up_once_nobody_claims_it() {
+    let resource = crate::engine::fixtures::resource("db");
+    let status = CorrectionStatus::default().freed(None);
+    let take_up = Decision::TakeUp { resource: resource.clone(), holders: Vec::new(), status: status.clone() };
+    for (is_claimed, expected) in
+        [(true, Step::End(ExecutionEnd::StillTaken)), (false, Step::Write(Write::Status(status, Purpose::Word)))]
+    {
+        let mut execution = Execution::new(bare_object(), take_up.clone());
+        assert_eq!(execution.next(Event::Begin), Step::ReadHolders(Vec::new(), resource.clone()));
+        assert_eq!(execution.next(Event::HoldersRead { is_claimed }), expected);
+    }
+}
+
+#[test]
 fn an_answer_that_cannot_be_stored_is_a_failure() {
     let mut lost = claimed();
     let step = lost.next(answered(StepOutcome::Unstored("store.id: no field `id`".to_owned())));
@@ -645,6 +659,7 @@ proptest! {
                 Step::Write(_) => matches!(event, Event::Written(_)),
                 Step::Render(_) => matches!(event, Event::Rendered(_)),
                 Step::Send { .. } => matches!(event, Event::Answered(_) | Event::NotSent | Event::CutOff),
+                Step::ReadHolders(..) => matches!(event, Event::HoldersRead { .. }),
                 Step::Pause(_) => matches!(event, Event::Waited(_)),
                 Step::End(_) => false,
             };

@@ -1,6 +1,7 @@
 //! The shell of the controller: it does what the engine decides, one decision at a time, and some of that fails.
 
 use drift_api::condition::CorrectionStatus;
+use drift_api::identity::{Ownership, Rights};
 use drift_api::names::FINALIZER;
 use drift_language::Existing;
 
@@ -27,9 +28,7 @@ impl World {
         }
         let surroundings = Surroundings {
             listed: true,
-            has_identity: true,
-            identity_shared: false,
-            claim_void: false,
+            rights: Rights { ownership: Ownership::Held, shared: false },
             scope_complete: true,
             attested: self.attested && !self.moved,
             breaker_holds: false,
@@ -45,7 +44,8 @@ impl World {
             now: self.now,
         };
         match decide(&situation) {
-            Decision::Nothing(_) | Decision::Wait { .. } => {}
+            // Nobody else is there who could have refused it.
+            Decision::Nothing(_) | Decision::Wait { .. } | Decision::TakeUp { .. } => {}
             Decision::Correct(correction) if correction.action == Action::Delete => {
                 self.delete_outside(&correction, answer, mishap);
             }

@@ -42,7 +42,8 @@ pub struct SharedFacts {
     pub attested: bool,
     /// What the object may do, as far as the objects of all targets are concerned.
     pub rights: Rights,
-    /// Everybody is known who may have claimed something in the scope of the target's identities.
+    /// Every object is known that has to be before this one claims something or, where it is being deleted, before
+    /// something is deleted.
     pub scope_complete: bool,
     /// The secrets of the object that cannot be read back, in their present versions.
     pub secrets: Option<SecretMarks>,
@@ -198,7 +199,7 @@ impl ObjectStore {
         let ObjectEntry { object, facts, memory, claiming } = self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
         if claimant.owns.is_none() && claiming.is_some() {
-            (claimant.owns, claimant.claimed) = (claiming.clone(), u32::MAX);
+            (claimant.owns, claimant.may_claim) = (claiming.clone(), false);
         }
         Some(claimant)
     }
@@ -217,9 +218,7 @@ impl ObjectStore {
         let known = self.known.get(uid)?;
         let surroundings = Surroundings {
             listed: self.listed,
-            has_identity: shared.rights.has,
-            identity_shared: shared.rights.shared,
-            claim_void: shared.rights.claim_void,
+            rights: shared.rights,
             scope_complete: shared.scope_complete,
             attested: shared.attested,
             breaker_holds: self.breaker.holds(uid),

@@ -18,7 +18,8 @@ const REPORT_AFTER: Duration = Duration::from_secs(60);
 /// The reports about a scope that is incomplete.
 #[derive(Debug, Default)]
 pub(super) struct ScopeWait {
-    since: Option<Moment>,
+    /// Since when it is so for claims, and for deletions.
+    since: [Option<Moment>; 2],
     /// The objects with a report, and whether they were being deleted.
     reported: HashSet<(Uid, bool)>,
 }
@@ -26,18 +27,26 @@ pub(super) struct ScopeWait {
 impl<P: SharedState> Target<P> {
     /// Reports once on each object that has to wait; asked at each housekeeping, since nothing happens meanwhile.
     pub(super) fn report_scope_wait(&mut self, now: Moment) {
-        let Some(awaited) = self.program.awaited() else {
-            self.scope_wait = ScopeWait::default();
-            return;
-        };
-        let since = *self.scope_wait.since.get_or_insert(now);
-        if now < since + REPORT_AFTER {
-            return;
+        for deletes in [false, true] {
+            let since = &mut self.scope_wait.since[usize::from(deletes)];
+            match self.program.awaited(deletes) {
+                None => {
+                    *since = None;
+                    self.scope_wait.reported.retain(|(_, deleting)| *deleting != deletes);
+                }
+                Some(awaited) if now >= *since.get_or_insert(now) + REPORT_AFTER => {
+                    self.report_waiting(deletes, &awaited);
+                }
+                Some(_) => {}
+            }
         }
+    }
+
+    fn report_waiting(&mut self, deletes: bool, awaited: &str) {
         for uid in self.held.held_for(Held::ScopeIncomplete) {
-            let Some(object) = self.objects.object(uid) else { continue };
-            if self.scope_wait.reported.insert((uid.clone(), object.deleting)) {
-                let report = Report::ScopeIncomplete(Box::new(object.clone()), awaited.clone());
+            let Some(object) = self.objects.object(uid).filter(|object| object.deleting == deletes) else { continue };
+            if self.scope_wait.reported.insert((uid.clone(), deletes)) {
+                let report = Report::ScopeIncomplete(Box::new(object.clone()), awaited.to_owned());
                 self.effects.push(Effect::Report(report));
             }
         }

@@ -20,6 +20,9 @@ use crate::engine::shared_state::SharedState;
 /// Pause after an object could not be read, written or locked.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// Pause after another object, out of sight, was found to claim the resource. It is few objects, and a person ends it.
+const READ_HOLDERS_AGAIN: Duration = Duration::from_secs(60);
+
 /// One execution.
 #[derive(Debug)]
 pub(super) struct Underway {
@@ -94,6 +97,7 @@ impl<P: SharedState> Target<P> {
         match end {
             ExecutionEnd::Gone => return self.forget(&uid),
             ExecutionEnd::Nothing => return,
+            ExecutionEnd::StillTaken => return self.queue.add_after(&uid, now.moment + READ_HOLDERS_AGAIN),
             ExecutionEnd::Lost | ExecutionEnd::CalledOff => self.queue.add_after(&uid, now.moment + LOOK_AGAIN),
             ExecutionEnd::Postponed(until) => self.queue.add_after(&uid, *until),
             ExecutionEnd::PutOff(pause) => self.queue.add_after(&uid, now.moment + *pause),

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use drift_api::condition::{Conditions, DesiredHash, SecretMarks};
-use drift_api::identity::{Claimant, Rights};
+use drift_api::identity::{Claimant, ObjectRef, Ownership, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::requests::job::JobStage;
@@ -36,16 +36,20 @@ impl SharedState for Alone {
     }
 
     fn rights(&self, _: &Uid, _: &Claimant) -> Rights {
-        Rights { has: true, ..Rights::default() }
+        Rights { ownership: Ownership::Held, shared: false }
+    }
+
+    fn sees(&self, _: &ObjectRef) -> bool {
+        true
     }
 
     fn note_listed(&mut self) {}
 
-    fn is_scope_complete(&self) -> bool {
+    fn is_scope_complete(&self, _: bool) -> bool {
         true
     }
 
-    fn awaited(&self) -> Option<String> {
+    fn awaited(&self, _: bool) -> Option<String> {
         None
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::SecretMarks;
-use drift_api::identity::{Claimant, Rights, Uid};
+use drift_api::identity::{Claimant, ObjectRef, Rights, Uid};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 use drift_kube::identities::{HeldClaim, Member, Wake};
@@ -67,16 +67,20 @@ impl SharedState for SharedHandles {
         self.identities.as_ref().map(|identities| identities.rights(uid, claimant)).unwrap_or_default()
     }
 
+    fn sees(&self, object: &ObjectRef) -> bool {
+        self.identities.as_ref().is_some_and(|identities| identities.sees(object))
+    }
+
     fn note_listed(&mut self) {
         self.identities.iter_mut().for_each(Member::note_listed);
     }
 
-    fn is_scope_complete(&self) -> bool {
-        self.identities.as_ref().is_some_and(Member::is_scope_complete)
+    fn is_scope_complete(&self, deletes: bool) -> bool {
+        self.identities.as_ref().is_some_and(|identities| identities.is_scope_complete(deletes))
     }
 
-    fn awaited(&self) -> Option<String> {
-        self.identities.as_ref().and_then(Member::awaited)
+    fn awaited(&self, deletes: bool) -> Option<String> {
+        self.identities.as_ref().and_then(|identities| identities.awaited(deletes))
     }
 
     fn hold(&mut self, uid: &Uid, claimant: Claimant) {

@@ -28,21 +28,6 @@ pub struct Rendered {
     pub rejected: Option<Box<Failure>>,
 }
 
-impl Rendered {
-    /// Another object has the external resource. What bars a poll by itself comes before that.
-    pub fn bar_as_taken(&mut self, target: &Target) {
-        let taken = || Failure::with(ObservedReason::IdentityTaken, &target.scope.name);
-        self.rejected.get_or_insert_with(|| Box::new(taken()));
-    }
-
-    /// Removes the rejection because of another object's claim.
-    #[must_use]
-    pub fn accepted_as_taken(self) -> Self {
-        let rejected = self.rejected.filter(|failure| failure.reason != ObservedReason::IdentityTaken);
-        Self { rejected, ..self }
-    }
-}
-
 /// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
 #[must_use]
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {

@@ -4,8 +4,8 @@
 //! The controller decides, and knows more: whether another object names the same external resource, what it noted where another
 //! writer took that away, delays and limits.
 
-use drift_api::condition::{Condition, CurrentVerdict, ObservedReason};
-use drift_api::names::ORPHAN_ANNOTATION;
+use drift_api::condition::Condition;
+use drift_api::names::{GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
@@ -57,12 +57,11 @@ pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
     if target.identity_of(&object.view.open()).is_ok_and(|named| named != *owned.identity) {
         return left("the object names another external resource now than the one that it owns");
     }
-    let reason = object.conditions.observed().and_then(CurrentVerdict::read).map(|current| current.reason);
-    if reason == Some(ObservedReason::IdentityTaken) {
-        // It was judged before the deletion: nobody polls the object since, and the other one may be gone.
-        return left(
-            "another object had it when this was last judged (IdentityTaken); it is deleted where that one is gone by now",
-        );
+    if object.gives_up(&owned.identity) {
+        return Ending::LeftBehind(format!("the object gives it up by its annotation {GIVE_UP_ANNOTATION}"));
+    }
+    if object.conditions.held_by_another().is_some() {
+        return left("another object claims it too (IdentityContested)");
     }
     Ending::Deleted
 }
@@ -77,13 +76,12 @@ mod tests {
 
     const CORRECT: &str = "\n  correct: {mode: Correct, http: {delete: [{method: DELETE, url: 'http://h/x'}]}}\n";
 
-    fn object(note: &str, reason: &str, metadata: &Value) -> LeanObject {
+    fn object(note: &str, corrected: &str, metadata: &Value) -> LeanObject {
         let condition = |kind: &str, reason: &str, message: &str| {
             json!({"type": kind, "status": "Unknown", "reason": reason, "message": message, "observedGeneration": 1,
                 "lastTransitionTime": "2026-01-01T00:00:00Z"})
         };
-        let conditions =
-            [condition("driftObserved", reason, "x"), condition("driftCorrected", "CorrectionApplied", note)];
+        let conditions = [condition("driftObserved", "InSync", "x"), condition("driftCorrected", corrected, note)];
         let mut whole =
             json!({"metadata": metadata, "spec": {"id": "x", "a": 1}, "status": {"conditions": conditions}});
         whole["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -98,26 +96,25 @@ mod tests {
         let (owned, held) = ("correction 2, owns \"x\": created", json!({"finalizers": [FINALIZER]}));
         let orphan = json!({"finalizers": [FINALIZER], "annotations": {ORPHAN_ANNOTATION: "true"}});
         let others = json!({"finalizers": ["example.com/other"]});
-        let ending = |target: &Target, note, reason, metadata: &Value| match ending_of(
+        let ending = |target: &Target, note, corrected, metadata: &Value| match ending_of(
             target,
-            &object(note, reason, metadata),
+            &object(note, corrected, metadata),
         ) {
             Ending::LeftBehind(why) => why,
             other => format!("{other:?}"),
         };
-        let of = |note, metadata| ending(&correcting, note, "InSync", metadata);
+        let of = |note, metadata| ending(&correcting, note, "CorrectionApplied", metadata);
         assert_eq!(of(owned, &held), "Deleted");
         assert_eq!(of(owned, &others), "NotHeldByUs");
         assert!(of(owned, &orphan).contains("annotation driftpoller.dev/orphan"));
         assert!(of("correction 2: created", &held).contains("owns nothing outside"));
         assert!(of("correction 2, owns \"y\": created", &held).contains("names another external resource"));
         assert!(of("correction 2, owns \"x\": created [scope 3f2a9c71]", &held).contains("another scope"));
-        assert!(
-            ending(&correcting, owned, "IdentityTaken", &held)
-                .contains("had it when this was last judged (IdentityTaken)")
-        );
-        assert!(ending(&target(TEXT), owned, "InSync", &held).contains("only observes"));
+        assert!(ending(&correcting, owned, "IdentityContested", &held).contains("another object claims it too"));
+        let given_up = json!({"finalizers": [FINALIZER], "annotations": {GIVE_UP_ANNOTATION: "x"}});
+        assert!(of(owned, &given_up).contains("annotation driftpoller.dev/give-up"));
+        assert!(ending(&target(TEXT), owned, "CorrectionApplied", &held).contains("only observes"));
         let creating = target(&format!("{}{}", TEXT.trim_end(), CORRECT.replace("delete", "create")));
-        assert!(ending(&creating, owned, "InSync", &held).contains("no steps for delete"));
+        assert!(ending(&creating, owned, "CorrectionApplied", &held).contains("no steps for delete"));
     }
 }

@@ -265,13 +265,6 @@ impl ObjectState {
         }
     }
 
-    /// Says whether another object of the target has the same external resource, with precedence over this one.
-    pub fn set_appraisal(&mut self, rendered: Rendered, now: Moment) {
-        if self.rendered != rendered {
-            self.see(self.object.clone(), rendered, now);
-        }
-    }
-
     fn is_in_sync_as_desired(&self) -> bool {
         self.current().is_some_and(|current| self.basis().is_in_sync_by(&current))
     }

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use drift_api::attestation::Exceptions;
 use drift_api::collections::fifo::Fifo;
-use drift_api::condition::CorrectionStatus;
-use drift_api::identity::{Claimant, ResourceName, Uid};
+use drift_api::identity::Uid;
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -64,14 +63,13 @@ impl ObjectStore {
         }
     }
 
-    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known. `has` says
-    /// whether the object, as that claimant, has the external resource that it names, over all targets.
-    pub fn see(&mut self, object: LeanObject, now: Now, has: impl FnOnce(Claimant) -> bool) {
+    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known.
+    pub fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
         if self.states.get(&uid).is_some_and(|state| !object.is_as_new_as(state.object())) {
             return;
         }
-        let rendered = self.appraise(&object, has);
+        let rendered = self.appraise(&object);
         match self.states.get_mut(&uid) {
             Some(state) => state.see(object, rendered, now.moment),
             None => {
@@ -224,22 +222,10 @@ impl ObjectStore {
         self.rearrange(uid, now);
     }
 
-    /// An object whose external resource another one names, of whatever target, may have another right to it now.
-    pub fn appraise_again(&mut self, uid: &Uid, now: Moment, has: impl FnOnce(Claimant) -> bool) {
-        let Some(object) = self.states.get(uid).map(|state| state.object().clone()) else { return };
-        let rendered = self.appraise(&object, has);
-        self.update(uid, now, |state| state.set_appraisal(rendered, now));
-    }
-
-    fn appraise(&self, object: &LeanObject, has: impl FnOnce(Claimant) -> bool) -> Rendered {
+    /// Appraises an object, unless it reads as it did before.
+    fn appraise(&self, object: &LeanObject) -> Rendered {
         let known = self.states.get(&object.id.uid).filter(|state| state.object().reads_as(object));
-        let mut rendered =
-            known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone().accepted_as_taken());
-        let taken = !has(claimant(&self.target, object, &rendered)) && rendered.identity.is_some();
-        if taken {
-            rendered.bar_as_taken(&self.target);
-        }
-        rendered
+        known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone())
     }
 
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
@@ -261,21 +247,6 @@ impl ObjectStore {
         if let Some(wake) = [poll, state.silence_due(), write].into_iter().flatten().min() {
             self.wakes.add_after(uid, wake);
         }
-    }
-}
-
-/// Returns the claims of an object on external resources.
-fn claimant(target: &Target, object: &LeanObject, rendered: &Rendered) -> Claimant {
-    let name = |identity| ResourceName { scope: target.scope.id, identity };
-    let corrected = object.conditions.corrected();
-    let noted = corrected.map(|condition| CorrectionStatus::parse(condition.message.text())).unwrap_or_default();
-    let owns = noted.owned().map(|owned| owned.resource(target.scope.id));
-    Claimant {
-        wants: rendered.identity.clone().map(name),
-        claimed: owns.as_ref().map_or(0, |_| object.conditions.noted_at()),
-        owns,
-        created: object.created,
-        deleting: object.deleting,
     }
 }
 

@@ -1,5 +1,4 @@
 use drift_api::condition::ObservedReason;
-use drift_api::identity::Claimant;
 use drift_api::object::LeanObject;
 use drift_language::cel::SecretValues;
 use serde_json::json;
@@ -22,30 +21,10 @@ struct Alone {
     paused: Option<Moment>,
     /// Its rate allows no read before then.
     next_read: Option<Moment>,
-    /// The object that has every resource.
-    holder: Option<Uid>,
     reads: usize,
 }
 
 impl SharedState for Alone {
-    fn insert(&mut self, _: &Uid, _: Claimant) -> Vec<Uid> {
-        Vec::new()
-    }
-
-    fn remove(&mut self, _: &Uid) -> Vec<Uid> {
-        Vec::new()
-    }
-
-    fn has(&self, _: &Uid, _: &Claimant) -> bool {
-        true
-    }
-
-    fn holder(&self, _: &str) -> Option<Uid> {
-        self.holder.clone()
-    }
-
-    fn note_listed(&mut self) {}
-
     fn postponed(&self, _: &Request, now: Moment) -> Option<Postponed> {
         let until = self.paused.filter(|until| *until > now)?;
         let cause = crate::engine::judgement::finding::Failure::of(drift_api::condition::ObservedReason::RateLimited);
@@ -325,33 +304,32 @@ fn an_edit_during_a_traversal_leaves_its_result_without_effect() {
 
 #[test]
 fn a_hint_leads_to_one_poll_of_its_object() {
-    // By the holder of the resource, while a poll is under way or not: what is reported, and the polls that begin.
+    // By what the hint names, while a poll is under way or not: what is reported, and the polls that begin.
     let table = [
-        (None, false, HintOutcome::Unknown, 0),
-        (Some("z"), false, HintOutcome::Unknown, 0),
-        (Some("x"), false, HintOutcome::Polled, 1),
-        (None, true, HintOutcome::Unknown, 0),
-        (Some("x"), true, HintOutcome::Polled, 1),
+        ("z", false, HintOutcome::Unknown, 0),
+        ("x", false, HintOutcome::Polled, 1),
+        ("z", true, HintOutcome::Unknown, 0),
+        ("x", true, HintOutcome::Polled, 1),
     ];
-    for (holder, is_polled, expected, polls) in table {
-        let mut bench = Bench::of(&TEXT.replace("30s", "24h"));
+    for (named, is_polled, expected, polls) in table {
+        let hints = "  hints: {webhook: {secretRef: {name: s, key: k}, identity: \"${payload.id}\"}}\n";
+        let mut bench = Bench::of(&format!("{}\n{hints}", TEXT.replace("30s", "24h").trim_end()));
         bench.see("x");
         let order = bench.polls(1).remove(0);
-        bench.engine.shared.holder = holder.map(Uid::from);
         let (mut under_way, begins) = (Some(order), bench.polls(2).len());
         assert_eq!(begins, 0, "polled twice at once");
         if !is_polled {
             bench.end_poll(3, under_way.take().unwrap(), Finding::InSync);
         }
-        let effects = bench.step(5, Input::Hint(Hint::Resource("x".to_owned())));
+        let effects = bench.step(5, Input::Hint(Hint::Resource(named.to_owned())));
         assert!(
             matches!(effects.as_slice(), [Effect::Report(Report::Hinted(outcome))] if *outcome == expected),
-            "{holder:?}: {effects:?}"
+            "{named}: {effects:?}"
         );
         if let Some(order) = under_way {
-            assert!(bench.polls(5).is_empty(), "{holder:?}: polled twice at once");
+            assert!(bench.polls(5).is_empty(), "{named}: polled twice at once");
             bench.end_poll(6, order, Finding::InSync);
         }
-        assert_eq!(bench.polls(7).len(), polls, "{holder:?}, {is_polled}");
+        assert_eq!(bench.polls(7).len(), polls, "{named}, {is_polled}");
     }
 }

@@ -31,13 +31,9 @@ impl<P: SharedState> Target<P> {
     }
 
     pub(super) fn see(&mut self, object: LeanObject, now: Now) {
-        let (uid, mut concerned) = (object.id.uid.clone(), Vec::new());
-        self.objects.see(object, now, |claimant| {
-            concerned = self.shared.insert(&uid, claimant.clone());
-            self.shared.has(&uid, &claimant)
-        });
+        let uid = object.id.uid.clone();
+        self.objects.see(object, now);
         self.hints.note_object(&mut self.objects, &uid, now.moment);
-        self.appraise_again(&concerned, now.moment);
     }
 
     pub(super) fn leave(&mut self, uid: &Uid, now: Moment) {
@@ -57,7 +53,6 @@ impl<P: SharedState> Target<P> {
     pub(super) fn note_listed(&mut self, now: Moment) {
         self.objects.note_listed(now);
         self.hints.note_listed(&mut self.objects, now);
-        self.shared.note_listed();
     }
 
     pub(super) fn forget(&mut self, uid: &Uid, now: Moment) {
@@ -65,14 +60,5 @@ impl<P: SharedState> Target<P> {
         self.objects.forget(uid);
         self.traversals.forget(uid);
         self.hints.forget(uid);
-        let concerned = self.shared.remove(uid);
-        self.appraise_again(&concerned, now);
-    }
-
-    /// Looks again at what objects have, since another object came, changed or went.
-    pub(super) fn appraise_again(&mut self, uids: &[Uid], now: Moment) {
-        for uid in uids {
-            self.objects.appraise_again(uid, now, |claimant| self.shared.has(uid, &claimant));
-        }
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use drift_api::identity::{Claimant, Uid};
 use drift_api::timing::moment::Moment;
-use drift_kube::identities::{Member, Wake};
 use drift_language::Target;
 
 use crate::engine::poll::request::Request;
@@ -17,23 +15,16 @@ use crate::run::rate_limit::SharedRate;
 pub(super) struct SharedHandles {
     target: Arc<Target>,
     context: Arc<Context>,
-    identities: Member,
     read_rate: SharedRate,
 }
 
 impl SharedHandles {
     pub(super) fn new(target: &Arc<Target>, context: &Arc<Context>) -> Self {
         Self {
-            identities: context.identities.join(target),
             read_rate: SharedRate::per_second(target.read.limits.per_second),
             target: target.clone(),
             context: context.clone(),
         }
-    }
-
-    /// Waits for what is to be looked at again.
-    pub(super) async fn next_wake(&mut self) -> Wake {
-        self.identities.next_wake().await
     }
 
     /// The rate of the target's reads, for the pages of a traversal.
@@ -47,26 +38,6 @@ impl SharedHandles {
 }
 
 impl SharedState for SharedHandles {
-    fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
-        self.identities.insert(uid, claimant)
-    }
-
-    fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
-        self.identities.remove(uid)
-    }
-
-    fn has(&self, uid: &Uid, claimant: &Claimant) -> bool {
-        self.identities.rights(uid, claimant).has
-    }
-
-    fn holder(&self, identity: &str) -> Option<Uid> {
-        self.identities.holder(identity)
-    }
-
-    fn note_listed(&mut self) {
-        self.identities.note_listed();
-    }
-
     fn postponed(&self, request: &Request, now: Moment) -> Option<Postponed> {
         self.context.outside.postponed(&self.target, request, now)
     }

@@ -183,6 +183,15 @@ impl CorrectionStatus {
         Self { correction, ..self.keeping(CorrectedReason::CorrectionFailed, text, generation) }
     }
 
+    /// The record of an object whose external resource is nobody else's any more. K is raised, so that a poll comes before
+    /// anything is done: the verdict that stands may be of what another object had.
+    #[must_use]
+    pub fn freed(&self, generation: Option<i64>) -> Self {
+        let text = "no other object has the external resource any more; it is polled first";
+        let correction = self.correction.saturating_add(1);
+        Self { correction, ..self.keeping(CorrectedReason::IdentityFree, text, generation) }
+    }
+
     /// The same of one that was under way when its process ended.
     #[must_use]
     pub fn interrupted(&self, generation: Option<i64>) -> Self {

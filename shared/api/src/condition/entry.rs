@@ -216,11 +216,11 @@ impl Conditions {
         super::CorrectionStatus { correction: self.correction(), ..current }
     }
 
-    /// Returns the time at which the status of the controller's note changed last, seconds since 1970; 0 where there is none, or its time cannot be read.
+    /// The reason of the controller's record where another object keeps this one from its external resource.
     #[must_use]
-    pub fn noted_at(&self) -> u32 {
-        let second = self.corrected().and_then(|noted| noted.last_transition_time.second());
-        second.and_then(|second| u32::try_from(second).ok()).unwrap_or_default()
+    pub fn held_by_another(&self) -> Option<CorrectedReason> {
+        let reason = CorrectedReason::parse(&self.corrected()?.reason)?;
+        reason.is_held_by_another().then_some(reason)
     }
 
     /// The names of the secrets that moved since the controller sent them.

@@ -75,8 +75,6 @@ reasons! {
         RuleError => Unknown,
         /// A requirement of the target does not hold for this object.
         NotAllowed => Unknown,
-        /// Another object of the target has the same identity.
-        IdentityTaken => Unknown,
         /// The target is suspended, as a whole or for this object.
         Suspended => Unknown,
     }
@@ -97,10 +95,12 @@ reasons! {
         NotOurs => False,
         /// The object's identity was edited; the resource of the old identity is still outside.
         IdentityChanged => False,
-        /// Another object has the external resource that this one names.
+        /// Another object has the external resource, by its claim or as the oldest that names it.
         IdentityTaken => False,
-        /// Two or more objects claim the external resource that this one names, so none of them is corrected.
+        /// Two or more objects claim the external resource, and none of them is corrected.
         IdentityContested => False,
+        /// The external resource is nobody else's any more; a poll comes before anything is done.
+        IdentityFree => Unknown,
     }
 }
 
@@ -120,7 +120,15 @@ impl ObservedReason {
     /// Returns true if this Unknown was decided without asking the external system, so that it needs no confirmation.
     #[must_use]
     pub const fn needs_no_read(self) -> bool {
-        matches!(self, Self::RuleError | Self::NotAllowed | Self::IdentityTaken | Self::Suspended | Self::NotYetPolled)
+        matches!(self, Self::RuleError | Self::NotAllowed | Self::Suspended | Self::NotYetPolled)
+    }
+}
+
+impl CorrectedReason {
+    /// Returns true if another object keeps this one from its external resource.
+    #[must_use]
+    pub const fn is_held_by_another(self) -> bool {
+        matches!(self, Self::IdentityTaken | Self::IdentityContested)
     }
 }
 

@@ -31,7 +31,6 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::Settling => "the external system is still working on an earlier change",
         ObservedReason::RuleError => "a template of the target cannot be evaluated for this object",
         ObservedReason::NotAllowed => "a requirement of the target does not hold for this object",
-        ObservedReason::IdentityTaken => "another object has the same identity in this scope",
         ObservedReason::Suspended => "the target is suspended for this object",
     }
 }

@@ -1,6 +1,6 @@
 //! The claimants that targets report for one object.
 
-use super::{CORRECTING, Claimant, ResourceName};
+use super::{CORRECTING, Claimant, ObjectRef};
 use crate::collections::shared_text::SharedText;
 
 /// The reports of targets about one object, sorted by target name. Never empty.
@@ -8,17 +8,22 @@ use crate::collections::shared_text::SharedText;
 pub(super) struct Said(Box<[(SharedText, Claimant)]>);
 
 impl Said {
-    /// The claimant that counts: that of the first target, with the claim that the object is corrected for where that target sees none yet.
+    /// The claimant that counts: that of the first target, with the claim that the object is corrected for where that
+    /// target sees none yet.
     pub(super) fn claimant(&self) -> Claimant {
         let Self(all) = self;
         let held = all.last().filter(|(target, held)| *target == CORRECTING && held.owns.is_some());
         let (_, first) = &all[0];
         match held.filter(|_| first.owns.is_none()) {
-            Some((_, Claimant { owns, claimed, .. })) => {
-                Claimant { owns: owns.clone(), claimed: *claimed, ..first.clone() }
-            }
+            Some((_, Claimant { owns, .. })) => Claimant { owns: owns.clone(), ..first.clone() },
             None => first.clone(),
         }
+    }
+
+    /// The object, as others name it.
+    pub(super) const fn object(&self) -> &ObjectRef {
+        let (_, first) = &self.0[0];
+        &first.object
     }
 
     /// The targets that report the object, the first by name first.
@@ -42,10 +47,4 @@ impl Said {
         }
         (!all.is_empty()).then(|| Self(all.into()))
     }
-}
-
-/// The resources that an object names, each once.
-pub(super) fn resources(claimant: &Claimant) -> impl Iterator<Item = &ResourceName> {
-    let owned = claimant.owns.as_ref().filter(|owned| Some(*owned) != claimant.wants.as_ref());
-    claimant.wants.iter().chain(owned)
 }

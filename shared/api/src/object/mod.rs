@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::collections::shared_text::{SharedText, literal};
-use crate::condition::Conditions;
-use crate::identity::Uid;
+use crate::condition::{Conditions, CorrectionStatus};
+use crate::identity::{ResourceName, Uid};
 use crate::names;
 use crate::object::field_paths::FieldPaths;
 use crate::object::kept_fields::KeptObject;
@@ -91,6 +91,8 @@ pub struct AnnotationRequests {
     pub poll: Option<SharedText>,
     /// The value of the annotation that asks for one more correction.
     pub retry: Option<SharedText>,
+    /// The identity that the object gives up.
+    pub give_up: Option<SharedText>,
     /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
     pub deletion: u32,
 }
@@ -130,6 +132,7 @@ impl LeanObject {
         let asked = AnnotationRequests {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
+            give_up: annotation(names::GIVE_UP_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
         };
         Self {
@@ -169,6 +172,27 @@ impl LeanObject {
     #[must_use]
     pub fn retry_requested(&self) -> Option<&str> {
         self.asked.as_ref()?.retry.as_deref()
+    }
+
+    /// Returns true if the object's record claims this resource, and it does not give that up. A record that this version
+    /// cannot read may claim anything.
+    #[must_use]
+    pub fn claims(&self, resource: &ResourceName) -> bool {
+        let Some(condition) = self.conditions.corrected() else { return false };
+        let Some(status) = CorrectionStatus::read(condition) else { return true };
+        status.owned().is_some_and(|owned| owned.names(resource)) && !self.gives_up(&resource.identity)
+    }
+
+    /// Returns true if the object gives up the external resource of this identity.
+    #[must_use]
+    pub fn gives_up(&self, identity: &str) -> bool {
+        self.given_up() == Some(identity)
+    }
+
+    /// The identity that the object gives up.
+    #[must_use]
+    pub fn given_up(&self) -> Option<&str> {
+        self.asked.as_ref()?.give_up.as_deref()
     }
 
     /// Returns the time at which its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.

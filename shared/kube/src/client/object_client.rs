@@ -107,6 +107,25 @@ impl ObjectClient {
         }
     }
 
+    /// The way to the API server.
+    #[must_use]
+    pub const fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Finds the object of a name, whatever its uid; `None` where there is none. Of its fields none is kept.
+    ///
+    /// # Errors
+    /// When the API server does not answer or refuses.
+    pub async fn find(&self, kind: &ResolvedKind, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
+        let request = collection_of(kind, id).get(&id.name, &GetParams::default());
+        let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
+        match self.decoded(request, &FieldPaths::default()).await.map_err(WriteError::from) {
+            Err(WriteError::Gone) => Ok(None),
+            object => Ok(Some(object?)),
+        }
+    }
+
     /// Applies a JSON Patch to `/status`; gives the object as it is after the write.
     ///
     /// # Errors

@@ -52,6 +52,7 @@ fn noted_by(action: Action, before: &NotedSecrets, answers: &[StepOutcome]) -> V
                 Event::Written(Ok(object.clone()))
             }
             Step::Write(_) => Event::Written(Ok(object.clone())),
+            Step::ReadHolders(..) => Event::HoldersRead { is_claimed: true },
             Step::Pause(_) => Event::Waited(None),
             Step::End(_) => return said,
         }

@@ -4,12 +4,12 @@ use crate::engine::corrections::held::Held;
 use crate::engine::corrections::outcome::{Doubt, Outcome};
 use crate::engine::fixtures::{Scene, at, bare_object, correction, desired_hash, doubtful, facts, owns, target};
 use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
-use drift_api::identity::{IdentityIndex, Selected};
+use drift_api::identity::{IdentityIndex, Ownership, Selected};
 use drift_api::names::FINALIZER;
 
 const CALM: SharedFacts = SharedFacts {
     attested: true,
-    rights: Rights { has: true, shared: false, claim_void: false },
+    rights: Rights { ownership: Ownership::Held, shared: false },
     scope_complete: true,
     secrets: None,
 };
@@ -67,16 +67,15 @@ fn what_was_tried_takes_no_room_for_ever() {
 }
 
 #[test]
-fn a_note_without_a_claim_is_of_no_time() {
+fn a_claim_counts_before_it_is_written() {
     let mut objects = objects();
     let object = numbered(Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None), 1);
     let uid = object.id.uid.clone();
     objects.see(object, named(1), None, at(1));
-    let said =
-        |objects: &ObjectStore| objects.claimant(&uid).map(|claimant| (claimant.owns.is_some(), claimant.claimed));
-    assert_eq!(said(&objects), Some((false, 0)));
+    let owns = |objects: &ObjectStore| objects.claimant(&uid).map(|claimant| claimant.owns.is_some());
+    assert_eq!(owns(&objects), Some(false));
     objects.set_claiming(&uid, true);
-    assert_eq!(said(&objects), Some((true, u32::MAX)));
+    assert_eq!(owns(&objects), Some(true));
 }
 
 #[test]
@@ -152,7 +151,10 @@ fn of_two_targets_with_one_resource_one_claims_it() {
     let decide =
         |objects: &ObjectStore, index: &IdentityIndex, uid| objects.decide(uid, around(objects, index, uid), at(1));
     assert!(matches!(decide(&first, &index, &older), Some(Decision::Correct(_))));
-    assert_eq!(decide(&second, &index, &younger), Some(Decision::Nothing(Held::IdentityTaken)));
+    let refused = decide(&second, &index, &younger);
+    assert!(
+        matches!(&refused, Some(Decision::WriteStatus(status)) if status.reason == Some(CorrectedReason::IdentityTaken))
+    );
     assert_eq!(index.remove(&selected("t0", "u0")), [selected("t1", "u1")]);
     assert!(matches!(decide(&second, &index, &younger), Some(Decision::Correct(_))));
 }
@@ -167,7 +169,8 @@ fn a_claim_that_is_being_written_counts_already() {
     index.insert(&selected("t1", "u1"), second.claimant(&younger).unwrap());
     index.insert(&selected("t0", "u0"), first.claimant(&older).unwrap());
     let decision = first.decide(&older, around(&first, &index, &older), at(1));
-    assert_eq!(decision, Some(Decision::Nothing(Held::IdentityTaken)), "the older comes too late");
+    let is_refused = matches!(&decision, Some(Decision::WriteStatus(status)) if status.reason == Some(CorrectedReason::IdentityTaken));
+    assert!(is_refused, "the older comes too late: {decision:?}");
     let mut object = second.object(&younger).unwrap().clone();
     object.resource_version = "9".into();
     second.see(object, facts(), None, at(2));

@@ -5,73 +5,16 @@ use crate::engine::judgement::finding::Finding;
 use crate::engine::writes::write_attempts::WriteOutcome;
 use drift_api::attestation::MOST_EXCEPTIONS;
 use drift_api::condition::ObservedReason;
-use drift_api::identity::{IdentityIndex, Selected};
 use serde_json::{Value, json};
-use std::cell::RefCell;
 use std::collections::HashSet;
-use std::ops::{Deref, DerefMut};
-use std::rc::Rc;
 
 /// The message of a verdict on an object with that id that asks for `a: 1`.
 fn tag(id: &str) -> String {
     format!("x [desired {}]", drift_api::condition::DesiredHash::of(&json!([id, {"a": 1}])))
 }
 
-/// An object store whose objects contend with one another alone.
-struct Alone {
-    objects: ObjectStore,
-    identities: Rc<RefCell<IdentityIndex>>,
-}
-
-impl Alone {
-    fn new(target: Arc<Target>) -> Self {
-        Self { objects: ObjectStore::new(target), identities: Rc::default() }
-    }
-
-    fn see(&mut self, object: LeanObject, now: Now) {
-        let selected = self.selected(&object.id.uid);
-        let (mut identities, mut concerned) = (self.identities.borrow_mut(), Vec::new());
-        self.objects.see(object, now, |claimant| {
-            concerned = identities.insert(&selected, claimant.clone());
-            identities.rights(&selected.uid, &claimant).has
-        });
-        drop(identities);
-        self.appraise_again(concerned, now.moment);
-    }
-
-    fn forget(&mut self, uid: &Uid, now: Moment) {
-        self.objects.forget(uid);
-        let concerned = self.identities.borrow_mut().remove(&self.selected(uid));
-        self.appraise_again(concerned, now);
-    }
-
-    fn appraise_again(&mut self, concerned: Vec<Selected>, now: Moment) {
-        for Selected { uid, .. } in concerned {
-            self.objects.appraise_again(&uid, now, |claimant| self.identities.borrow().rights(&uid, &claimant).has);
-        }
-    }
-
-    fn selected(&self, uid: &Uid) -> Selected {
-        Selected { target: self.objects.target.name.as_str().into(), uid: uid.clone() }
-    }
-}
-
-impl Deref for Alone {
-    type Target = ObjectStore;
-
-    fn deref(&self) -> &ObjectStore {
-        &self.objects
-    }
-}
-
-impl DerefMut for Alone {
-    fn deref_mut(&mut self) -> &mut ObjectStore {
-        &mut self.objects
-    }
-}
-
-fn objects() -> Alone {
-    Alone::new(target(TEXT))
+fn objects() -> ObjectStore {
+    ObjectStore::new(target(TEXT))
 }
 
 fn object(objects: &ObjectStore, uid: &str, spec: &Value, status: &Value) -> LeanObject {
@@ -117,61 +60,6 @@ fn a_template_that_fails_names_its_place_and_the_mistake() {
 }
 
 #[test]
-fn the_next_is_polled_when_the_oldest_goes() {
-    let mut objects = objects();
-    objects.note_listed(at(0).moment);
-    for uid in ["old", "younger"] {
-        let object = object(&objects, uid, &json!({"id": "x", "a": 1}), &json!({}));
-        objects.see(object, at(0));
-    }
-    assert_eq!(reason(&mut objects, "younger", at(0).moment), Some(ObservedReason::IdentityTaken));
-    assert_eq!(reason(&mut objects, "old", at(0).moment), None);
-    objects.forget(&Uid::from("old"), at(5).moment);
-    assert!(objects.state(&Uid::from("younger")).unwrap().poll_due().is_some_and(|due| due <= at(5).moment));
-    assert_eq!(
-        reason(&mut objects, "younger", at(5).moment),
-        Some(ObservedReason::IdentityTaken),
-        "until it is polled"
-    );
-}
-
-#[test]
-fn of_two_targets_with_one_resource_one_object_has_it() {
-    let mut first = objects();
-    let mut second =
-        Alone { identities: first.identities.clone(), ..Alone::new(target(&TEXT.replace("name: t}", "name: u}"))) };
-    let spec = json!({"id": "x", "a": 1});
-    let (old, younger) = (object(&first, "old", &spec, &json!({})), object(&second, "younger", &spec, &json!({})));
-    let uid = younger.id.uid.clone();
-    second.see(younger, at(0));
-    assert_eq!(reason(&mut second, &uid, at(0).moment), None);
-    first.see(old, at(1));
-    second.appraise_again(vec![second.selected(&uid)], at(1).moment);
-    let written = second.update(&uid, at(1).moment, |state| state.next_write(at(1).moment));
-    let Some(NextWrite::Write(verdict, _)) = written else { panic!("{written:?}") };
-    assert_eq!(verdict.reason, ObservedReason::IdentityTaken);
-    assert_eq!(verdict.text, "another object has the same identity in this scope: GET http://h/${…}");
-    first.forget(&"old".into(), at(5).moment);
-    second.appraise_again(vec![second.selected(&uid)], at(5).moment);
-    assert!(second.state(&uid).unwrap().poll_due().is_some_and(|due| due <= at(5).moment), "it is polled at once");
-}
-
-#[test]
-fn an_older_state_of_an_object_takes_no_identity() {
-    let mut objects = objects();
-    objects.note_listed(at(0).moment);
-    let was = object(&objects, "a", &json!({"id": "x", "a": 1}), &json!({}));
-    let mut is = object(&objects, "a", &json!({"id": "y", "a": 1}), &json!({}));
-    is.resource_version = "2".into();
-    objects.see(is, at(0));
-    objects.see(was, at(1));
-    let younger = object(&objects, "bb", &json!({"id": "x", "a": 1}), &json!({}));
-    objects.see(younger, at(2));
-    assert_eq!(reason(&mut objects, "bb", at(2).moment), None, "nobody has x");
-    assert!(objects.state(&Uid::from("bb")).unwrap().poll_due().is_some());
-}
-
-#[test]
 fn a_result_of_an_object_made_anew_lands_nowhere() {
     let mut objects = objects();
     let (old, new) = (Uid::from("a"), Uid::from("ab"));
@@ -179,7 +67,7 @@ fn a_result_of_an_object_made_anew_lands_nowhere() {
     let before = object(&objects, "a");
     objects.see(before, at(0));
     let begun = objects.update(&old, at(1).moment, |state| state.begin_poll(at(1))).unwrap();
-    objects.forget(&old, at(2).moment);
+    objects.forget(&old);
     let anew = object(&objects, "ab");
     objects.see(anew, at(2));
     let late = objects.update(&old, at(3).moment, |state| state.finish_poll(begun, Finding::InSync, at(3).moment));
@@ -194,7 +82,7 @@ fn a_poll_from_before_an_absence_counts_for_nothing() {
     let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &json!({}));
     objects.see(object.clone(), at(0));
     let old = objects.update(&uid, at(1).moment, |state| state.begin_poll(at(1))).unwrap();
-    objects.forget(&uid, at(2).moment);
+    objects.forget(&uid);
     objects.see(object, at(3));
     let finish = |objects: &mut ObjectStore, begun, finding, now: Moment| {
         objects.update(&uid, now, |state| state.finish_poll(begun, finding, now));
@@ -257,7 +145,7 @@ fn take_turn(objects: &mut ObjectStore, now: Now) -> Option<Uid> {
 }
 
 /// Puts an object into the line of regular polls.
-fn queue_regular(objects: &mut Alone, uid: &str) {
+fn queue_regular(objects: &mut ObjectStore, uid: &str) {
     let object = in_sync(objects, uid, &json!({"id": uid, "a": 1}));
     objects.see(object, at(0));
     let uid = Uid::from(uid);
@@ -299,7 +187,7 @@ fn a_target_is_attested_for_once_all_are_judged() {
     objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::Absent, at(0).moment));
     // The sentence differs from the one that stood, so the verdict is not current before it is written.
     assert!(!is_attested(&objects, at(0).moment));
-    objects.forget(&uid, at(1).moment);
+    objects.forget(&uid);
     assert!(is_attested(&objects, at(1).moment));
     assert!(!is_attested(&objects, at(1).moment + WATCH_ALIVE_FOR), "when the watch may be dead");
     objects.note_alive(at(200).moment);
@@ -309,7 +197,7 @@ fn a_target_is_attested_for_once_all_are_judged() {
 #[test]
 fn settling_puts_off_a_poll_in_line() {
     let text = TEXT.replace("  compare:", "  correct: {settle: 10s}\n  compare:");
-    let mut objects = Alone::new(target(&text));
+    let mut objects = ObjectStore::new(target(&text));
     let uid = Uid::from("a");
     let spec = json!({"id": "x", "a": 1});
     let current = object(&objects, "a", &spec, &json!({}));
@@ -339,7 +227,7 @@ fn an_object_in_line_for_its_write_sleeps() {
     assert_eq!(objects.pop_awake(at(9).moment), None);
     assert_eq!((objects.next_write(), objects.next_write()), (Some(uid.clone()), None));
     objects.queue_write(&uid, at(9).moment);
-    objects.forget(&uid, at(9).moment);
+    objects.forget(&uid);
     assert_eq!(objects.next_write(), None, "it left");
 }
 
@@ -361,12 +249,12 @@ fn a_changed_target_waits_for_all_new_verdicts() {
     objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, differs, at(0).moment));
     assert!(!is_attested(&objects, at(0).moment), "before the verdict is written");
     assert_eq!(reason(&mut objects, "bb", at(0).moment), Some(ObservedReason::FieldsDiffer));
-    objects.forget(&uid, at(1).moment);
+    objects.forget(&uid);
     assert!(is_attested(&objects, at(1).moment), "ccc was edited, which is no incident");
 }
 
 /// An object store whose objects stood True before this process began; all were found in sync since, which is not written.
-fn owing(count: usize) -> Alone {
+fn owing(count: usize) -> ObjectStore {
     let mut objects = objects();
     for number in 0..count {
         let uid = format!("u{number}");
@@ -398,10 +286,10 @@ fn a_refused_verdict_keeps_back_only_its_object() {
     assert_eq!(objects.attested_except(at(0).moment), None, "both are on their way");
     refuse_write(&mut objects, &first, at(0).moment);
     assert_eq!(objects.attested_except(at(0).moment), None, "the second is on its way");
-    objects.forget(&second, at(1).moment);
+    objects.forget(&second);
     assert_eq!(objects.attested_except(at(1).moment), Some(Exceptions::from_iter([first.clone()])));
     assert_eq!(objects.attested_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
-    objects.forget(&first, at(2).moment);
+    objects.forget(&first);
     assert_eq!(objects.attested_except(at(2).moment), Some(Exceptions::default()));
 }
 

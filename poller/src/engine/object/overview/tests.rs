@@ -14,7 +14,7 @@ fn seen(objects: &mut ObjectStore, name: &str, status: &str) {
         "observedGeneration": 1, "message": "correction 7, owns \"x\": updated"});
     let conditions = if status.is_empty() { json!([]) } else { json!([observed, corrected]) };
     let object = object(&target(TEXT), name, &json!({"id": name, "a": 1}), &json!({"conditions": conditions}));
-    objects.see(object, at(0), |_| true);
+    objects.see(object, at(0));
 }
 
 fn with_rows() -> Question {
@@ -54,7 +54,7 @@ fn what_is_being_deleted_is_counted_for_itself() {
         seen(&mut objects, name, status);
         let mut deleted = objects.states().find(|state| &*state.object().id.name == name).unwrap().object().clone();
         (deleted.deleting, deleted.resource_version) = (true, "2".into());
-        objects.see(deleted, at(1), |_| true);
+        objects.see(deleted, at(1));
     }
     seen(&mut objects, "d", "True");
     let ask = |shown| overview("t", objects.states(), &Question { shown, ..with_rows() }, at(10).moment);

@@ -128,7 +128,7 @@ impl Polled {
 
     fn change(&mut self, state: (i64, bool)) {
         (self.state, self.version) = (state, self.version + 1);
-        self.objects.see(object(&self.target, self.version, state), self.now(), |_| true);
+        self.objects.see(object(&self.target, self.version, state), self.now());
         assert_eq!(self.state().object().conditions.moved_secrets().is_empty(), !state.1);
     }
 

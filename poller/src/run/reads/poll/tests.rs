@@ -55,7 +55,7 @@ async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Op
     let mut objects = ObjectStore::new(target.clone());
     let object = object(target, uid, &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
-    objects.see(object, at(0), |_| true);
+    objects.see(object, at(0));
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let prepared = Arc::new(Prepared::of(target, &view));
     super::poll(outside, target, PollOrder { uid, begun, view, prepared, moved: Vec::new(), tag, known: None }).await
@@ -239,7 +239,7 @@ async fn traverse(outside: &Outside, target: &Arc<Target>, rate: &SharedRate) ->
     let mut objects = ObjectStore::new(target.clone());
     let object = object(target, "u", &json!({"id": "x", "a": 1}), &json!({}));
     let (uid, view) = (object.id.uid.clone(), object.view.clone());
-    objects.see(object, at(0), |_| true);
+    objects.see(object, at(0));
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     let request = first_request(target, &view.open()).unwrap();
     let members = vec![Member { uid, begun, view, moved: Vec::new(), key: "x".to_owned() }];

@@ -1,0 +1,176 @@
+//! The decision that other objects force: one claim acts, without a claim the oldest object, and of several nobody.
+
+use drift_api::condition::{CorrectedReason, CorrectionStatus, NotedSecrets};
+use drift_api::identity::{Holders, Ownership, ResourceName};
+use drift_api::mutants::{Mutant, is_planted};
+
+use super::status_writes::write_once;
+use crate::engine::corrections::held::Held;
+use crate::engine::decide::decision::Decision;
+use crate::engine::decide::situation::Situation;
+
+/// Returns the record without the claim, where the object gives that up.
+pub(super) fn without_given_up(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<CorrectionStatus> {
+    let Situation { object, .. } = situation;
+    let gives_up = status.owned().is_some_and(|owned| object.gives_up(&owned.identity));
+    let given_up = || status.keeping(CorrectedReason::NotOurs, "given up", object.generation);
+    (gives_up && !is_planted(Mutant::GivenUpKept)).then(|| CorrectionStatus {
+        claim: None,
+        secrets: NotedSecrets::default(),
+        ..given_up()
+    })
+}
+
+/// Returns what is done instead of a correction, because of other objects; `None` where they do not matter.
+///
+/// An object that was refused once acts on fresh knowledge alone: the objects that it names are read live, whether
+/// they are in sight or not, and then a poll comes first.
+pub(super) fn decide_among_others(
+    situation: &Situation<'_>,
+    status: &CorrectionStatus,
+    resource: &ResourceName,
+) -> Option<Decision> {
+    let owns_another = status.owned().is_some_and(|owned| !owned.names(resource));
+    if situation.target.actions.nudge || owns_another {
+        return None;
+    }
+    match &situation.surroundings.rights.ownership {
+        Ownership::Taken(holders) if !is_planted(Mutant::TakenCorrected) => {
+            let text = format!("another object has the external resource: {holders}");
+            Some(refuse(situation, status, CorrectedReason::IdentityTaken, &text))
+        }
+        Ownership::Contested(holders) if !is_planted(Mutant::ContestedCorrected) => {
+            let text =
+                format!("others claim the external resource too, so nothing is done until one is left: {holders}");
+            Some(refuse(situation, status, CorrectedReason::IdentityContested, &text))
+        }
+        Ownership::None => Some(Decision::Nothing(Held::GivenUp)),
+        Ownership::Free | Ownership::Held | Ownership::Taken(_) | Ownership::Contested(_) => {
+            take_up(situation, status, resource)
+        }
+    }
+}
+
+fn refuse(situation: &Situation<'_>, status: &CorrectionStatus, reason: CorrectedReason, text: &str) -> Decision {
+    let contested = reason == CorrectedReason::IdentityContested;
+    let held = if contested { Held::IdentityContested } else { Held::IdentityTaken };
+    if !situation.surroundings.scope_complete {
+        return Decision::Nothing(held);
+    }
+    write_once(situation, status, reason, text, Decision::Nothing(held))
+}
+
+fn take_up(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Option<Decision> {
+    let was_refused = status.reason.is_some_and(CorrectedReason::is_held_by_another);
+    if !was_refused || is_planted(Mutant::FreedUnpolled) {
+        return None;
+    }
+    if !situation.surroundings.scope_complete {
+        return Some(Decision::Nothing(Held::ScopeIncomplete));
+    }
+    Some(Decision::TakeUp {
+        resource: resource.clone(),
+        holders: Holders::parse(&status.text).named,
+        status: status.freed(situation.object.generation),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::{Scene, at, owns, resource, set_corrected};
+    use drift_api::condition::{Claim, ObservedReason};
+    use drift_api::identity::ObjectRef;
+    use drift_language::Mode;
+
+    fn holders() -> Holders {
+        let object = ObjectRef { kind: "Proxy.example.com".into(), namespace: Some("shop".into()), name: "web".into() };
+        Holders { named: vec![object], more: 0 }
+    }
+
+    /// The object with a claim or without, where others have this ownership.
+    fn scene(claim: Option<Claim>, ownership: Ownership) -> Scene {
+        let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, claim);
+        scene.with(|scene| scene.surroundings.rights.ownership = ownership)
+    }
+
+    fn written(decision: Decision) -> CorrectionStatus {
+        let Decision::WriteStatus(status) = decision else { unreachable!("{decision:?}") };
+        status
+    }
+
+    /// The scene once the status that was decided on stands.
+    fn refused(mut scene: Scene) -> Scene {
+        let status = written(scene.decide());
+        scene.memory.land_status(status.clone(), at(1000));
+        set_corrected(&mut scene.object.conditions, &status);
+        scene.observed(ObservedReason::FieldsDiffer)
+    }
+
+    #[test]
+    fn who_may_not_act_says_who_may() {
+        for (claim, ownership, reason, held) in [
+            (None, Ownership::Taken(holders()), CorrectedReason::IdentityTaken, Held::IdentityTaken),
+            (owns("db"), Ownership::Contested(holders()), CorrectedReason::IdentityContested, Held::IdentityContested),
+        ] {
+            let scene = scene(claim.clone(), ownership);
+            let status = written(scene.decide());
+            assert_eq!((status.reason, status.correction, &status.claim), (Some(reason), 7, &claim));
+            assert_eq!(Holders::parse(&status.text), holders(), "{}", status.text);
+            assert_eq!(refused(scene.clone()).decide(), Decision::Nothing(held), "it is said once");
+            let unlisted = scene.clone().with(|scene| scene.surroundings.scope_complete = false);
+            assert_eq!(unlisted.decide(), Decision::Nothing(held), "nothing is said while others are not known");
+            let observing = scene.with(|scene| scene.target.mode = Mode::Observe);
+            assert_eq!(observing.decide(), Decision::Nothing(Held::Observing));
+        }
+    }
+
+    #[test]
+    fn who_was_refused_reads_the_holders_and_is_polled_first() {
+        for (claim, refusal, after) in [
+            (None, Ownership::Taken(holders()), Ownership::Free),
+            (owns("db"), Ownership::Contested(holders()), Ownership::Held),
+        ] {
+            let free = refused(scene(claim.clone(), refusal)).with(|scene| scene.surroundings.rights.ownership = after);
+            let Decision::TakeUp { resource: taken, holders: named, status } = free.decide() else {
+                unreachable!("{:?}", free.decide())
+            };
+            assert_eq!((taken, named), (resource("db"), holders().named));
+            assert_eq!((status.reason, status.correction), (Some(CorrectedReason::IdentityFree), 8));
+            assert_eq!(status.claim, claim);
+            let freed = free.clone().with(|scene| set_corrected(&mut scene.object.conditions, &status));
+            assert_eq!(freed.decide(), Decision::Nothing(Held::NotVerified), "the verdict is of before");
+            let unlisted = free.with(|scene| scene.surroundings.scope_complete = false);
+            assert_eq!(unlisted.decide(), Decision::Nothing(Held::ScopeIncomplete));
+        }
+    }
+
+    #[test]
+    fn what_is_in_sync_after_a_refusal_says_so() {
+        let freed = Scene::new().corrected(CorrectedReason::IdentityFree, 8, None).observed(ObservedReason::InSync);
+        let status = written(freed.decide());
+        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionApplied), 8));
+    }
+
+    #[test]
+    fn a_claim_that_is_given_up_is_removed_once() {
+        let giving_up = scene(owns("db"), Ownership::None).giving_up("db");
+        let status = written(giving_up.decide());
+        assert_eq!((status.reason, status.claim.as_ref()), (Some(CorrectedReason::NotOurs), None));
+        assert_eq!(refused(giving_up).decide(), Decision::Nothing(Held::GivenUp));
+        let another = scene(owns("db"), Ownership::Held).giving_up("other");
+        assert!(matches!(another.decide(), Decision::Correct(_)), "{:?}", another.decide());
+    }
+
+    #[test]
+    fn whoever_owns_another_resource_is_told_that() {
+        let edited = scene(owns("old"), Ownership::Taken(holders()));
+        assert_eq!(written(edited.decide()).reason, Some(CorrectedReason::IdentityChanged));
+    }
+
+    #[test]
+    fn a_nudge_asks_nobody() {
+        let nudging = scene(None, Ownership::None).with(|scene| scene.target.actions.nudge = true);
+        assert!(matches!(nudging.decide(), Decision::Correct(_)), "{:?}", nudging.decide());
+    }
+}

@@ -1,0 +1,43 @@
+//! Live reads of the objects that had the external resource of another one.
+
+use drift_api::identity::ObjectRef;
+use drift_api::identity::ResourceName;
+use drift_api::object::ObjectId;
+use drift_kube::kinds::{KindError, locate_served_kind};
+
+use super::Run;
+
+impl Run<'_> {
+    /// Returns true if one of the objects claims the resource, or cannot be read. A kind that no served version has has no
+    /// objects.
+    pub(super) async fn is_claimed(&self, holders: &[ObjectRef], resource: &ResourceName) -> bool {
+        for holder in holders {
+            if self.claims(holder, resource).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn claims(&self, holder: &ObjectRef, resource: &ResourceName) -> bool {
+        let writer = &self.executor.writer;
+        let (kind, group) = holder.kind_and_group();
+        let _call = writer.slots.enter().await;
+        let kind = match locate_served_kind(writer.objects.client(), group, kind, std::iter::empty()).await {
+            Ok(kind) => kind,
+            Err(KindError::Missing { .. }) => return false,
+            Err(error) => {
+                tracing::warn!(%holder, "the kind of an object that has an external resource cannot be read: {error}");
+                return true;
+            }
+        };
+        let id = ObjectId { namespace: holder.namespace.clone(), name: holder.name.clone(), uid: "".into() };
+        match writer.objects.find(&kind, &id).await {
+            Ok(found) => found.is_some_and(|object| object.claims(resource)),
+            Err(error) => {
+                tracing::warn!(%holder, "an object that has an external resource cannot be read: {error}");
+                true
+            }
+        }
+    }
+}
