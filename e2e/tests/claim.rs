@@ -201,7 +201,9 @@ async fn inherit(existing: &str, then: (&str, &str)) -> Result<()> {
 async fn copy_record(world: &World, from: &str, to: &str) -> Result<()> {
     let (from, to_object) = (world.proxy(from).await?, world.proxy(to).await?);
     let of = |object: &Option<Value>, kind: &str| object.as_ref().and_then(|object| condition(object, kind).cloned());
-    let conditions = [of(&to_object, DRIFT_OBSERVED), of(&from, DRIFT_CORRECTED)];
+    // It may be refused before it is polled.
+    let conditions: Vec<_> =
+        [of(&to_object, DRIFT_OBSERVED), of(&from, DRIFT_CORRECTED)].into_iter().flatten().collect();
     world.patch_proxy_status(to, json!({"status": {"conditions": conditions}})).await.map(drop)
 }
 
