@@ -51,7 +51,7 @@ impl Dispute {
             ),
             Self::Contested(others) => format!(
                 "{} and this object claim the same external resource (IdentityContested), and nobody acts; that ends when one \
-                 claim is left: delete the others, let them name other resources, or run `kubectl drift give-up` on all but one",
+                 claim is left: run `kubectl drift give-up` on all but one",
                 words(others)
             ),
         }
