@@ -102,7 +102,7 @@ impl Decisions {
         if !decided.was_read {
             return Err(format!("a correction without a live read: of {uid}"));
         }
-        if correction.claim_first && !decided.knows_everybody {
+        if correction.takes_resource() && !decided.knows_everybody {
             return Err(format!("a resource is claimed before every list is read: by {uid}"));
         }
         self.check_pace(decided, correction)?;
@@ -146,7 +146,7 @@ impl Decisions {
     fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, active: &[Arc<Target>]) -> Option<Uid> {
         let names = |object: &Value| {
             let gives_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
-            let is_allowed = object["spec"]["forbidden"] == false || owns(object).is_some();
+            let is_allowed = object["spec"]["forbidden"] == false || owns(object).as_deref() == Some(resource);
             object["spec"]["resource"] == resource && is_allowed && !gives_up
         };
         let is_selected = |object: &Value| owner_of(object, active.iter().map(|target| &**target)).is_some();

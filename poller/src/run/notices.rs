@@ -9,7 +9,7 @@ use drift_kube::access::missing::RightsNews;
 use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_kube::kinds::KindNews;
-use drift_language::Target;
+use drift_language::{Mode, Target};
 
 use crate::engine::EndedWrite;
 use crate::engine::writes::announcement::Announcement;
@@ -19,13 +19,16 @@ use crate::run::context::Context;
 pub(crate) struct ObjectNotices {
     events: EventWriter,
     target: String,
+    /// The target corrects, so that what a record says of another object is of now.
+    corrects: bool,
     kind: ResolvedKind,
 }
 
 impl ObjectNotices {
     /// Events on objects of this kind.
     pub(crate) fn new(events: &EventWriter, target: &Target, kind: &ResolvedKind) -> Self {
-        Self { events: events.clone(), target: target.name.clone(), kind: kind.clone() }
+        let corrects = target.correct.mode == Mode::Correct;
+        Self { events: events.clone(), target: target.name.clone(), corrects, kind: kind.clone() }
     }
 
     /// The verdict of the object cannot be written, for the reason in this sentence.
@@ -45,7 +48,7 @@ impl ObjectNotices {
 
     /// A verdict was written, which has an Event or none.
     pub(crate) fn tell_of_verdict(&self, write: &EndedWrite) {
-        let is_anothers = write.before.conditions.held_by_another().is_some();
+        let is_anothers = self.corrects && write.before.conditions.held_by_another().is_some();
         let Some(announcement) = write.begun.announcement.filter(|_| !is_anothers) else { return };
         let kind = match announcement {
             Announcement::DriftObserved => NoticeKind::Warning,

@@ -47,7 +47,10 @@ impl TargetCounts {
     }
 
     /// Counts the objects by the reason that stands on them, those that flap, and how late polls are.
-    pub fn count<'a>(&mut self, states: impl Iterator<Item = &'a ObjectState>, now: Moment) {
+    ///
+    /// What another object has is counted as that, and not by its verdict, where the target `corrects`: elsewhere the
+    /// record is of before.
+    pub fn count<'a>(&mut self, states: impl Iterator<Item = &'a ObjectState>, corrects: bool, now: Moment) {
         self.reasons.values_mut().for_each(|count| *count = 0);
         let mut flapping = 0;
         let mut lateness = Duration::ZERO;
@@ -55,8 +58,7 @@ impl TargetCounts {
             flapping += i64::from(state.is_flapping(now));
             lateness = lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now - due));
             let conditions = &state.object().conditions;
-            // What another object has drifts, if it does, for that one.
-            let reason = match conditions.held_by_another() {
+            let reason = match conditions.held_by_another().filter(|_| corrects) {
                 Some(reason) => reason.as_str(),
                 None => conditions.observed().map_or("None", |condition| &*condition.reason),
             };
@@ -108,10 +110,10 @@ mod tests {
         let metrics = Metrics::register(&mut Registry::default());
         let mut counts = TargetCounts::new("t", metrics.clone());
         let lateness = || metrics.lateness.get_or_create(&of_target("t")).get();
-        counts.count(objects.states(), at(22).moment);
+        counts.count(objects.states(), false, at(22).moment);
         assert_eq!(lateness(), 12.0);
         objects.update(&"first".into(), at(23).moment, |state| state.begin_poll(at(23)));
-        counts.count(objects.states(), at(23).moment);
+        counts.count(objects.states(), false, at(23).moment);
         assert_eq!(lateness(), 8.0);
     }
 
@@ -121,7 +123,7 @@ mod tests {
         let metrics = Metrics::register(&mut registry);
         metrics.skipped.get_or_create(&of_target("t")).set(3);
         let mut counts = TargetCounts::new("t", metrics);
-        counts.count(std::iter::empty(), at(0).moment);
+        counts.count(std::iter::empty(), true, at(0).moment);
         drop(counts);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

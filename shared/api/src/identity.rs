@@ -10,6 +10,7 @@ mod said;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 
 pub use crate::collections::shared_text::Uid;
 use crate::collections::shared_text::{SharedText, literal};
@@ -132,6 +133,9 @@ pub struct Rights {
 pub struct IdentityIndex {
     objects: HashMap<Uid, Said>,
     resources: HashMap<ResourceName, Contenders>,
+    /// How many objects of a name are seen, by the hash of the name, which takes less room.
+    seen: HashMap<u64, u32>,
+    hasher: RandomState,
 }
 
 impl IdentityIndex {
@@ -188,12 +192,33 @@ impl IdentityIndex {
     /// Returns true if a target sees the object, so that what it claims is known.
     #[must_use]
     pub fn sees(&self, object: &ObjectRef) -> bool {
-        self.objects.values().any(|said| said.object() == object)
+        self.seen.contains_key(&self.hasher.hash_one(object))
     }
 
-    fn holders<'a>(&self, uids: impl Iterator<Item = &'a Uid> + Clone) -> Holders {
-        let named = uids.clone().take(NAMED_HOLDERS).filter_map(|uid| Some(self.objects.get(uid)?.claimant().object));
-        Holders { named: named.collect(), more: uids.count().saturating_sub(NAMED_HOLDERS) }
+    fn holders<'a>(&self, mut uids: impl Iterator<Item = &'a Uid>) -> Holders {
+        let object = |uid| Some(self.objects.get(uid)?.object().clone());
+        let named = uids.by_ref().take(NAMED_HOLDERS).filter_map(object).collect();
+        Holders { named, has_more: uids.next().is_some() }
+    }
+
+    /// Counts the objects of one name: one that is made anew may be seen before the former is gone.
+    fn count_seen(&mut self, left: Option<&Said>, came: Option<&Said>) {
+        let hash = |said: &Said| self.hasher.hash_one(said.object());
+        let (left, came) = (left.map(hash), came.map(hash));
+        if left == came {
+            return;
+        }
+        if let Some(came) = came {
+            *self.seen.entry(came).or_default() += 1;
+        }
+        if let Some(left) = left
+            && let Some(count) = self.seen.get_mut(&left)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.seen.remove(&left);
+            }
+        }
     }
 
     fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
@@ -202,9 +227,10 @@ impl IdentityIndex {
         if said.and_then(|said| said.by(target)) == claimant.as_ref() {
             return Vec::new();
         }
-        let old = said.map(Said::claimant);
+        let (left, old) = (said.cloned(), said.map(Said::claimant));
         let said = Said::changed(said, target, claimant);
         let new = said.as_ref().map(Said::claimant);
+        self.count_seen(left.as_ref(), said.as_ref());
         match said {
             Some(said) => _ = self.objects.insert(uid.clone(), said),
             None => _ = self.objects.remove(uid),

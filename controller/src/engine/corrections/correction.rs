@@ -78,6 +78,13 @@ impl Correction {
         takes_away && !outcome.changed_nothing() && !outcome.was_turned_away()
     }
 
+    /// Returns true if it needs the resource for its object alone from now on, claimed before or not.
+    #[must_use]
+    pub fn takes_resource(&self) -> bool {
+        let owns = matches!(self.before.claim, Some(Claim::Owns(_)));
+        self.claim_first || self.action == Action::Create && !owns
+    }
+
     /// Returns the content of the correction.
     #[must_use]
     pub const fn asked_for(&self) -> AskedFor {

@@ -35,7 +35,7 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
     let is_shared = surroundings.rights.shared && !is_planted(Mutant::SharedDeleted);
     // Another claimant may be out of sight by now: what was contested last is left.
     let is_contested = matches!(surroundings.rights.ownership, Ownership::Contested(_))
-        || status.reason == Some(CorrectedReason::IdentityContested);
+        || memory.lost_status(object).unwrap_or(status).reason == Some(CorrectedReason::IdentityContested);
     if is_renamed || is_shared || is_contested || object.gives_up(&owned.identity) {
         return Decision::ReleaseFinalizer { left_behind: true };
     }

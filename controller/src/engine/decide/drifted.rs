@@ -65,8 +65,10 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
         return Decision::Wait { until, why: Held::NotAttested };
     }
     match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
-        Permission::Granted { claim_first: true }
-            if !surroundings.scope_complete && !is_planted(Mutant::ClaimedAmongSome) =>
+        Permission::Granted { claim_first }
+            if (claim_first || drift.action == Action::Create && status.owned().is_none())
+                && !surroundings.scope_complete
+                && !is_planted(Mutant::ClaimedAmongSome) =>
         {
             Decision::Nothing(Held::ScopeIncomplete)
         }

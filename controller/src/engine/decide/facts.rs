@@ -63,7 +63,7 @@ impl TargetFacts {
     #[must_use]
     pub fn claims(&self) -> bool {
         let Actions { create, update, replace, .. } = self.actions;
-        self.mode == Mode::Correct && (create || update || replace)
+        self.mode == Mode::Correct && (create || self.existing == Existing::Adopt && (update || replace))
     }
 
     /// Returns true if the target deletes outside, and so needs its finalizer on what it owns.

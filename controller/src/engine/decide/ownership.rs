@@ -23,8 +23,8 @@ pub(super) fn without_given_up(situation: &Situation<'_>, status: &CorrectionSta
 
 /// Returns what is done instead of a correction, because of other objects; `None` where they do not matter.
 ///
-/// An object that was refused once acts on fresh knowledge alone: the objects that it names are read live, whether
-/// they are in sight or not, and then a poll comes first.
+/// An object that was refused once acts on fresh knowledge alone: those of the objects that it names which no target
+/// sees are read live, and then a poll comes first.
 pub(super) fn decide_among_others(
     situation: &Situation<'_>,
     status: &CorrectionStatus,
@@ -36,7 +36,7 @@ pub(super) fn decide_among_others(
     }
     match &situation.surroundings.rights.ownership {
         Ownership::Taken(holders) if !is_planted(Mutant::TakenCorrected) => {
-            let text = format!("another object has the external resource: {holders}");
+            let text = format!("another object comes first: {holders}");
             Some(refuse(situation, status, CorrectedReason::IdentityTaken, &text))
         }
         Ownership::Contested(holders) if !is_planted(Mutant::ContestedCorrected) => {
@@ -85,7 +85,7 @@ mod tests {
 
     fn holders() -> Holders {
         let object = ObjectRef { kind: "Proxy.example.com".into(), namespace: Some("shop".into()), name: "web".into() };
-        Holders { named: vec![object], more: 0 }
+        Holders { named: vec![object], has_more: false }
     }
 
     /// The object with a claim or without, where others have this ownership.

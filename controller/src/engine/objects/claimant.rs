@@ -1,7 +1,7 @@
 //! An object as a claimant of external resources.
 
-use drift_api::identity::Claimant;
-use drift_api::identity::ObjectRef;
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::{Claimant, ObjectRef, ResourceName};
 use drift_api::object::LeanObject;
 
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
@@ -11,7 +11,8 @@ use crate::engine::memory::ObjectMemory;
 /// it stands in our memory, and is put back.
 ///
 /// A claim counts while its object names that resource, or cannot tell what it names. Without a claim an object takes
-/// part where the target's requirements hold. One that is being deleted takes part while our finalizer is on it.
+/// part unless the target's requirements refuse it. One that is being deleted takes part while our finalizer is on it.
+/// A record that this version cannot read may claim what its object names.
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
     let status = memory.status_of(object);
@@ -19,17 +20,25 @@ pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFact
     let named = facts.identity.clone().map(|identity| target.named(identity));
     let takes_part = !target.actions.nudge && (!object.deleting || object.has_finalizer());
     let counts = |identity: &str| takes_part && !object.gives_up(identity);
-    let is_allowed = owned.is_some() || facts.allowed == Some(true);
-    let wants = named.clone().filter(|named| is_allowed && counts(&named.identity));
-    let owns =
-        owned.clone().filter(|owned| counts(&owned.identity) && named.as_ref().is_none_or(|named| named == owned));
+    let claimed = if is_unreadable(object, &status) { named.clone() } else { owned.clone() };
+    let is_named = |owned: &ResourceName| named.as_ref().is_none_or(|named| named == owned);
+    let owns = claimed.filter(|owned| counts(&owned.identity) && is_named(owned));
+    let is_refused = owns.is_none() && facts.allowed == Some(false);
+    let wants = named.clone().filter(|named| !is_refused && counts(&named.identity));
+    let may_claim = owned.is_none() && facts.allowed == Some(true) && target.claims() && !object.deleting;
     let (kind, id) = (target.kind.clone(), &object.id);
     Claimant {
         object: ObjectRef { kind, namespace: id.namespace.clone(), name: id.name.clone() },
-        may_claim: wants.is_some() && owned.is_none() && target.claims() && !object.deleting,
+        may_claim: may_claim && wants.is_some() && owns.is_none(),
         wants,
         owns,
         created: object.created,
         deleting: object.deleting,
     }
+}
+
+/// Returns true if a record stands that neither this version nor our memory can tell the meaning of.
+fn is_unreadable(object: &LeanObject, status: &CorrectionStatus) -> bool {
+    let stands = object.conditions.corrected();
+    stands.is_some_and(|condition| CorrectionStatus::read(condition).is_none()) && status.claim.is_none()
 }

@@ -27,7 +27,7 @@ impl<P: SharedState> Target<P> {
         self.see(object, now);
         self.attend_breaker(now.moment);
         let decision = self.decide(&uid, now.moment)?;
-        if matches!(&decision, Decision::Correct(correction) if correction.claim_first) && !self.claim(&uid) {
+        if matches!(&decision, Decision::Correct(correction) if correction.takes_resource()) && !self.claim(&uid) {
             self.queue.add(&uid);
             return None;
         }

@@ -10,6 +10,7 @@ use drift_api::object::LeanObject;
 
 use super::{Target, WRITES_AT_ONCE};
 use crate::engine::correction_limits::Place;
+use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::execution::ExecutionEnd;
@@ -97,7 +98,10 @@ impl<P: SharedState> Target<P> {
         match end {
             ExecutionEnd::Gone => return self.forget(&uid),
             ExecutionEnd::Nothing => return,
-            ExecutionEnd::StillTaken => return self.queue.add_after(&uid, now.moment + READ_HOLDERS_AGAIN),
+            ExecutionEnd::StillTaken => {
+                self.hold(&uid, Some(Held::IdentityTaken));
+                return self.queue.add_after(&uid, now.moment + READ_HOLDERS_AGAIN);
+            }
             ExecutionEnd::Lost | ExecutionEnd::CalledOff => self.queue.add_after(&uid, now.moment + LOOK_AGAIN),
             ExecutionEnd::Postponed(until) => self.queue.add_after(&uid, *until),
             ExecutionEnd::PutOff(pause) => self.queue.add_after(&uid, now.moment + *pause),

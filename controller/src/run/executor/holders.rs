@@ -10,7 +10,9 @@ use super::Run;
 impl Run<'_> {
     /// Returns true if one of the objects claims the resource, or cannot be read. A kind that no served version has has no
     /// objects.
-    pub(super) async fn is_claimed(&self, holders: &[ObjectRef], resource: &ResourceName) -> bool {
+    pub(super) async fn is_claimed(&mut self, holders: &[ObjectRef], resource: &ResourceName) -> bool {
+        // Each read takes a place of its own.
+        self.call = None;
         for holder in holders {
             if self.claims(holder, resource).await {
                 return true;

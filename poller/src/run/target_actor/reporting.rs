@@ -7,7 +7,7 @@ use drift_api::attestation::MOST_EXCEPTED_NAMESPACES;
 use drift_api::timing::moment::Moment;
 use drift_kube::client::ResolvedKind;
 use drift_kube::telemetry::health::Remark;
-use drift_language::Target;
+use drift_language::{Mode, Target};
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::engine::collection::requests::Unnamed;
@@ -58,7 +58,8 @@ impl Reporting {
             Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
             Report::Crowded(namespaces) => self.show_crowded(&namespaces),
             Report::Counts => {
-                self.counts.count(engine.objects().states(), now);
+                let corrects = self.target.correct.mode == Mode::Correct;
+                self.counts.count(engine.objects().states(), corrects, now);
                 let skipped = i64::try_from(engine.skipped_count()).unwrap_or(i64::MAX);
                 metrics.skipped.get_or_create(&labels()).set(skipped);
             }

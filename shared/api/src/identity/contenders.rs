@@ -9,9 +9,9 @@ pub(super) struct Contenders {
     pub(super) claims: Vec<Uid>,
     /// Those without a claim that may claim it, the oldest first.
     pub(super) candidates: Vec<(u32, Uid)>,
-    /// All that are not being deleted, with or without a claim.
+    /// How many take part and are not being deleted.
     pub(super) living: usize,
-    /// All.
+    /// How many take part.
     pub(super) count: usize,
 }
 
@@ -31,9 +31,9 @@ impl Contenders {
 
     pub(super) fn remove(&mut self, uid: &Uid, claimant: &Claimant) {
         if claimant.owns.is_some() {
-            self.claims.retain(|other| other != uid);
+            remove_sorted(&mut self.claims, uid);
         } else if claimant.may_claim {
-            self.candidates.retain(|(_, other)| other != uid);
+            remove_sorted(&mut self.candidates, &(claimant.created, uid.clone()));
         }
         self.living -= usize::from(!claimant.deleting);
         self.count -= 1;
@@ -42,6 +42,13 @@ impl Contenders {
     pub(super) fn decisive(&self) -> Decisive {
         let claims = self.claims.iter().take(2).cloned().collect();
         (claims, self.candidates.first().map(|(_, uid)| uid.clone()), self.living > 1)
+    }
+}
+
+/// Removes an entry, where it is there.
+fn remove_sorted<T: Ord>(all: &mut Vec<T>, entry: &T) {
+    if let Ok(place) = all.binary_search(entry) {
+        all.remove(place);
     }
 }
 

@@ -7,13 +7,16 @@ use crate::identity::ObjectRef;
 /// Holders that a sentence names. Nearly always there is one; who repairs a mistake in a template needs an example.
 pub const NAMED_HOLDERS: usize = 3;
 
+/// The end of a sentence that does not name all.
+const OTHERS: &str = " and others";
+
 /// The other objects that have a resource, the first of them by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     /// At most [`NAMED_HOLDERS`], in the order of the index.
     pub named: Vec<ObjectRef>,
-    /// The number of the others.
-    pub more: usize,
+    /// There are others. How many is not said: each that comes or goes would make the sentence another one.
+    pub has_more: bool,
 }
 
 impl Holders {
@@ -21,12 +24,12 @@ impl Holders {
     #[must_use]
     pub fn parse(sentence: &str) -> Self {
         let (_, list) = sentence.rsplit_once(": ").unwrap_or_default();
-        let (names, more) = match list.rsplit_once(" and ") {
-            Some((names, more)) => (names, more.strip_suffix(" more").and_then(|more| more.parse().ok())),
-            None => (list, None),
+        let (names, has_more) = match list.strip_suffix(OTHERS) {
+            Some(names) => (names, true),
+            None => (list, false),
         };
         let named: Option<Vec<_>> = names.split(", ").map(ObjectRef::parse).collect();
-        named.map_or_else(Self::default, |named| Self { named, more: more.unwrap_or_default() })
+        named.map_or_else(Self::default, |named| Self { named, has_more })
     }
 }
 
@@ -34,7 +37,7 @@ impl fmt::Display for Holders {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named: Vec<String> = self.named.iter().map(ToString::to_string).collect();
         formatter.write_str(&named.join(", "))?;
-        if self.more > 0 { write!(formatter, " and {} more", self.more) } else { Ok(()) }
+        if self.has_more { formatter.write_str(OTHERS) } else { Ok(()) }
     }
 }
 
@@ -46,11 +49,11 @@ mod tests {
     #[test]
     fn holders_are_read_as_they_were_written() {
         let named = ["Proxy.example.com shop/orders", "Service a/b"];
-        let of = |count: usize, more| Holders {
+        let of = |count: usize, has_more| Holders {
             named: named[..count].iter().map(|name| ObjectRef::parse(name).unwrap()).collect(),
-            more,
+            has_more,
         };
-        for holders in [of(1, 0), of(2, 0), of(2, 9997)] {
+        for holders in [of(1, false), of(2, false), of(2, true)] {
             assert_eq!(Holders::parse(&format!("others claim it: {holders}")), holders);
         }
         for foreign in ["", "updated", "refused: 409", "others: Proxy a/b, c"] {

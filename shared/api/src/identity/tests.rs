@@ -43,7 +43,7 @@ fn ownership(claimants: &[Claimant]) -> Vec<Ownership> {
 }
 
 fn by(uids: &[&str]) -> Holders {
-    Holders { named: uids.iter().map(|uid| object(uid)).collect(), more: 0 }
+    Holders { named: uids.iter().map(|uid| object(uid)).collect(), has_more: false }
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn only_the_living_share_a_resource() {
 #[test]
 fn three_of_many_holders_are_named() {
     let claimants: Vec<_> = (0..6).map(|number| owner(&format!("o{number}"))).collect();
-    let expected = Holders { more: 2, ..by(&["o1", "o2", "o3"]) };
+    let expected = Holders { has_more: true, ..by(&["o1", "o2", "o3"]) };
     assert_eq!(ownership(&claimants)[0], Ownership::Contested(expected));
 }
 
