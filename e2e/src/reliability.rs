@@ -1,6 +1,6 @@
 //! What the suite has shown about the handshake between the two programs: one row for each hard sequence.
 //!
-//! It exists so that `docs/reliability.md` is written by the tests and by nobody else: a behaviour hands its row in
+//! It exists so that `docs/design/reliability.md` is written by the tests and by nobody else: a behaviour hands its row in
 //! ([`World::shows`](crate::world::World::shows)), the row is kept only when the behaviour ended well, and
 //! `cargo run -p drift-e2e --bin reliability` makes the document of the rows that lie there.
 //!

@@ -1,4 +1,4 @@
-//! Writes `docs/reliability.md` from what the last run of the suite showed. See [`drift_e2e::reliability`].
+//! Writes `docs/design/reliability.md` from what the last run of the suite showed. See [`drift_e2e::reliability`].
 //!
 //! With `--check` it writes nothing and fails when the document names a sequence that the suite did not show, or lacks
 //! one that it did: figures differ between runs, promises must not.
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use drift_e2e::reliability::{kept, render};
 
-/// Writes docs/reliability.md from what the end-to-end suite has shown.
+/// Writes docs/design/reliability.md from what the end-to-end suite has shown.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Only compare the document's sequences with those shown.
@@ -19,22 +19,22 @@ struct Arguments {
 }
 
 /// The document's place in this checkout.
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reliability.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/design/reliability.md");
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let path = Path::new(DOCUMENT);
     let shown = render(&kept()?);
     if !arguments.check {
-        return std::fs::write(path, shown).context("writing docs/reliability.md");
+        return std::fs::write(path, shown).context("writing docs/design/reliability.md");
     }
-    let written = std::fs::read_to_string(path).context("reading docs/reliability.md")?;
+    let written = std::fs::read_to_string(path).context("reading docs/design/reliability.md")?;
     let (promised, held) = (promises(&written), promises(&shown));
     let missing: Vec<_> = promised.difference(&held).collect();
     let unnamed: Vec<_> = held.difference(&promised).collect();
     ensure!(
         missing.is_empty() && unnamed.is_empty(),
-        "docs/reliability.md is not what the suite showed.\nNot shown: {missing:#?}\nNot in the document: {unnamed:#?}\n\
+        "docs/design/reliability.md is not what the suite showed.\nNot shown: {missing:#?}\nNot in the document: {unnamed:#?}\n\
          Run `cargo run -p drift-e2e --bin reliability` after a whole run of the suite."
     );
     Ok(())

@@ -34,7 +34,7 @@ fn find(mutant: Mutant) -> Option<Finding> {
 
 /// The table of them, and the document that it is a part of.
 const TABLE: &str = include_str!("../../src/reliability/mutants.md");
-const RELIABILITY: &str = include_str!("../../../docs/reliability.md");
+const RELIABILITY: &str = include_str!("../../../docs/design/reliability.md");
 
 /// The row of a mutant, as it stands in the table. What comes after the colon of a violation differs between objects.
 fn row((mutant, finding): &(Mutant, Option<Finding>)) -> String {
@@ -50,7 +50,7 @@ fn row((mutant, finding): &(Mutant, Option<Finding>)) -> String {
 
 #[test]
 fn the_document_has_the_table_of_mutants() {
-    assert!(RELIABILITY.contains(TABLE), "docs/reliability.md lacks e2e/src/reliability/mutants.md");
+    assert!(RELIABILITY.contains(TABLE), "docs/design/reliability.md lacks e2e/src/reliability/mutants.md");
 }
 
 #[test]

@@ -12,12 +12,23 @@ use serde_json::{Value, json};
 
 use crate::root;
 
-/// Every page with its text.
+/// Every page with its text: those at the root, and all below `docs`.
 pub(crate) fn pages() -> Vec<(PathBuf, String)> {
-    let folders = ["", "docs", "docs/adr", "docs/cookbook"].map(|folder| root().join(folder));
-    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
-    let pages = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    pages.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+    let mut pages = Vec::new();
+    let mut folders = vec![root().join("docs")];
+    let at_root = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = at_root.filter(|path| path.is_file()).collect();
+    while let Some(folder) = folders.pop() {
+        let inside = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (below, files): (Vec<_>, Vec<_>) = inside.partition(|path| path.is_dir());
+        folders.extend(below);
+        paths.extend(files);
+    }
+    for path in paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        let text = fs::read_to_string(&path).unwrap();
+        pages.push((path, text));
+    }
+    pages
 }
 
 fn page(name: &str) -> String {
@@ -84,7 +95,7 @@ fn an_example_with_a_page_has_its_documents() {
 
 #[test]
 fn every_reason_stands_in_the_operations_guide() {
-    let guide = page("docs/operations.md");
+    let guide = page("docs/reference/operations.md");
     let observed = ObservedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
     let corrected = CorrectedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
     for (status, reason) in observed.chain(corrected) {

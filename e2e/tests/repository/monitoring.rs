@@ -52,7 +52,7 @@ fn registered() -> BTreeSet<String> {
 
 #[test]
 fn the_guide_lists_every_metric_and_no_other() {
-    let guide = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/reference/operations.md")).unwrap();
     let rows = guide.lines().filter(|line| line.starts_with("| `drift_"));
     let listed: BTreeSet<String> = rows.flat_map(|row| named(row.split('|').nth(1).unwrap())).collect();
     assert_eq!(listed, registered());
@@ -75,13 +75,13 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
 #[test]
 fn every_alert_stands_in_the_operations_guide() {
     let rules: Value = serde_saphyr::from_str(&component("rules.yaml")).unwrap();
-    let guide = fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/reference/operations.md")).unwrap();
     let rules = rules["spec"]["groups"][0]["rules"].as_array().unwrap();
     let alerts: BTreeSet<&str> = rules.iter().map(|rule| rule["alert"].as_str().unwrap()).collect();
     let explained: BTreeSet<&str> = guide.lines().filter_map(|line| line.strip_prefix("#### ")).collect();
     assert_eq!(explained, alerts);
     for rule in rules {
-        let section = format!("docs/operations.md#{}", rule["alert"].as_str().unwrap().to_lowercase());
+        let section = format!("docs/reference/operations.md#{}", rule["alert"].as_str().unwrap().to_lowercase());
         assert_eq!(rule["annotations"]["runbook_url"], section);
     }
 }

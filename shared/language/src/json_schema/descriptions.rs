@@ -1,4 +1,4 @@
-//! What each key means, for whoever sees it in an editor: the first words of docs/targets.md.
+//! What each key means, for whoever sees it in an editor: the first words of docs/reference/targets.md.
 
 /// Keys by their place, counted from `spec`; `*` stands for any beginning.
 pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cel::*;
 
-const PAGE: &str = include_str!("../../../../../docs/targets.md");
+const PAGE: &str = include_str!("../../../../../docs/reference/targets.md");
 
 /// The part of the page that lists functions.
 fn section() -> &'static str {
