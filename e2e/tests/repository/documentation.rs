@@ -94,8 +94,8 @@ fn an_example_with_a_page_has_its_documents() {
 }
 
 #[test]
-fn every_reason_stands_in_the_operations_guide() {
-    let guide = page("docs/reference/operations.md");
+fn every_reason_has_its_row() {
+    let guide = page("docs/reference/conditions.md");
     let observed = ObservedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
     let corrected = CorrectedReason::ALL.iter().map(|reason| (reason.status(), reason.as_str()));
     for (status, reason) in observed.chain(corrected) {
