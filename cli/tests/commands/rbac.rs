@@ -97,11 +97,10 @@ subjects: [{kind: ServiceAccount, name: drift-controller, namespace: drift-syste
     let text = printed(&[&folder]);
     let comments = text.lines().take_while(|line| line.starts_with('#')).map(|line| line.len() + 1).sum::<usize>();
     assert_eq!(&text[comments..], expected);
-    // What the guide shows of it.
-    let guide = include_str!("../../../docs/reference/operations.md").split("### rbac").nth(1).unwrap();
-    let shown = guide.split("it prints\n\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
-    let shown = shown.lines().map(|line| line.trim_start_matches("    ")).collect::<Vec<_>>().join("\n");
-    assert!(expected.contains(&shown), "{shown}");
+    // The excerpt on the page of commands.
+    let page = include_str!("../../../docs/reference/commands.md").split("\n## rbac").nth(1).unwrap();
+    let shown = page.split("it prints\n\n```yaml\n").nth(1).and_then(|rest| rest.split("\n```").next()).unwrap();
+    assert!(expected.contains(shown), "{shown}");
 }
 
 #[test]
