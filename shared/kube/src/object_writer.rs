@@ -127,7 +127,7 @@ impl ObjectWriter {
     /// Reads an object live; `None` where it is gone.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses.
+    /// Fails if the API server does not answer or refuses.
     pub async fn read(&self, _slot: &CallSlot, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
         self.slots.heed(self.objects.read(&self.kind, id, &self.fields).await)
     }

@@ -82,7 +82,7 @@ impl ResourceClient {
     /// The same, to the API server of this configuration.
     ///
     /// # Errors
-    /// When its credentials or certificates cannot be used.
+    /// Fails if its credentials or certificates cannot be used.
     pub fn of(config: kube::Config) -> Result<Self, ConnectError> {
         let url = &config.cluster_url;
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });

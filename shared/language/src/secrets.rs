@@ -51,7 +51,7 @@ impl ObjectSecret {
     /// The Secret's name.
     ///
     /// # Errors
-    /// When the template cannot be evaluated for this object, or gives no name of a Secret.
+    /// Fails if the template cannot be evaluated for this object, or gives no name of a Secret.
     pub fn secret_of(&self, object: &Value) -> Result<String, EvaluationError> {
         let name = self.secret.render(&Variables::of_object(object))?;
         if is_dns_subdomain(&name) {

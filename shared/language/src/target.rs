@@ -158,7 +158,7 @@ impl Target {
     /// Renders what the object asks for.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn desired_state_of(&self, object: &Value) -> Result<DesiredState, EvaluationError> {
         let desired = self.desired_of(object)?;
         let shown = self.compare.without_redacted(&desired);
@@ -168,7 +168,7 @@ impl Target {
     /// The rendered `desired` without ignored paths, for whoever knows its fingerprint already.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn desired_of(&self, object: &Value) -> Result<Value, EvaluationError> {
         self.compare.render(object)
     }
@@ -218,7 +218,7 @@ impl Target {
     /// The name of the external resource: 1 to 253 characters, no control characters.
     ///
     /// # Errors
-    /// When the template cannot be evaluated or gives no such text.
+    /// Fails if the template cannot be evaluated or gives no such text.
     pub fn identity_of(&self, object: &Value) -> Result<String, EvaluationError> {
         let identity = self.identity.render(&Variables::of_object(object))?;
         let refusal = match identity.chars().count() {
@@ -235,7 +235,7 @@ impl Target {
     /// The `else` of the first requirement that does not hold.
     ///
     /// # Errors
-    /// When a requirement cannot be evaluated.
+    /// Fails if a requirement cannot be evaluated.
     pub fn unmet_requirement(&self, object: &Value) -> Result<Option<&str>, EvaluationError> {
         let cost = Arc::default();
         for requirement in &self.require {
@@ -249,7 +249,7 @@ impl Target {
     /// Whether `suspend` or `suspendWhen` says that this object is not polled.
     ///
     /// # Errors
-    /// When `suspendWhen` cannot be evaluated.
+    /// Fails if `suspendWhen` cannot be evaluated.
     pub fn is_suspended_for(&self, object: &Value) -> Result<bool, EvaluationError> {
         match &self.suspend_when {
             Some(rule) if !self.suspend => rule.evaluate_bool(&Variables::of_object(object)),

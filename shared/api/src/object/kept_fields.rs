@@ -84,7 +84,7 @@ impl KeptFields {
     /// Decodes one object.
     ///
     /// # Errors
-    /// When it is no JSON.
+    /// Fails if it is no JSON.
     pub fn decode<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<KeptObject, D::Error> {
         let budget = Budget::new();
         let json = Seed { plan: &self.plan, budget: &budget, may_drop: true, depth: 0 }.deserialize(deserializer)?;

@@ -139,7 +139,7 @@ impl LabelledSecret {
     /// an error. Where objects choose the host its owner must have named those it may be sent to.
     ///
     /// # Errors
-    /// When it may not.
+    /// Fails if it may not.
     pub fn check_host(&self, name: &str, host_and_port: &str, has_chosen_host: bool) -> Result<(), CredentialError> {
         if has_chosen_host && self.hosts == AllowedHosts::Any {
             return Err(CredentialError::HostsNotNamed { name: name.to_owned() });
@@ -159,7 +159,7 @@ impl LabelledSecret {
     /// The value of one key; where it may be sent is to be checked besides.
     ///
     /// # Errors
-    /// When it has no such key with text.
+    /// Fails if it has no such key with text.
     pub fn text(&self, name: &str, key: &str) -> Result<&SecretString, CredentialError> {
         let value = self.data.get(key);
         let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
@@ -226,7 +226,7 @@ impl LabelledSecrets {
     /// Whether the Secret, or what somebody gives for it, may be sent there.
     ///
     /// # Errors
-    /// When it is not among the labelled ones, or may not.
+    /// Fails if it is not among the labelled ones, or may not.
     pub fn check_host(&self, name: &str, host_and_port: &str) -> Result<(), CredentialError> {
         self.secret_for(name, host_and_port).map(drop)
     }
@@ -234,7 +234,7 @@ impl LabelledSecrets {
     /// The Secret of that name; where it may be sent is to be checked besides.
     ///
     /// # Errors
-    /// When it is not among the labelled ones.
+    /// Fails if it is not among the labelled ones.
     pub fn secret(&self, name: &str) -> Result<&LabelledSecret, CredentialError> {
         self.secrets.get(name).map(Arc::as_ref).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })
     }
@@ -262,7 +262,7 @@ impl LabelledSecrets {
     /// no such key.
     ///
     /// # Errors
-    /// When the Secret is not among the labelled ones, or the value is no text.
+    /// Fails if the Secret is not among the labelled ones, or the value is no text.
     pub fn value(&self, name: &str, key: &str) -> Result<Option<&SecretString>, CredentialError> {
         let secret = self.secret(name)?;
         let Some(value) = secret.data.get(key) else { return Ok(None) };
@@ -272,7 +272,7 @@ impl LabelledSecrets {
     /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets, or `unix:/path`).
     ///
     /// # Errors
-    /// When the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
+    /// Fails if the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
     pub fn credential(&self, name: &str, key: &str, host_and_port: &str) -> Result<&SecretString, CredentialError> {
         self.secret_for(name, host_and_port)?.text(name, key)
     }

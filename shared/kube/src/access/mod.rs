@@ -99,7 +99,7 @@ impl Right {
 /// Asks for each right; gives those that are missing.
 ///
 /// # Errors
-/// When the API server does not answer: nothing is known then.
+/// Fails if the API server does not answer: nothing is known then.
 pub async fn missing_rights(client: &kube::Client, rights: &BTreeSet<Right>) -> Result<Vec<Right>, CallError> {
     let mut missing = Vec::new();
     for right in rights {

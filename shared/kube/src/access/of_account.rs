@@ -43,7 +43,7 @@ impl Account {
 /// Asks for each right of an account; gives those that are missing.
 ///
 /// # Errors
-/// When the API server does not answer, or whoever asks may not: nothing is known then.
+/// Fails if the API server does not answer, or whoever asks may not: nothing is known then.
 pub async fn missing_rights_of(
     client: &kube::Client,
     account: &Account,

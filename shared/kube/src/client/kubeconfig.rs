@@ -21,7 +21,7 @@ impl KubeconfigSettings {
     /// The configuration of a client for the cluster that is meant.
     ///
     /// # Errors
-    /// When there is no such file or context, or it cannot be used. The API server itself is not asked.
+    /// Fails if there is no such file or context, or it cannot be used. The API server itself is not asked.
     pub async fn configuration(&self) -> Result<kube::Config, ConnectError> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let named = match &self.kubeconfig {

@@ -164,7 +164,7 @@ pub fn install_crypto() {
 /// The configuration that `KUBECONFIG`, `~/.kube/config` or the pod's service account names. The API server itself is not asked.
 ///
 /// # Errors
-/// When there is none.
+/// Fails if there is none.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
 pub async fn configuration() -> Result<kube::Config, ConnectError> {
     kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))
@@ -173,7 +173,7 @@ pub async fn configuration() -> Result<kube::Config, ConnectError> {
 /// A client of this configuration.
 ///
 /// # Errors
-/// When its credentials or certificates cannot be used.
+/// Fails if its credentials or certificates cannot be used.
 pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError> {
     if config.proxy_url.take().is_some() {
         tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
@@ -187,7 +187,7 @@ pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError>
 /// Waits for a call, at most `deadline`.
 ///
 /// # Errors
-/// When the call fails or gives no answer in time; whether it took effect is then unknown.
+/// Fails if the call fails or gives no answer in time; whether it took effect is then unknown.
 pub async fn within<T>(deadline: Duration, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
     match tokio::time::timeout(deadline, call).await {
         Ok(answer) => answer.map_err(CallError::from),

@@ -92,7 +92,7 @@ impl ObjectClient {
     /// Reads an object live; `None` where it is gone or has another uid.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses.
+    /// Fails if the API server does not answer or refuses.
     pub async fn read(
         &self,
         kind: &ResolvedKind,
@@ -116,7 +116,7 @@ impl ObjectClient {
     /// Finds the object of a name, whatever its uid; `None` where there is none. Of its fields none is kept.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses.
+    /// Fails if the API server does not answer or refuses.
     pub async fn find(&self, kind: &ResolvedKind, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
         let request = collection_of(kind, id).get(&id.name, &GetParams::default());
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;

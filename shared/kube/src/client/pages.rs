@@ -111,7 +111,7 @@ impl ObjectPages {
     /// The next page; `None` after the last. A page may be empty.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses; the look is then to be begun anew.
+    /// Fails if the API server does not answer or refuses; the look is then to be begun anew.
     pub async fn next(&mut self) -> Result<Option<Vec<LeanObject>>, CallError> {
         let page = self.next_seen().await?;
         Ok(page.map(|page| page.into_iter().map(|seen| seen.object).collect()))

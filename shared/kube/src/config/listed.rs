@@ -11,7 +11,7 @@ use drift_api::names::{TARGETS_LABEL, TRUE};
 /// The labelled ConfigMaps of a namespace, whole.
 ///
 /// # Errors
-/// When the API server does not answer or refuses.
+/// Fails if the API server does not answer or refuses.
 pub async fn list_config_maps(client: &kube::Client, namespace: &str) -> Result<Vec<Value>, CallError> {
     let path = ConfigMap::url_path(&(), Some(namespace));
     let mut pages = Pages::new(client.clone(), &path, Some(format!("{TARGETS_LABEL}={TRUE}")), WholeObjects);

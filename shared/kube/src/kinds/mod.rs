@@ -137,7 +137,7 @@ async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Re
 /// Resolves a kind at the API server; `None` if it is not served.
 ///
 /// # Errors
-/// When it does not say.
+/// Fails if it does not say.
 pub(crate) async fn discover_kind(
     client: &kube::Client,
     api_version: &str,

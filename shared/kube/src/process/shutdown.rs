@@ -24,7 +24,7 @@ impl ShutdownSignals {
     /// Listens from now on.
     ///
     /// # Errors
-    /// When the operating system refuses.
+    /// Fails if the operating system refuses.
     pub fn listen() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }

@@ -21,7 +21,7 @@ pub(crate) const LONG_LIFE: Duration = Duration::from_secs(300);
 /// The runtime of a program.
 ///
 /// # Errors
-/// When the operating system gives no threads.
+/// Fails if the operating system gives no threads.
 pub fn runtime() -> std::io::Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(MAX_WORKERS, std::num::NonZero::get);
     Builder::new_multi_thread().worker_threads(cores.min(MAX_WORKERS)).enable_all().build()

@@ -53,7 +53,7 @@ impl Site {
     /// The site of one process, in this cluster. The API server itself is not asked.
     ///
     /// # Errors
-    /// When there is no usable configuration.
+    /// Fails if there is no usable configuration.
     pub async fn connect(
         cluster: KubeconfigSettings,
         settings: &HomeSettings,

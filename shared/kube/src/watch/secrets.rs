@@ -182,7 +182,7 @@ impl SecretWatch {
 /// One Secret at this moment, and for whom its owner labelled it; `None` where there is none.
 ///
 /// # Errors
-/// When the API server does not answer or refuses.
+/// Fails if the API server does not answer or refuses.
 pub async fn read_secret(
     client: &kube::Client,
     namespace: &str,

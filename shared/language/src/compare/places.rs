@@ -142,7 +142,7 @@ impl Finder<'_> {
 /// All places that the rules tell apart, the root first.
 ///
 /// # Errors
-/// When there are too many.
+/// Fails if there are too many.
 pub(super) fn find_places(tree: &RuleTree) -> Result<Vec<PlaceRules>, TooManyPlaces> {
     let mut finder = Finder { tree, numbers: HashMap::new(), found: Vec::new() };
     finder.number(Deciding::default().at(tree, vec![RuleTree::ROOT]));

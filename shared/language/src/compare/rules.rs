@@ -23,7 +23,7 @@ impl Rules {
     /// What the rules say at every place.
     ///
     /// # Errors
-    /// When there are too many different ones.
+    /// Fails if there are too many different ones.
     pub(super) fn of(tree: RuleTree) -> Result<Self, TooManyPlaces> {
         let places = find_places(&tree)?;
         Ok(Self { tree, places })

@@ -77,7 +77,7 @@ impl HintedIdentities {
     /// The names of the external resources that a hint is about.
     ///
     /// # Errors
-    /// When the template cannot be evaluated for this payload. The error holds nothing of it.
+    /// Fails if the template cannot be evaluated for this payload. The error holds nothing of it.
     pub fn of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
         let rendered =
             self.template.render(&Variables { payload: Some(payload), ..Variables::of_object(&Value::Null) })?;

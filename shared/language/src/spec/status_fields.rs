@@ -43,7 +43,7 @@ impl StatusTemplates {
     /// What an observation publishes; a field without value is to be taken away.
     ///
     /// # Errors
-    /// When a template cannot be evaluated, or gives what cannot stand in a status.
+    /// Fails if a template cannot be evaluated, or gives what cannot stand in a status.
     pub fn publish(&self, variables: &Variables<'_>) -> Result<StatusFields, EvaluationError> {
         self.0.iter().map(|(name, template)| Ok((name, checked(template, template.render(variables)?)?))).collect()
     }
@@ -57,7 +57,7 @@ impl StatusTemplates {
     /// What is to be kept of an answer; an optional without value leaves its field as it stands.
     ///
     /// # Errors
-    /// When a template cannot be evaluated, or gives null or what cannot stand in a status.
+    /// Fails if a template cannot be evaluated, or gives null or what cannot stand in a status.
     pub fn store(&self, variables: &Variables<'_>) -> Result<StatusFields, EvaluationError> {
         let mut stored = StatusFields::default();
         for (name, template) in &self.0 {

@@ -24,7 +24,7 @@ impl Keys {
     /// What an entry is called.
     ///
     /// # Errors
-    /// When the entry has no such name.
+    /// Fails if the entry has no such name.
     pub fn of_entry(&self, entry: &Value) -> Result<String, EvaluationError> {
         // Only one of the two exists where the template stands.
         let nobody = Variables::of_object(&Value::Null);
@@ -35,7 +35,7 @@ impl Keys {
     /// What the entry of an object with that identity is called.
     ///
     /// # Errors
-    /// When the template cannot be evaluated for this object.
+    /// Fails if the template cannot be evaluated for this object.
     pub fn of_object(&self, object: &Value, identity: &str) -> Result<String, EvaluationError> {
         let own = |key: &TextTemplate| checked(key.render(&Variables::of_object(object))?, key);
         self.object.as_ref().map_or_else(|| Ok(identity.to_owned()), own)

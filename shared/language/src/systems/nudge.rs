@@ -54,7 +54,7 @@ impl NudgeCorrect {
     /// What is patched into the object: a merge patch.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Map<String, Value>, EvaluationError> {
         let mut patch = Map::new();
         let mut metadata = Map::new();

@@ -43,7 +43,7 @@ pub fn memory_of(value: &Value) -> usize {
 /// Parses one JSON text of at most so many nodes, each of about 80 bytes of memory beside its text.
 ///
 /// # Errors
-/// When it is no JSON, or larger.
+/// Fails if it is no JSON, or larger.
 pub fn parse_json(text: &[u8], max_nodes: usize) -> Result<Value, JsonError> {
     let left = Cell::new(Some(max_nodes));
     let mut deserializer = serde_json::Deserializer::from_slice(text);

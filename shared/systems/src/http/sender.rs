@@ -109,7 +109,7 @@ impl HttpSender {
     /// `progress` what was waited for.
     ///
     /// # Errors
-    /// When no reply came.
+    /// Fails if no reply came.
     pub async fn send(
         &self,
         request: &HttpRequest,

@@ -90,7 +90,7 @@ impl Databases {
     /// Returns the parameters of a connection. `insecure` permits an unencrypted one.
     ///
     /// # Errors
-    /// When it is missing, or says nothing that may be connected by.
+    /// Fails if it is missing, or says nothing that may be connected by.
     pub fn parameters(&self, connection: &Connection, insecure: bool) -> Result<ConnectionParameters, CredentialError> {
         let parameters = ConnectionParameters::of(&connection.secret, &self.secrets.load())?;
         if insecure || parameters.is_safe() {
@@ -118,7 +118,7 @@ impl Databases {
     /// Hands over the rows of a query. One that a reused connection lost before any row is asked once more over a new one.
     ///
     /// # Errors
-    /// When there is no result, or not all of it.
+    /// Fails if there is no result, or not all of it.
     pub async fn query(
         &self,
         place: &mut ConnectionPlace,
@@ -172,7 +172,7 @@ impl Databases {
     /// Listens to a channel, over a connection of its own.
     ///
     /// # Errors
-    /// When the connection cannot be opened, or the server refuses.
+    /// Fails if the connection cannot be opened, or the server refuses.
     pub async fn listen(&self, way: Way<'_>, channel: &str) -> Result<Listener, SqlFailure> {
         // Whoever looks at the server's sessions sees why this one does nothing.
         let name = format!("{} hints", self.program);

@@ -53,7 +53,7 @@ impl Listener {
     /// stops waiting loses none.
     ///
     /// # Errors
-    /// When the connection is lost: then it stays so.
+    /// Fails if the connection is lost: then it stays so.
     pub async fn next(&mut self) -> Result<Option<String>, SqlFailure> {
         self.session.allow(BETWEEN_BYTES);
         let Session { client, line, .. } = &mut self.session;

@@ -59,7 +59,7 @@ impl ConnectionParameters {
     /// Reads the parameters from the Secret of this name.
     ///
     /// # Errors
-    /// When it is missing, lacks something, or may not be sent to the host that it names.
+    /// Fails if it is missing, lacks something, or may not be sent to the host that it names.
     pub fn of(secret: &str, secrets: &LabelledSecrets) -> Result<Self, CredentialError> {
         let value = |key: &str| secrets.value(secret, key);
         let unusable = |key: &str, problem| CredentialError::unusable(secret, key, problem);

@@ -31,7 +31,7 @@ impl Nodes {
 /// A value of this type, from its text; `None` is NULL.
 ///
 /// # Errors
-/// When the text is none of this type, or there are too many values.
+/// Fails if the text is none of this type, or there are too many values.
 pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
     nodes.take(1)?;
     let Some(text) = text else { return Ok(Value::Null) };

@@ -1,7 +1,7 @@
-//! Quantities in expressions, with the functions that Kubernetes has for them: `quantity('1Gi').isLessThan(…)`.
+//! Kubernetes quantities in expressions: `quantity('1Gi').isLessThan(…)`.
 //!
-//! A quantity is one exact number, so that two notations of it are equal. Unlike Kubernetes it may be written as a number too, since
-//! specs hold both.
+//! A quantity is one exact number, so that two notations of it are equal. Unlike in Kubernetes it may also be written
+//! as a number, because specs contain both.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -22,11 +22,11 @@ use crate::values::units::parse_quantity;
 
 static QUANTITY_TYPE: Type = Type::new_unspecified_type(QUANTITY);
 
-/// A quantity as a value of an expression.
+/// A quantity as a CEL value.
 #[derive(Clone, Copy)]
 struct Quantity(Decimal);
 
-// Its content is not shown: a debug print must not carry an object's values.
+// Hides the content: debug output must not contain an object's values.
 impl fmt::Debug for Quantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Quantity")
@@ -60,7 +60,7 @@ impl Val for Quantity {
 
 impl StaticVal for Quantity {}
 
-/// The number that a text or a number stands for.
+/// Parses a text or a number.
 fn parse(value: &dyn Val) -> Option<Decimal> {
     match value.downcast_ref::<CelString>() {
         Some(text) => parse_quantity(text.inner()),
@@ -71,7 +71,7 @@ fn parse(value: &dyn Val) -> Option<Decimal> {
     }
 }
 
-/// What both `quantity` and `isQuantity` look at, once it is paid for.
+/// Returns the argument of `quantity` and `isQuantity`, after charging for it.
 fn written<'a, 'b, 'v>(function: &str, arguments: &'a [CowVal<'b, 'v>]) -> Result<&'a CowVal<'b, 'v>, ExecutionError> {
     let (cost, arguments) = split(arguments)?;
     let [value] = arguments else { return Err(refused(function, arguments)) };
@@ -102,7 +102,7 @@ fn one(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Decimal, Executio
     .ok_or_else(|| refused(function, arguments))
 }
 
-/// `q.isInteger()`: whether `asInteger` can take it.
+/// `q.isInteger()`: true if `asInteger` accepts it.
 pub(in crate::cel) fn is_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let number = one("isInteger", &arguments)?;
     Ok(CowVal::owned(CelBool::from(number.to_i64().is_some())))
@@ -127,7 +127,7 @@ pub(in crate::cel) fn sign<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     Ok(CowVal::owned(CelInt::from(number.order(Decimal::new(0, 0)) as i64)))
 }
 
-/// Two quantities, of which the second may be a whole number where `takes_whole` says so.
+/// Returns two quantities. With `takes_whole` the second may be a whole number.
 fn two(function: &str, arguments: &[CowVal<'_, '_>], takes_whole: bool) -> Result<(Decimal, Decimal), ExecutionError> {
     let (_, arguments) = split(arguments)?;
     let quantity = |value: &CowVal<'_, '_>| value.downcast_ref::<Quantity>().map(|quantity| quantity.0);
@@ -146,7 +146,7 @@ fn order(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Ordering, Execu
     two(function, arguments, false).map(|(left, right)| left.order(right))
 }
 
-/// `q.compareTo(other)`: 1 where it is greater, 0 where it is equal, else -1.
+/// `q.compareTo(other)`: 1 if it is greater, 0 if equal, -1 if less.
 pub(in crate::cel) fn compare_to<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelInt::from(order("compareTo", &arguments)? as i64)))
 }

@@ -47,7 +47,7 @@ impl Body {
     /// The bytes to send.
     ///
     /// # Errors
-    /// When a template cannot be evaluated, or what it gives has no such form.
+    /// Fails if a template cannot be evaluated, or what it gives has no such form.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
         match self {
             Self::Json(tree) => {
@@ -72,7 +72,7 @@ impl Body {
     /// Renders what does not read the variable, to see whether it can be.
     ///
     /// # Errors
-    /// As for [`Body::render`].
+    /// Same as [`Body::render`].
     pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         match self {
             body if !body.reads(variable) => body.render(variables).map(drop),

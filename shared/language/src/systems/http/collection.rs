@@ -41,7 +41,7 @@ impl Collection {
     /// The entries of a page.
     ///
     /// # Errors
-    /// When `each` cannot be evaluated for this answer, or gives no list.
+    /// Fails if `each` cannot be evaluated for this answer, or gives no list.
     pub fn entries(&self, response: &Value) -> Result<Vec<Value>, EvaluationError> {
         let variables = Variables { response: Some(response), ..Variables::of_object(&Value::Null) };
         match self.each.evaluate(&variables)? {

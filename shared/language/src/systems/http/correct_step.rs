@@ -70,7 +70,7 @@ impl HttpStep {
     /// Whether it is to be sent.
     ///
     /// # Errors
-    /// When `when` cannot be evaluated for this object and these answers.
+    /// Fails if `when` cannot be evaluated for this object and these answers.
     pub fn is_due(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
         self.when.as_ref().map_or(Ok(true), |when| when.evaluate_bool(variables))
     }
@@ -78,7 +78,7 @@ impl HttpStep {
     /// Whether the answer in `response` is a definite refusal, whatever its status says.
     ///
     /// # Errors
-    /// When `refusedWhen` cannot be evaluated for this answer.
+    /// Fails if `refusedWhen` cannot be evaluated for this answer.
     pub fn is_refused(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
         self.refused_when.as_ref().map_or(Ok(false), |refused| refused.evaluate_bool(variables))
     }
@@ -97,7 +97,7 @@ impl HttpStep {
     /// Renders whatever is not made of answers, to see whether it can be.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         let known = self.when.as_ref().filter(|when| !when.reads(STEPS));
         if known.map_or(Ok(true), |when| when.evaluate_bool(variables))? {

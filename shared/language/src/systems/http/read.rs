@@ -65,7 +65,7 @@ impl HttpRead {
     /// The first request that reads the object's external resource, without its credential.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, object: &Value) -> Result<HttpRequest, EvaluationError> {
         self.first.request.render(&Variables::of_object(object))
     }
@@ -73,7 +73,7 @@ impl HttpRead {
     /// Whether a request can say anything of this object yet.
     ///
     /// # Errors
-    /// When `absentUntil` cannot be evaluated for this object.
+    /// Fails if `absentUntil` cannot be evaluated for this object.
     pub fn may_exist(&self, object: &Value) -> Result<bool, EvaluationError> {
         self.absent_until.as_ref().map_or(Ok(true), |rule| rule.evaluate_bool(&Variables::of_object(object)))
     }

@@ -36,7 +36,7 @@ impl RequestTemplate {
     /// The request, without its credential.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
         let headers = self.render_headers(variables)?;
         let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
@@ -96,7 +96,7 @@ impl RequestTemplate {
     /// Renders what is not made of answers to other requests, to see whether it can be.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub(crate) fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         if !self.url.reads(STEPS) {
             self.url.render(variables)?;

@@ -55,7 +55,7 @@ impl JobTemplate {
     /// The `spec` of the Job.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Value, EvaluationError> {
         let mut pod = self.pod.render(variables)?;
         // Whatever account runs it, nobody's token is in the Pod.

@@ -51,7 +51,7 @@ impl KubernetesCorrect {
     /// The manifest of this external resource, made for the object of that uid.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(
         &self,
         resource: &ClusterResource,

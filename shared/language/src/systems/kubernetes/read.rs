@@ -48,7 +48,7 @@ impl KubernetesRead {
     /// Which object of the cluster is the external resource of this one.
     ///
     /// # Errors
-    /// When the name cannot be evaluated for this object, or is none that an object of the cluster can have.
+    /// Fails if the name cannot be evaluated for this object, or is none that an object of the cluster can have.
     pub fn render(&self, object: &Value) -> Result<ClusterResource, EvaluationError> {
         let name = self.name.render(&Variables::of_object(object))?;
         if !is_name(&name) {

@@ -64,7 +64,7 @@ impl SqlStatement {
     /// The text to send; `None` where it is skipped.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    /// Fails if a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
         match &self.when {
             Some(when) if !when.evaluate_bool(variables)? => Ok(None),

@@ -14,7 +14,7 @@ const NUL: &str = "the value holds a NUL character, which PostgreSQL cannot take
 /// literals and maps as JSON, both in quotes.
 ///
 /// # Errors
-/// When PostgreSQL cannot hold it.
+/// Fails if PostgreSQL cannot hold it.
 pub(super) fn literal(value: &Value) -> Result<String, &'static str> {
     Ok(match text(value)? {
         None => "NULL".to_owned(),
@@ -26,7 +26,7 @@ pub(super) fn literal(value: &Value) -> Result<String, &'static str> {
 /// A value as the text of a parameter; `None` for null.
 ///
 /// # Errors
-/// When PostgreSQL cannot hold it.
+/// Fails if PostgreSQL cannot hold it.
 pub(super) fn text(value: &Value) -> Result<Option<String>, &'static str> {
     let text = match value {
         Value::Null => return Ok(None),
@@ -74,7 +74,7 @@ fn quoted(text: &str) -> String {
 /// A name in double quotes.
 ///
 /// # Errors
-/// When it is no name, or a longer one than PostgreSQL keeps.
+/// Fails if it is no name, or a longer one than PostgreSQL keeps.
 pub(super) fn ident(value: &Value) -> Result<String, &'static str> {
     let Value::String(name) = value else { return Err("ident takes a text") };
     match name.len() {
@@ -90,7 +90,7 @@ pub(super) fn ident(value: &Value) -> Result<String, &'static str> {
 /// Names in double quotes, with commas between.
 ///
 /// # Errors
-/// As for [`ident`], and where there is none.
+/// Same as [`ident`], and where there is none.
 pub(super) fn idents(value: &Value) -> Result<String, &'static str> {
     match value {
         Value::Array(names) if names.is_empty() => Err("the list of names is empty; skip the statement with `when`"),

@@ -45,7 +45,7 @@ impl PostgresRead {
     /// The query that reads the object's external resource.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, object: &Value) -> Result<SqlQuery, EvaluationError> {
         self.query.query(&Variables::of_object(object))
     }

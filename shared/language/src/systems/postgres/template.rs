@@ -30,7 +30,7 @@ impl SqlTemplate {
     /// Compiles a statement.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let pieces = pieces(text).map_err(|error| vec![error])?;
         let (mut places, mut parts, mut errors) = (Places::new(), Vec::new(), Vec::new());
@@ -130,7 +130,7 @@ impl SqlTemplate {
     /// The statement with a parameter in the place of each value.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    /// Fails if a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
     pub fn query(&self, variables: &Variables<'_>) -> Result<SqlQuery, EvaluationError> {
         let mut parameters = Vec::new();
         let text = self.render(variables, |value| {
@@ -143,7 +143,7 @@ impl SqlTemplate {
     /// The statement with its values as literals.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    /// Fails if a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
     pub fn statement(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
         self.render(variables, literal::literal)
     }

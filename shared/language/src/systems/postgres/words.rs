@@ -22,7 +22,7 @@ const WORDS: &[(&str, Role)] = &[("ident", Role::Ident), ("idents", Role::Idents
 /// Takes the word off an expression.
 ///
 /// # Errors
-/// When it takes another number of arguments, or `sql` one that an object could shape.
+/// Fails if it takes another number of arguments, or `sql` one that an object could shape.
 pub(super) fn take_word(expression: &mut IdedExpr) -> Result<Role, String> {
     let Expr::Call(call) = &mut expression.expr else { return Ok(Role::Value) };
     let word = WORDS.iter().find(|(word, _)| *word == call.func_name && call.target.is_none());

@@ -38,7 +38,7 @@ impl Answer {
     /// What came back, its body taken as the format says.
     ///
     /// # Errors
-    /// When the body did not come whole.
+    /// Fails if the body did not come whole.
     pub fn of(reply: &HttpReply, format: Format) -> Result<Self, Unreadable> {
         let bytes = match &reply.body {
             ReplyBody::Whole(bytes) => bytes,
