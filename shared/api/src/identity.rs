@@ -84,7 +84,7 @@ impl Claimant {
 pub struct Selected {
     /// The target's name.
     pub target: SharedText,
-    /// The object.
+    /// The object's uid.
     pub uid: Uid,
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// A `metadata.resourceVersion`.
+/// An object's `metadata.resourceVersion`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceVersion(Kept);
 

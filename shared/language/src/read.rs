@@ -15,7 +15,7 @@ const MAX_CONCURRENT: u32 = 1_000;
 /// Maximum reads started per second for one target.
 const MAX_PER_SECOND: u32 = 10_000;
 
-/// How the observed state is read.
+/// The read of the observed state.
 #[derive(Debug)]
 pub struct Read {
     /// Limits of this target.

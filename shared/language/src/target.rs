@@ -63,7 +63,7 @@ pub struct Target {
     pub allow_networks: Vec<Network>,
     /// The Secrets that its corrections send.
     pub secrets: Vec<DeclaredSecret>,
-    /// How the observed state is read.
+    /// The read of the observed state.
     pub read: Read,
     /// The desired state and its rules.
     pub compare: Compare,

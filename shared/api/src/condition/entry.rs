@@ -69,7 +69,7 @@ impl ConditionKind {
 pub struct Condition {
     /// The condition's type.
     pub kind: ConditionKind,
-    /// Its status.
+    /// The condition's status.
     pub status: ConditionStatus,
     /// Its reason, a CamelCase word.
     pub reason: SharedText,
@@ -150,7 +150,7 @@ const MOVED: &str = ", moved ";
 pub struct Placed {
     /// Index in `.status.conditions`.
     pub index: u32,
-    /// The entry.
+    /// The condition itself.
     pub condition: Condition,
 }
 

@@ -12,7 +12,7 @@ pub struct ObjectRef {
     pub kind: SharedText,
     /// Its namespace. `None` for a cluster-scoped kind.
     pub namespace: Option<SharedText>,
-    /// Its name.
+    /// The object's name.
     pub name: SharedText,
 }
 

@@ -28,9 +28,9 @@ const MAX_REQUEST_BYTES: usize = 256;
 pub struct ObjectId {
     /// Its namespace. `None` for a cluster-scoped kind.
     pub namespace: Option<SharedText>,
-    /// Its name.
+    /// The object's name.
     pub name: SharedText,
-    /// Its `metadata.uid`.
+    /// The object's `metadata.uid`.
     pub uid: Uid,
 }
 
@@ -103,7 +103,7 @@ pub struct AnnotationRequests {
 pub struct SeenObject {
     /// The lean object.
     pub object: LeanObject,
-    /// Its `metadata.labels`.
+    /// The object's `metadata.labels`.
     pub labels: Option<Value>,
 }
 

@@ -35,7 +35,7 @@ pub struct Job {
     pub name: String,
     /// The Job's uid.
     pub uid: String,
-    /// Its metadata.resourceVersion.
+    /// The Job's `metadata.resourceVersion`.
     pub resource_version: String,
     /// The uids of the objects that own it.
     pub owners: Vec<String>,

@@ -11,7 +11,7 @@ use crate::client::CallError;
 /// Names a ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its namespace.
+    /// The account's namespace.
     pub namespace: String,
     /// The account's name.
     pub name: String,

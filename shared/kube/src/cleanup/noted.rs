@@ -76,7 +76,7 @@ impl NotedSelections {
         });
     }
 
-    /// All notes.
+    /// Returns all notes.
     #[must_use]
     pub fn all(&self) -> Selections {
         self.read(Clone::clone)

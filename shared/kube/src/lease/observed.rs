@@ -22,7 +22,7 @@ const READ_PERIOD: Duration = Duration::from_secs(2);
 pub struct ObservedLease {
     /// The current holder.
     pub holder: Option<String>,
-    /// Its annotations.
+    /// The Lease's annotations.
     pub annotations: BTreeMap<String, String>,
     /// The time of the last observed change of its record. `None` until one change was seen, because the first read may
     /// show a record that its holder left long ago.

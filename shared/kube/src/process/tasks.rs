@@ -42,7 +42,7 @@ where
 }
 
 /// Runs a task on its own thread and runtime, so that the caller's runtime never delays it. A panic or a failure to
-/// start the thread is logged and cancels `on_panic`. Returns a token that is cancelled at its end.
+/// start the thread is logged and cancels `on_panic`. Returns a future that completes at its end.
 pub fn spawn_thread<F>(
     name: &'static str,
     on_panic: CancellationToken,

@@ -31,7 +31,7 @@ pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
     })
 }
 
-/// How the daemons write logs.
+/// The log settings of the daemons.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogSettings {
     /// error, warn, info, debug or trace, or a filter such as info,drift_kube=debug
@@ -42,7 +42,7 @@ pub struct LogSettings {
     pub log_format: LogFormat,
 }
 
-/// How a program cleans up after targets that are gone.
+/// The clean-up settings for removed targets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CleanUpSettings {
     /// How long no target must have selected an object before what targets left on it is taken away
@@ -50,7 +50,7 @@ pub struct CleanUpSettings {
     pub clean_up_after: Duration,
 }
 
-/// Where a program is at home and as whom.
+/// The namespace and identity of a program.
 #[derive(Clone, Debug, clap::Args)]
 pub struct HomeSettings {
     /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
@@ -87,10 +87,10 @@ pub fn parse_namespace(text: &str) -> Result<String, String> {
     if is_dns_label(text) { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// What a program that runs on needs beside its home.
+/// The settings of a long-running program.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunSettings {
-    /// Where it is at home.
+    /// Its namespace and identity.
     #[command(flatten)]
     pub home: HomeSettings,
     /// Where /livez, /readyz and /metrics are served

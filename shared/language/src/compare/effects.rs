@@ -3,7 +3,7 @@
 use super::form::Form;
 use crate::values::decimal::Decimal;
 
-/// How lists are compared.
+/// The comparison of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListKind {
     /// Item by item, in order.

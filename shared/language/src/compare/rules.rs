@@ -98,7 +98,7 @@ impl<'r> RulePlace<'r> {
         self.at(self.here.inside_text)
     }
 
-    /// How a list here is compared.
+    /// Returns the list kind here.
     #[must_use]
     #[inline]
     pub const fn list(self) -> &'r ListKind {

@@ -48,7 +48,7 @@ impl Default for Correct {
     }
 }
 
-/// `correct.mode`.
+/// The values of `correct.mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Observe without correcting.
@@ -57,7 +57,7 @@ pub enum Mode {
     Correct,
 }
 
-/// `correct.existing`.
+/// The values of `correct.existing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// Resources that already exist are never touched.
@@ -66,7 +66,7 @@ pub enum Existing {
     Adopt,
 }
 
-/// `correct.limits`.
+/// The limits in `correct.limits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorrectLimits {
     /// Concurrent corrections; default 4.

@@ -17,7 +17,7 @@ const DEFAULT_PORT: u16 = 5432;
 /// The protection of a connection, like libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SslMode {
-    /// No encryption.
+    /// Neither encryption nor authentication.
     Disable,
     /// Encryption without authentication of the server.
     Require,

@@ -24,7 +24,7 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Spends bytes.
+    /// Spends bytes of the allowance.
     ///
     /// # Errors
     /// Fails if fewer bytes are left.

@@ -1,7 +1,7 @@
 //! Functions that charge for the values that an operation reads or copies, and return their argument unchanged.
 //!
-//! When an expression is compiled, they wrap the arguments of cel's own functions (see [`crate::cel::check::rewrite`]),
-//! so they run first.
+//! They wrap the arguments of cel's own functions when an expression is compiled, so that they run before those. See
+//! [`crate::cel::check::rewrite`].
 
 use cel::ExecutionError;
 use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};

@@ -16,7 +16,7 @@ use crate::cel::functions::texts::{Evaluated, refused};
 /// The name of the function in expressions.
 const NAME: &str = "json.text";
 
-/// `json.text(x)`.
+/// `json.text(x)`: canonical JSON.
 pub(in crate::cel) fn json_text<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split(&arguments)?;
     let [value] = arguments else { return Err(refused(NAME, arguments)) };

@@ -13,7 +13,7 @@ use crate::cel::functions::texts::{Evaluated, charge_texts, limit, text};
 /// The characters with a special meaning in a pattern.
 const SPECIAL: &str = r"\.+*?()|[]{}^$#&-~";
 
-/// `text.matches(pattern)`.
+/// `text.matches(pattern)`: true for a match anywhere.
 pub(in crate::cel) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, pattern) = (text("matches", arguments, 0)?, text("matches", arguments, 1)?);

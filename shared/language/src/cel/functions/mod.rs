@@ -120,7 +120,7 @@ fn sha256<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exec
     Ok(CowVal::owned(CelString::from(digits)))
 }
 
-/// `json.parse(text)`.
+/// `json.parse(text)`: the parsed value.
 fn parse<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let (cost, arguments) = split(&arguments)?;
     let text = text_argument(arguments)?;

@@ -79,14 +79,14 @@ fn written<'a, 'b, 'v>(function: &str, arguments: &'a [CowVal<'b, 'v>]) -> Resul
     cost.charge(of_bytes(bytes)).map(|()| value)
 }
 
-/// `quantity(x)`.
+/// `quantity(x)`: a parsed quantity.
 pub(in crate::cel) fn quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let number = parse(written(QUANTITY, &arguments)?.as_ref());
     let refusal = || ExecutionError::function_error(QUANTITY, "needs a Kubernetes quantity, such as 1Gi, 500m or 2");
     number.map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
 }
 
-/// `isQuantity(x)`.
+/// `isQuantity(x)`: true if it parses.
 pub(in crate::cel) fn is_quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let value = written("isQuantity", &arguments)?;
     Ok(CowVal::owned(CelBool::from(parse(value.as_ref()).is_some())))
@@ -108,14 +108,14 @@ pub(in crate::cel) fn is_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Eval
     Ok(CowVal::owned(CelBool::from(number.to_i64().is_some())))
 }
 
-/// `q.asInteger()`.
+/// `q.asInteger()`: as an exact `int`.
 pub(in crate::cel) fn as_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let whole = one("asInteger", &arguments)?.to_i64();
     let refusal = || ExecutionError::function_error("asInteger", "the quantity is no whole number of 64 bits");
     whole.map(|whole| CowVal::owned(CelInt::from(whole))).ok_or_else(refusal)
 }
 
-/// `q.asApproximateFloat()`.
+/// `q.asApproximateFloat()`: as the nearest `double`.
 pub(in crate::cel) fn as_approximate_float<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let number = one("asApproximateFloat", &arguments)?;
     Ok(CowVal::owned(CelDouble::from(number.to_f64())))
@@ -151,22 +151,22 @@ pub(in crate::cel) fn compare_to<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Eval
     Ok(CowVal::owned(CelInt::from(order("compareTo", &arguments)? as i64)))
 }
 
-/// `q.isGreaterThan(other)`.
+/// `q.isGreaterThan(other)`: true if it is greater.
 pub(in crate::cel) fn is_greater_than<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(order("isGreaterThan", &arguments)?.is_gt())))
 }
 
-/// `q.isLessThan(other)`.
+/// `q.isLessThan(other)`: true if it is less.
 pub(in crate::cel) fn is_less_than<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(order("isLessThan", &arguments)?.is_lt())))
 }
 
-/// `q.add(other)`.
+/// `q.add(other)`: the sum.
 pub(in crate::cel) fn add<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     combine("add", &arguments, Decimal::plus)
 }
 
-/// `q.sub(other)`.
+/// `q.sub(other)`: the difference.
 pub(in crate::cel) fn sub<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     combine("sub", &arguments, Decimal::minus)
 }

@@ -55,7 +55,7 @@ impl<'a> SortKey<'a> {
     }
 }
 
-/// `list.sort()`.
+/// `list.sort()`: the sorted list.
 pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let refusal =
         || ExecutionError::function_error("sort", "needs a list of only texts, only numbers or only booleans");

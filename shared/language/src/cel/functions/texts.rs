@@ -57,7 +57,7 @@ pub(in crate::cel) fn charge_texts(cost: &Cost, texts: &[&str]) -> Result<(), Ex
     texts.iter().try_for_each(|text| cost.charge(of_bytes(text.len())))
 }
 
-/// `list.join(separator)`.
+/// `list.join(separator)`: one text of all items.
 pub(in crate::cel) fn join<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let separator = if arguments.len() > 1 { text("join", arguments, 1)? } else { "" };

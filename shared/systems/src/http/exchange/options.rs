@@ -5,7 +5,7 @@ use drift_language::{Auth, Network, Tls};
 /// The options of a request.
 #[derive(Clone, Debug)]
 pub struct HttpOptions<'a> {
-    /// The credential.
+    /// The request's credential.
     pub auth: Option<&'a Auth>,
     /// A private CA and a client certificate.
     pub tls: Option<&'a Tls>,

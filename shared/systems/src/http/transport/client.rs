@@ -37,7 +37,7 @@ const ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The clients of one way of connecting.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Clients {
-    /// Reuses connections.
+    /// Reuses idle connections.
     pub(in crate::http) reusing: Client,
     /// Opens a new connection for every request.
     pub(in crate::http) fresh: Client,
