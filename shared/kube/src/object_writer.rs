@@ -168,7 +168,7 @@ impl ObjectWriter {
     /// Removes the condition at `placed`.
     ///
     /// # Errors
-    /// Same as [`WriteError`].
+    /// Returns [`WriteError`].
     pub async fn remove_condition(
         &self,
         slot: &CallSlot,
@@ -181,7 +181,7 @@ impl ObjectWriter {
     /// Patches the object itself: finalizers.
     ///
     /// # Errors
-    /// Same as [`WriteError`].
+    /// Returns [`WriteError`].
     pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
         self.slots.heed(self.objects.patch(&self.kind, &object.id, patch, &self.fields).await)
@@ -190,7 +190,7 @@ impl ObjectWriter {
     /// Applies a merge patch, which contains the uid, to the object itself. The caller checks the leadership.
     ///
     /// # Errors
-    /// [`CallError`], from the API server's response.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn merge(
         &self,
         _slot: &CallSlot,

@@ -130,7 +130,7 @@ impl ObjectClient {
     /// Applies a JSON Patch to `/status`. Returns the object after the write.
     ///
     /// # Errors
-    /// Same as [`WriteError`].
+    /// Returns [`WriteError`].
     pub async fn patch_status(
         &self,
         kind: &ResolvedKind,
@@ -146,7 +146,7 @@ impl ObjectClient {
     /// Tries a JSON Patch on `/status` as a dry run. Returns the whole resulting object.
     ///
     /// # Errors
-    /// [`CallError`], from the API server's response.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn try_status(
         &self,
         kind: &ResolvedKind,
@@ -163,7 +163,7 @@ impl ObjectClient {
     /// Applies a JSON Patch to the object itself (finalizers).
     ///
     /// # Errors
-    /// Same as [`WriteError`].
+    /// Returns [`WriteError`].
     pub async fn patch(
         &self,
         kind: &ResolvedKind,
@@ -179,7 +179,7 @@ impl ObjectClient {
     /// it never applies to another object of that name.
     ///
     /// # Errors
-    /// [`CallError`], from the API server's response.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn merge(
         &self,
         kind: &ResolvedKind,

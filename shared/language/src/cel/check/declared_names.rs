@@ -52,7 +52,7 @@ impl Names {
     /// Replaces each name of `let` by its expression.
     ///
     /// # Errors
-    /// Fails if names stand for each other, or the expression becomes too large.
+    /// Fails if names refer to each other in a circle, or the expression becomes too large.
     pub(crate) fn replace(&self, expression: &mut IdedExpr) -> Result<(), Refusal> {
         if self.lets.is_empty() {
             return Ok(());

@@ -32,7 +32,7 @@ impl Cost {
     /// Charges units before they are spent.
     ///
     /// # Errors
-    /// Fails if that is more than one evaluation may; the evaluation then fails as a whole, see [`Self::is_exhausted`].
+    /// Fails if this exceeds the budget. The evaluation then fails as a whole, see [`Self::is_exhausted`].
     pub(in crate::cel) fn charge(&self, units: usize) -> Result<(), ExecutionError> {
         // An evaluation stays on its thread; the atomic only makes it shareable.
         let spent = self.spent.load(Ordering::Relaxed).saturating_add(units);

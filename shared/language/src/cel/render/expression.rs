@@ -150,7 +150,7 @@ impl Expression {
     /// Evaluates to a boolean. Any other type is an error.
     ///
     /// # Errors
-    /// Fails if a field is missing or the result is no boolean.
+    /// Fails if a field is missing or the result is not a boolean.
     pub fn evaluate_bool(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
         self.evaluate_bool_within(variables, &Arc::default())
     }

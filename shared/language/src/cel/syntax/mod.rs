@@ -13,7 +13,7 @@ use crate::cel::syntax::syntax_mistakes::in_plain_words;
 /// Parses the source between `${` and `}`. Offsets of errors count from its beginning.
 ///
 /// # Errors
-/// Fails if it is empty, too long, nested too deep or no CEL.
+/// Fails if it is empty, too long, nested too deep or not CEL.
 pub(in crate::cel) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), TemplateError> {
     if source.trim().is_empty() {
         return Err(TemplateError::new(0, "the expression is empty"));
