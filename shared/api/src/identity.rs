@@ -224,7 +224,7 @@ impl IdentityIndex {
 
     fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
         let said = self.objects.get(uid);
-        // Equal names share the memory of existing ones.
+        // An equal report is kept, because its names share memory with other users.
         if said.and_then(|said| said.by(target)) == claimant.as_ref() {
             return Vec::new();
         }

@@ -41,7 +41,7 @@ struct IdentityState {
     listed: HashMap<SharedText, String>,
     /// The active targets, each with its text and start time.
     active: HashMap<SharedText, (String, Moment)>,
-    /// The scopes without claims yet, and those without deletions yet.
+    /// The incomplete scopes for claims, and those for deletions.
     incomplete: [IncompleteScopes; 2],
 }
 

@@ -58,9 +58,8 @@ pub struct LeanObject {
     pub id: ObjectId,
     /// The `metadata.resourceVersion` at which it was read.
     pub resource_version: ResourceVersion,
-    /// A later collection version at which this state was still current: that of its list, or of the state known before
-    /// its live read. Without one, its own version counts. Only a new object needs it and [`Self::kept`] drops it, so
-    /// it is boxed.
+    /// A later collection version at which this state was current: that of its list, or of the state known before its
+    /// live read. Otherwise its own. Boxed: only new objects need it, and [`Self::kept`] drops it.
     pub current_at: Option<Box<VersionNumber>>,
     /// `metadata.generation`. `None` for kinds without one (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,

@@ -24,7 +24,7 @@ pub struct LastGood {
     /// Number of times that an edit was rejected for its kind's schema. The schema of a kind edited at the same time is
     /// published some seconds later.
     looks: BTreeMap<DocumentName, u32>,
-    /// The rejected documents, with their text.
+    /// The rejected documents, with the hash of their text.
     refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
 }
 
@@ -33,7 +33,7 @@ fn is_same_kind(before: &Target, after: &Target) -> bool {
     (before.objects.group(), &before.objects.kind) == (after.objects.group(), &after.objects.kind)
 }
 
-/// Finds an earlier rejection of the same text.
+/// Returns the rejected documents, each with the hash of its text.
 fn remembered<'e>(
     refused: &Refused,
     edits: impl Iterator<Item = (&'e Arc<Target>, &'e Arc<Target>)>,

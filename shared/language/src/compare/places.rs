@@ -81,7 +81,7 @@ impl Deciding {
             named.into_iter().chain(node.every)
         };
         let active = self.active.iter().flat_map(children).collect();
-        // JSON is parsed once. Values inside it have no form.
+        // JSON is parsed once: `as: json` does not apply again inside of it.
         let form = self.form.filter(|number| tree.node(*number).effects.form != Some(Form::Json));
         Self { active: Vec::new(), form, ..*self }.at(tree, active)
     }

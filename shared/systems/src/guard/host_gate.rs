@@ -19,9 +19,9 @@ use crate::guard::host_health::{Epoch, HostHealth, HostReply, Pause};
 /// target (8), so that two targets on one host do not slow each other down, and still a small load for a small service.
 pub const HOST_CONCURRENCY: usize = 16;
 
-/// Remembered hosts before some are forgotten: first those without a pause, and if there are as many silent ones, half
-/// of all, in the order in which their pauses end. Targets name few hosts. This bounds growth over many edits, and by
-/// objects that choose hosts.
+/// Remembered hosts before some are forgotten: first those without relevant state, and if there are as many silent
+/// ones, half of all, in the order in which their pauses end. Targets name few hosts. This bounds growth over many
+/// edits, and by objects that choose hosts.
 const REMEMBERED_HOSTS: usize = 1024;
 
 /// The gates of all hosts, shared by all targets of a program.
