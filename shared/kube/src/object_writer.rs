@@ -168,7 +168,7 @@ impl ObjectWriter {
     /// Removes the condition at `placed`.
     ///
     /// # Errors
-    /// Returns [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn remove_condition(
         &self,
         slot: &CallSlot,
@@ -181,7 +181,7 @@ impl ObjectWriter {
     /// Patches the object itself: finalizers.
     ///
     /// # Errors
-    /// Returns [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
         self.slots.heed(self.objects.patch(&self.kind, &object.id, patch, &self.fields).await)

@@ -112,7 +112,7 @@ impl ResourceClient {
     /// Resolves a kind at the API server.
     ///
     /// # Errors
-    /// Returns [`ResourceError`].
+    /// Returns a [`ResourceError`].
     pub async fn resolve(&self, api_version: &Arc<str>, kind: &Arc<str>) -> Result<ResolvedKind, ResourceError> {
         let (api_version, kind) = (api_version.clone(), kind.clone());
         self.kind_of(&ClusterResource { api_version, kind, namespace: None, name: String::new() }).await
@@ -121,7 +121,7 @@ impl ResourceClient {
     /// Reads an object. `None` if the API server states that exactly this object does not exist.
     ///
     /// # Errors
-    /// Returns [`ResourceError`].
+    /// Returns a [`ResourceError`].
     pub async fn get(&self, resource: &ClusterResource, deadline: Duration) -> Result<Option<Value>, ResourceError> {
         let kind = self.kind_of(resource).await?;
         let request = Request::new(collection_of(&kind, resource)?)

@@ -130,7 +130,7 @@ impl ObjectClient {
     /// Applies a JSON Patch to `/status`. Returns the object after the write.
     ///
     /// # Errors
-    /// Returns [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn patch_status(
         &self,
         kind: &ResolvedKind,
@@ -163,7 +163,7 @@ impl ObjectClient {
     /// Applies a JSON Patch to the object itself (finalizers).
     ///
     /// # Errors
-    /// Returns [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn patch(
         &self,
         kind: &ResolvedKind,

@@ -52,7 +52,7 @@ impl From<CallError> for KindError {
 /// the target reads and writes.
 ///
 /// # Errors
-/// Returns [`KindError`].
+/// Returns a [`KindError`].
 pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
     let ExaminedKind { kind, mut problems, unknown } = examine_kind(client, target).await?;
     problems.extend(unknown.into_iter().map(|field| field.message));
@@ -121,7 +121,7 @@ async fn published_kind(client: &kube::Client, target: &Target) -> Result<(Resol
 /// Resolves a kind without checking that it supports the conditions, for the clean-up.
 ///
 /// # Errors
-/// Returns [`KindError`].
+/// Returns a [`KindError`].
 async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
     let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
     let (kind, capabilities) = discover_kind(client, api_version, kind).await?.ok_or_else(missing)?;
