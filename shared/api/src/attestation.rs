@@ -1,9 +1,9 @@
-//! The poller's word for one target, as it stands in the annotation of its Lease.
+//! The poller's attestation of one target, in an annotation of its Lease.
 //!
-//! It says for which text of the target every verdict is the poller's own, and for which objects that does not hold, so
-//! that an object whose verdict cannot be renewed keeps nobody but itself from being corrected. One text, read and
-//! written here alone: `3f2a9c71d0e4b5a6`, or `3f2a9c71d0e4b5a6 except-namespaces NAMESPACE,NAMESPACE except UID UID`, where
-//! either exception may be missing. A text of another shape attests nothing: whatever it excepts, nobody may act on it.
+//! It states for which text of the target all verdicts are the poller's own, and for which objects this does not hold.
+//! So an object whose verdict cannot be renewed blocks only its own correction. The text is read and written only here:
+//! `3f2a9c71d0e4b5a6`, or `3f2a9c71d0e4b5a6 except-namespaces NAMESPACE,NAMESPACE except UID UID`, with either
+//! exception optional. A text of another shape attests nothing, because its exceptions are unknown.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,46 +11,46 @@ use std::fmt;
 use crate::identity::Uid;
 use crate::object::ObjectId;
 
-/// The most objects that are excepted by uid. Twenty uids of 36 letters take less than 1 KiB, of the 256 KiB that all
-/// annotations of a Lease may have.
+/// Maximum objects excepted by uid. Twenty uids of 36 letters take less than 1 KiB of the 256 KiB for all annotations
+/// of a Lease.
 pub const MOST_EXCEPTIONS: usize = 20;
 
-/// The most namespaces that are excepted: trouble in more of them is not the affair of single tenants. Twenty names of 63
+/// Maximum excepted namespaces. Trouble in more of them does not concern single tenants only. Twenty names of 63
 /// letters take less than 1.5 KiB.
 pub const MOST_EXCEPTED_NAMESPACES: usize = 20;
 
-/// What stands before the names of excepted namespaces, which commas join: a namespace may be called like [`EXCEPT`].
+/// Prefix of excepted namespaces, which are joined by commas because a namespace may be called like [`EXCEPT`].
 const EXCEPT_NAMESPACES: &str = "except-namespaces";
 
-/// What stands before the uids of excepted objects.
+/// Prefix of the uids of excepted objects.
 const EXCEPT: &str = "except";
 
-/// The poller's word for one target.
+/// The poller's attestation of one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attestation {
-    /// The hash of the target's text, of all that a verdict depends on.
+    /// The hash of everything in the target that a verdict depends on.
     pub hash: String,
-    /// Objects whose current verdict is not the poller's own word.
+    /// Objects whose current verdict is not attested.
     pub except: Exceptions,
 }
 
-/// Objects for which a word does not hold.
+/// Objects excluded from an attestation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exceptions {
-    /// Single ones.
+    /// Single excepted objects.
     pub objects: BTreeSet<Uid>,
     /// Namespaces, with all their objects.
     pub namespaces: BTreeSet<String>,
 }
 
 impl Exceptions {
-    /// Returns true if there is none.
+    /// Returns true if there are no exceptions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.namespaces.is_empty()
     }
 
-    /// Returns true if the object is one.
+    /// Returns true if the object is excepted.
     #[must_use]
     pub fn has(&self, object: &ObjectId) -> bool {
         let is_inside = |namespace: &str| self.namespaces.contains(namespace);
@@ -65,7 +65,8 @@ impl FromIterator<Uid> for Exceptions {
 }
 
 impl Attestation {
-    /// Reads it; `None` if it is not known wholly. The hash may be any word: one that fits no target attests none.
+    /// Parses an attestation. `None` if any part is unknown. The hash may be any word: one that matches no
+    /// target attests none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split(' ').collect();
@@ -88,7 +89,7 @@ impl Attestation {
     }
 }
 
-/// Returns true if it is no exception of another sort.
+/// Returns true if it is not the prefix of another kind of exception.
 fn is_uid(word: &str) -> bool {
     !word.is_empty() && !word.starts_with(EXCEPT)
 }
@@ -127,7 +128,7 @@ mod tests {
             (&["u2", "u1"], &[], "3f2a except u1 u2"),
             (&[], &["team-b", "team-a"], "3f2a except-namespaces team-a,team-b"),
             (&["u1"], &["team-a"], "3f2a except-namespaces team-a except u1"),
-            // Both are names that a namespace may have.
+            // Both words are possible names of a namespace.
             (&[], &["except"], "3f2a except-namespaces except"),
             (&["u1", "u2"], &["except"], "3f2a except-namespaces except except u1 u2"),
             (&["u1"], &["except-namespaces", "except"], "3f2a except-namespaces except,except-namespaces except u1"),

@@ -1,7 +1,8 @@
-//! Which object has which external resource, over all targets of the controller.
+//! The ownership of external resources by objects, over all targets of the controller.
 //!
 //! An identity names one resource within a scope. Two objects may name the same one, also of two targets. Without a
-//! claim the oldest that may claim it does; one claim is the owner's; with two or more claims nobody acts.
+//! claim, the oldest object that may claim it does. One claim makes its object the owner. With two or more claims,
+//! no object acts.
 
 mod contenders;
 mod holders;
@@ -20,19 +21,19 @@ pub use holders::{Holders, NAMED_HOLDERS};
 pub use object_ref::ObjectRef;
 use said::Said;
 
-/// A scope in short: within it an identity names one external resource. Shown as 8 hex digits, which are read out as
-/// easily as a desired state is, and tell apart the hundreds of scopes that a cluster has.
+/// The short id of a scope, within which an identity names one external resource. Shown as 8 hex digits, which are as
+/// easy to read out as a desired state's, and distinguish the hundreds of scopes of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopeId(u32);
 
 impl ScopeId {
-    /// The scope of that name.
+    /// Returns the id of a scope name.
     #[must_use]
     pub fn of(name: &str) -> Self {
         Self(short_hash(name))
     }
 
-    /// The scope of 8 lower-case hex digits; `None` for any other text.
+    /// Parses 8 lower-case hex digits. `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         parse_short_hash(text).map(Self)
@@ -48,31 +49,31 @@ impl fmt::Display for ScopeId {
 /// The name of one external resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceName {
-    /// Where the identity holds.
+    /// The scope of the identity.
     pub scope: ScopeId,
-    /// The identity in it.
+    /// The identity within the scope.
     pub identity: SharedText,
 }
 
-/// The part that an object takes in the ownership of external resources.
+/// The claims and intentions of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimant {
-    /// The object, as others name it.
+    /// The object, as others refer to it.
     pub object: ObjectRef,
-    /// The resource that it names; `None` where it names none, or takes no part in it.
+    /// The resource that it names. `None` if it names none, or does not participate.
     pub wants: Option<ResourceName>,
-    /// The resource of its claim, if the claim counts: the object names it, or cannot tell what it names.
+    /// The resource of its claim, if the claim counts: the object names the same, or its name is unknown.
     pub owns: Option<ResourceName>,
-    /// True if it may create or adopt the resource that it names, as far as it is concerned.
+    /// True if it may create or adopt the resource that it names, as far as its own state allows.
     pub may_claim: bool,
-    /// Its creationTimestamp, seconds since 1970; 0 where that is not known.
+    /// Its creationTimestamp, seconds since 1970. 0 if unknown.
     pub created: u32,
     /// True if it is being deleted.
     pub deleting: bool,
 }
 
 impl Claimant {
-    /// The resource in which it takes part.
+    /// Returns the resource in which it participates.
     fn resource(&self) -> Option<&ResourceName> {
         self.owns.as_ref().or(self.wants.as_ref())
     }
@@ -83,16 +84,16 @@ impl Claimant {
 pub struct Selected {
     /// The target's name.
     pub target: SharedText,
-    /// The object.
+    /// The object's uid.
     pub uid: Uid,
 }
 
-/// Stands for whoever corrects an object where a target's name does. The name of no target begins like this, and it
-/// comes after all of them, so that what a target says of the object counts before it.
+/// Reserved owner name for a running correction. No target's name begins like this, and it sorts after all of them, so
+/// that a target's report about the object counts first.
 static CORRECTING: SharedText = literal!("~");
 
 impl Selected {
-    /// The object for as long as it is corrected, whatever targets see of it.
+    /// Returns the object for the time of a correction, independent of targets.
     #[must_use]
     pub fn correcting(uid: &Uid) -> Self {
         Self { target: CORRECTING.clone(), uid: uid.clone() }
@@ -102,72 +103,72 @@ impl Selected {
 /// An object's right to the resource that it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ownership {
-    /// It names none, or takes no part in it.
+    /// It names none, or does not participate.
     #[default]
     None,
-    /// Nobody claims it, and no older object may.
+    /// There is no claim, and no older object may claim it.
     Free,
-    /// It has the one claim.
+    /// It has the only claim.
     Held,
     /// Another object claims it or, without a claim, is older.
     Taken(Holders),
-    /// It and these claim it.
+    /// Both this object and these claim it.
     Contested(Holders),
 }
 
-/// What an object may do, as far as others are concerned.
+/// The permissions of an object with regard to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Its right to the resource that it names.
     pub ownership: Ownership,
-    /// Another object that is not being deleted names that resource, so that a deletion leaves it.
+    /// True if another object that is not being deleted names that resource, so that a deletion leaves it.
     pub shared: bool,
 }
 
 /// The external resources of all targets' objects.
 ///
-/// However many objects name one resource (a mistake in a target makes it all of them), one that comes, changes or
-/// goes costs no more than finding it, and concerns a few others. Where two targets see one object, that of the first
-/// by name counts: the object is that one's.
+/// However many objects name one resource (a mistake in a target makes it all of them), an added, changed or removed
+/// object costs no more than its look-up, and affects few others. If two targets select one object, the first by name
+/// counts and owns the object.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityIndex {
     objects: HashMap<Uid, Said>,
     resources: HashMap<ResourceName, Contenders>,
-    /// How many objects of a name are seen, by the hash of the name, which takes less room.
+    /// The number of objects of each name, by the hash of the name, which takes less memory.
     seen: HashMap<u64, u32>,
     hasher: RandomState,
 }
 
 impl IdentityIndex {
-    /// Takes an object in as a target sees it now; gives the other objects whose right to act may have changed.
+    /// Adds or updates an object in a target's view. Returns the other objects whose right to act may have changed.
     pub fn insert(&mut self, selected: &Selected, claimant: Claimant) -> Vec<Selected> {
         self.change(selected, Some(claimant))
     }
 
-    /// Drops an object that a target sees no more; gives the others whose right to act may have changed.
+    /// Removes an object from a target's view. Returns the others whose right to act may have changed.
     pub fn remove(&mut self, selected: &Selected) -> Vec<Selected> {
         self.change(selected, None)
     }
 
-    /// Drops what the target sees, apart from `kept`; gives the others whose right to act may have changed.
+    /// Removes everything from a target's view except `kept`. Returns the others whose right to act may have changed.
     pub fn keep_only(&mut self, target: &SharedText, kept: &HashSet<Uid>) -> Vec<Selected> {
         let sees = |said: &Said| said.targets().any(|one| one == target);
         let gone = self.objects.iter().filter(|(uid, said)| sees(said) && !kept.contains(*uid));
         let gone: BTreeSet<_> = gone.map(|(uid, _)| Selected { target: target.clone(), uid: uid.clone() }).collect();
         let mut concerned: Vec<_> = gone.iter().flat_map(|selected| self.remove(selected)).collect();
-        // One that was told first may have gone after that.
+        // An object that was returned first may have been removed after that.
         concerned.retain(|other| self.objects.contains_key(&other.uid));
         concerned
     }
 
-    /// The targets that see anything.
+    /// Returns the targets with at least one object.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<SharedText> {
         let names = self.objects.values().flat_map(Said::targets);
         names.filter(|target| **target != CORRECTING).cloned().collect()
     }
 
-    /// What `claimant`, as the object of that uid, may do.
+    /// Returns the rights of `claimant`, as the object with that uid.
     #[must_use]
     pub fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
         let Some(resource) = claimant.resource() else { return Rights::default() };
@@ -189,7 +190,7 @@ impl IdentityIndex {
         Rights { ownership, shared }
     }
 
-    /// Returns true if a target sees the object, so that what it claims is known.
+    /// Returns true if a target selects the object, so that its claim is known.
     #[must_use]
     pub fn sees(&self, object: &ObjectRef) -> bool {
         self.seen.contains_key(&self.hasher.hash_one(object))
@@ -201,7 +202,7 @@ impl IdentityIndex {
         Holders { named, has_more: uids.next().is_some() }
     }
 
-    /// Counts the objects of one name: one that is made anew may be seen before the former is gone.
+    /// Counts the objects of one name. A recreated object may appear before the former one is gone.
     fn count_seen(&mut self, left: Option<&Said>, came: Option<&Said>) {
         let hash = |said: &Said| self.hasher.hash_one(said.object());
         let (left, came) = (left.map(hash), came.map(hash));
@@ -223,7 +224,7 @@ impl IdentityIndex {
 
     fn change(&mut self, Selected { target, uid }: &Selected, claimant: Option<Claimant>) -> Vec<Selected> {
         let said = self.objects.get(uid);
-        // What is equal shares the memory of its names with others that keep them.
+        // An equal report is kept, because its names share memory with other users.
         if said.and_then(|said| said.by(target)) == claimant.as_ref() {
             return Vec::new();
         }
@@ -244,7 +245,7 @@ impl IdentityIndex {
         self.selected(concerned)
     }
 
-    /// The objects, each as the one of the target that counts for it.
+    /// Returns the objects, each with its owning target.
     fn selected(&self, uids: BTreeSet<Uid>) -> Vec<Selected> {
         let of_target = |uid: Uid| {
             let target = self.objects.get(&uid)?.targets().next()?.clone();
@@ -253,8 +254,7 @@ impl IdentityIndex {
         uids.into_iter().filter_map(of_target).collect()
     }
 
-    /// Puts an object among the contenders for a resource, in place of what it was there. Returns those whose right may
-    /// have changed.
+    /// Replaces an object's entry among the contenders for a resource. Returns those whose right may have changed.
     fn exchange(
         &mut self,
         uid: &Uid,

@@ -1,6 +1,6 @@
-//! One-line faults of the engines, by which the random histories prove that they find faults.
+//! One-line faults of the engines, with which the random histories prove that they detect faults.
 //!
-//! A build without debug assertions, as every release is, has none of them: [`is_planted`] is false there.
+//! Builds without debug assertions, including every release, have none of them: [`is_planted`] is always false.
 
 macro_rules! mutants {
     ($(#[doc = $fault:literal] $name:ident),+ $(,)?) => {
@@ -11,10 +11,10 @@ macro_rules! mutants {
         }
 
         impl Mutant {
-            /// All of them.
+            /// All of the faults.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The fault, in one line.
+            /// Returns the fault in one line.
             #[must_use]
             pub const fn fault(self) -> &'static str {
                 match self {
@@ -133,7 +133,7 @@ pub fn is_planted(mutant: Mutant) -> bool {
     is_planted
 }
 
-/// Plants a mutant into the engines of the calling thread, in place of the one before; `None` takes it out.
+/// Plants a mutant into the engines of the calling thread, in place of the previous one. `None` removes it.
 #[cfg(debug_assertions)]
 pub fn plant(mutant: Option<Mutant>) {
     PLANTED.set(mutant);

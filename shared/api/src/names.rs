@@ -1,7 +1,7 @@
-//! Every string that others see: API groups, condition types, annotations, labels, field managers.
+//! Every externally visible string: API groups, condition types, annotations, labels, field managers.
 //!
-//! They are contracts with users and between the two programs, so each stands here once.
-//! This file knows no behaviour.
+//! They are contracts with users and between the two programs, so each is defined here once. This file
+//! has no behaviour.
 
 /// The API group of the target language and prefix of every label, annotation and finalizer.
 pub const GROUP: &str = "driftpoller.dev";
@@ -10,41 +10,42 @@ pub const TARGET_API_VERSION: &str = "driftpoller.dev/v1alpha1";
 /// The only `kind` of a target document.
 pub const TARGET_KIND: &str = "PollTarget";
 
-/// The poller's verdict on an object's `.status.conditions`.
+/// The poller's verdict in an object's `.status.conditions`.
 pub const DRIFT_OBSERVED: &str = "driftObserved";
-/// The controller's note on an object's `.status.conditions`.
+/// The controller's record in an object's `.status.conditions`.
 pub const DRIFT_CORRECTED: &str = "driftCorrected";
 
 /// Field manager of the poller's writes.
 pub const POLLER_MANAGER: &str = "drift-poller";
 /// Field manager of the controller's writes.
 pub const CONTROLLER_MANAGER: &str = "drift-controller";
-/// Field manager of what people set by the commands of `kubectl-drift`.
+/// Field manager of fields that people set with `kubectl-drift`.
 pub const PERSON_MANAGER: &str = "kubectl-drift";
-/// Name of the Lease that the leading poller holds; the controller reads it to see that the poller attests.
+/// Name of the Lease of the leading poller. The controller reads it to check the poller's attestation.
 pub const POLLER_LEASE: &str = "drift-poller";
-/// Name of the Lease that the leading controller holds.
+/// Name of the Lease of the leading controller.
 pub const CONTROLLER_LEASE: &str = "drift-controller";
 
-/// The right, on `/status` of a kind, to write what targets `publish` there; the admission policies ask for it.
+/// The verb on `/status` of a kind that permits writes of `publish`. The admission policies require it.
 pub const PUBLISH_VERB: &str = "publish";
-/// The same for what targets `store`.
+/// The verb on `/status` of a kind that permits writes of `store`.
 pub const STORE_VERB: &str = "store";
 
-/// The right, on a kind, to wake its operator by a change of annotations and labels; the admission policy asks for it.
+/// The verb on a kind that permits waking its operator through annotations and labels. The admission
+/// policy requires it.
 pub const NUDGE_VERB: &str = "nudge";
-/// The right, on a kind, to make, change and delete its objects by the manifest of a target.
+/// The verb on a kind that permits creating, changing and deleting its objects through a target's manifest.
 pub const CORRECT_VERB: &str = "correct";
-/// Field manager of what the controller writes to wake an operator: such fields are no desired state.
+/// Field manager of the controller's nudges. Such fields are not a desired state.
 pub const NUDGE_MANAGER: &str = "drift-controller-nudge";
-/// Field manager of the objects of the cluster that the controller makes and keeps by a manifest.
+/// Field manager of the cluster objects that the controller manages through a manifest.
 pub const MANIFEST_MANAGER: &str = "drift-controller-manifest";
 /// Annotation on such an object: the uid of the object that it was made for.
 pub const MADE_FOR_ANNOTATION: &str = "driftpoller.dev/made-for";
 
 /// Label of a Job, and of its Pods: the uid of the object that it corrects for.
 pub const JOB_OBJECT_LABEL: &str = "driftpoller.dev/object";
-/// Label of a Job, and of its Pods: the target that says what it runs.
+/// Label of a Job, and of its Pods: the target that defines it.
 pub const JOB_TARGET_LABEL: &str = "driftpoller.dev/target";
 
 /// The finalizer that the controller puts on an object whose external resource it will delete.
@@ -52,35 +53,39 @@ pub const FINALIZER: &str = "driftpoller.dev/external";
 
 /// Label that marks a ConfigMap as a holder of target documents; its value is [`TRUE`].
 pub const TARGETS_LABEL: &str = "driftpoller.dev/targets";
-/// Label by which a Secret's owner allows a program to use it; the value is a program's [`CREDENTIAL_POLLER`] or [`CREDENTIAL_CONTROLLER`].
+/// Label with which a Secret's owner allows a program to use it. The value is a program's
+/// [`CREDENTIAL_POLLER`] or [`CREDENTIAL_CONTROLLER`].
 pub const CREDENTIAL_LABEL: &str = "driftpoller.dev/credential";
 /// Value of [`CREDENTIAL_LABEL`] that allows the poller.
 pub const CREDENTIAL_POLLER: &str = "poller";
 /// Value of [`CREDENTIAL_LABEL`] that allows the controller.
 pub const CREDENTIAL_CONTROLLER: &str = "controller";
-/// Label by which the owner of a Secret beside objects lets corrections of these send what is in it; its value is [`TRUE`].
+/// Label with which the owner of a Secret in the objects' namespace allows their corrections to send it. Its
+/// value is [`TRUE`].
 pub const READABLE_LABEL: &str = "driftpoller.dev/readable";
-/// Annotation on a Secret: the comma-separated hosts (or host:port) it may be sent to; absent means any.
+/// Annotation on a Secret: the comma-separated hosts (or host:port) to which it may be sent. Absent means any.
 pub const HOSTS_ANNOTATION: &str = "driftpoller.dev/hosts";
-/// Annotation on an object: with any value but `false` nothing is created, updated or deleted outside; polling goes on.
+/// Annotation on an object. Any value but `false` stops creates, updates and deletions outside. Polling continues.
 pub const PAUSED_ANNOTATION: &str = "driftpoller.dev/paused";
-/// Annotation on an object: with any value but `false` its deletion leaves the external resource as it is.
+/// Annotation on an object. With any value but `false`, its deletion leaves the external resource unchanged.
 pub const ORPHAN_ANNOTATION: &str = "driftpoller.dev/orphan";
-/// Annotation on an object: a changed value asks for a poll at once.
+/// Annotation on an object. A changed value requests an immediate poll.
 pub const POLL_REQUESTED_ANNOTATION: &str = "driftpoller.dev/poll-requested-at";
-/// Annotation on an object: a changed value asks for one more correction after the attempts are exhausted.
+/// Annotation on an object. A changed value requests one more correction after the attempts are exhausted.
 pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at";
-/// Annotation with an identity that the object gives up: while it stands, the object takes no part in that resource.
+/// Annotation with an identity that the object gives up. While it is present, the object does not participate
+/// in that resource.
 pub const GIVE_UP_ANNOTATION: &str = "driftpoller.dev/give-up";
 /// Annotations that owners of objects may set.
 pub const OBJECT_ANNOTATIONS: &[&str] =
     &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, GIVE_UP_ANNOTATION];
-/// Annotation on the poller's Lease: the targets it attests, as JSON of target name to [`crate::attestation::Attestation`].
+/// Annotation on the poller's Lease: the attested targets, as JSON of target
+/// name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
 
-/// Annotation on each program's own Lease: what its targets select or selected, as a JSON list. It says where conditions
-/// and finalizers of ours may stand when a target is gone.
+/// Annotation on each program's own Lease: the present and former selections of its targets, as a JSON list. It shows
+/// where our conditions and finalizers may remain after a target is removed.
 pub const SELECTIONS_ANNOTATION: &str = "driftpoller.dev/selections";
 
-/// The value of a label or annotation that is on.
+/// The value of an enabled label or annotation.
 pub const TRUE: &str = "true";

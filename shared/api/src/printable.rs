@@ -1,13 +1,13 @@
-//! Text that others wrote, made safe for terminals and for one line of a condition.
+//! Makes foreign text safe for terminals and for one line of a condition.
 
-/// The text with `�` in place of control characters (C0, C1) and of invisible letters.
+/// Replaces control characters (C0, C1) and invisible characters by `�`.
 #[must_use]
 pub fn printable(text: &str) -> String {
     text.chars().map(|letter| if is_printable(letter) { letter } else { '�' }).collect()
 }
 
-/// Returns true if a letter is neither a control character, which terminals obey, nor one without a shape of its own, which turns
-/// or hides those beside it.
+/// Returns true if a character is neither a control character, which terminals interpret, nor an invisible one, which
+/// can reverse or hide its neighbours.
 #[must_use]
 pub fn is_printable(letter: char) -> bool {
     let is_invisible = matches!(letter, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -1,27 +1,27 @@
-//! The version at which an object was read, as the API server gives it.
+//! The version at which an object was read, as the API server returns it.
 //!
-//! It is a text to those who give it back, and a number where two are compared. There are as many as objects, and nearly all are
-//! numbers of 64 bits: such a one is kept in no other memory.
+//! It is a text when it is sent back, and a number when two are compared. Every object has one, and nearly all are
+//! 64-bit numbers, which are stored without an allocation.
 
 use std::fmt;
 
-/// A `metadata.resourceVersion`.
+/// An object's `metadata.resourceVersion`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceVersion(Kept);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kept {
-    /// The text that this number is written as.
+    /// The version, if it is the canonical text of this number.
     Number(u64),
     Text(Box<str>),
 }
 
-/// A resource version as the number that the API server promises it is, of up to 128 bits.
+/// A resource version as a number of up to 128 bits, as the API server guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionNumber(u128);
 
 impl VersionNumber {
-    /// The number of that version; `None` where it is none.
+    /// Parses a version. `None` if it is not a number.
     #[must_use]
     pub fn of(version: &str) -> Option<Self> {
         version.parse().ok().map(Self)
@@ -29,7 +29,7 @@ impl VersionNumber {
 }
 
 impl ResourceVersion {
-    /// It as a number that can be compared; `None` where it is none.
+    /// Returns it as a comparable number, or `None` if it is not a number.
     #[must_use]
     pub fn number(&self) -> Option<VersionNumber> {
         match &self.0 {
@@ -38,7 +38,7 @@ impl ResourceVersion {
         }
     }
 
-    /// It as a number of 64 bits; `None` where it is none, or not written as one.
+    /// Returns it as a 64-bit number, or `None` if it is not the canonical text of one.
     #[must_use]
     pub const fn short_number(&self) -> Option<u64> {
         match self.0 {

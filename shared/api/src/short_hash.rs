@@ -1,20 +1,19 @@
-//! Fingerprints that people read out: the first bytes of a SHA-256, as 8 hex digits.
+//! Fingerprints to read out: the first bytes of a SHA-256, as 8 hex digits.
 //!
-//! They tell apart what one object or one cluster ever had of a kind, and are no proof against anybody. This file must not
-//! know what is told apart.
+//! They distinguish the values of one object or one cluster, and are not collision-resistant against attackers.
 
 use sha2::{Digest, Sha256};
 
-/// Hex digits of one.
+/// Number of hex digits.
 const DIGITS: usize = 8;
 
-/// The fingerprint of a text.
+/// Returns the fingerprint of a text.
 pub(crate) fn short_hash(text: &str) -> u32 {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(size_of::<u32>()).fold(0, |hash, byte| hash << 8 | u32::from(*byte))
 }
 
-/// Parses 8 lower-case hex digits; `None` for any other text.
+/// Parses 8 lower-case hex digits. `None` for any other text.
 pub(crate) fn parse_short_hash(text: &str) -> Option<u32> {
     let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let is_whole = text.len() == DIGITS && text.bytes().all(lower_hex);

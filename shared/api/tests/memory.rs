@@ -1,7 +1,7 @@
-//! Bounds on the bytes kept for each object, counted as asked of the allocator. They have room for another layout, and none for
-//! a second copy of the names or an entry that outlives its object.
+//! Limits on the bytes kept for each object, as requested from the allocator. They leave room for another layout, but
+//! not for a second copy of the names or an entry that outlives its object.
 //!
-//! Texts that others keep too are there before and are not counted.
+//! Shared texts are created before and are not counted.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -12,10 +12,10 @@ use drift_api::identity::{Claimant, IdentityIndex, ResourceName, ScopeId, Select
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
 
-/// So many that a hash table, which doubles, is as full as on average.
+/// Chosen so that a hash table, which doubles, has its average load.
 const OBJECTS: u64 = 10_000;
 
-/// Bytes of each object in that which `keep` builds of all.
+/// Bytes for each object in the result of `keep`.
 fn bytes_each<T>(keep: impl FnOnce() -> T) -> i64 {
     let mut kept = None;
     let counted = allocation_counter::measure(|| kept = Some(keep()));
@@ -34,7 +34,7 @@ fn uid(number: u64) -> Uid {
     format!("5b1f0c1e-0000-4000-8000-{number:012}").into()
 }
 
-/// Objects of one target, of which each alone wants a resource.
+/// Objects of one target, each with its own resource.
 fn objects(owns: impl Fn(&ResourceName) -> Option<ResourceName>) -> Vec<(Selected, Claimant)> {
     let (target, scope) = (SharedText::from("proxies"), ScopeId::of("GET http://proxies/${…}"));
     let object = |number| {
@@ -62,7 +62,7 @@ fn an_object_takes_little_of_the_index() {
 fn an_object_that_waits_takes_little_of_the_queue() {
     let uids: Vec<Uid> = (0..OBJECTS).map(uid).collect();
     let at = |milliseconds| Moment::from_start(Duration::from_millis(milliseconds));
-    // Several rounds, in each of which all were due at once: a time that stays behind would show.
+    // Several rounds in which all objects are due at once: a leftover time would show.
     let rounds = || {
         let mut queue = WorkQueue::default();
         uids.iter().zip((0..OBJECTS).rev()).for_each(|(uid, number)| queue.add_after(uid, at(number)));

@@ -1,8 +1,8 @@
 //! The external resources of all targets' objects, shared by the targets' actors.
 //!
-//! A thin handle: one lock around the index, a mailbox for each actor whose objects' rights another one's object may
-//! change, and the scopes in which objects are not known yet. What an actor has told stays until the actor of the
-//! target's next text has read its list, so that an edit of a target gives nobody's resource away.
+//! A thin wrapper: one lock around the index, a mailbox for each actor, whose objects' rights can change through other
+//! actors' objects, and the scopes whose objects are not all known. The reports of an actor stay until the actor of the
+//! target's next version has read its list, so that an edit of a target does not release its resources.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,11 +19,11 @@ use crate::cleanup::{IncompleteScopes, NotedSelections, Selections};
 use crate::config::Configuration;
 use crate::process::clock;
 
-/// The time that a target has to read its list before others create and adopt without it. A hundred thousand objects are
-/// listed within a minute; a kind that is not served, or a list that is refused, must hold up nobody for good.
+/// Deadline of a target's list, after which others create and adopt without it. A hundred thousand objects are listed
+/// within a minute. A kind that is not served, or a list that is refused, must not block others permanently.
 const LIST_WITHIN: Duration = Duration::from_secs(300);
 
-/// How often it is looked whether that time is over.
+/// Interval of checks of that deadline.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
 /// The external resources of one program's objects, for one term of leadership. Cheap to clone.
@@ -37,24 +37,24 @@ pub struct Identities {
 struct IdentityState {
     index: IdentityIndex,
     mailboxes: HashMap<SharedText, UnboundedSender<Wake>>,
-    /// Targets whose list is read, each with the hash of the text that it was read for.
+    /// Targets with a complete list, each with the hash of the text that it was read for.
     listed: HashMap<SharedText, String>,
-    /// The active targets, each with its text and the time at which it began.
+    /// The active targets, each with its text and start time.
     active: HashMap<SharedText, (String, Moment)>,
-    /// The scopes in which nobody claims yet, and those in which nothing is deleted yet.
+    /// The incomplete scopes for claims, and those for deletions.
     incomplete: [IncompleteScopes; 2],
 }
 
-/// The objects that an actor must look at again.
+/// The objects that an actor must check again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// This object: another target's object came, changed or went.
+    /// This object, because another target's object appeared, changed or disappeared.
     Object(Uid),
-    /// Whatever waited for a scope to be complete.
+    /// All objects that waited for a complete scope.
     Scopes,
 }
 
-/// An object has what it is corrected for while this lives, also when no target sees it any more.
+/// Keeps the resource of a running correction for its object, even if no target selects it any more.
 #[derive(Debug)]
 #[must_use = "others may have the resource when this is dropped"]
 pub struct HeldClaim {
@@ -62,20 +62,20 @@ pub struct HeldClaim {
     selected: Selected,
 }
 
-/// One actor's part in it.
+/// The membership of one actor.
 #[derive(Debug)]
 pub struct Member {
     identities: Identities,
     target: SharedText,
     scope: ScopeId,
     text: String,
-    /// What it told of until its list was read.
+    /// The objects that it reported before its list was complete.
     told: Option<HashSet<Uid>>,
     wakes: UnboundedReceiver<Wake>,
 }
 
 impl Identities {
-    /// The part of a target's actor; there is one for each target at a time.
+    /// Creates the membership of a target's actor. There is one for each target at a time.
     #[must_use]
     pub fn join(&self, target: &Target) -> Member {
         let name = SharedText::from(target.name.as_str());
@@ -95,7 +95,7 @@ impl Identities {
         }
     }
 
-    /// Follows which targets are active and which have read their lists, for as long as it is polled.
+    /// Follows the active targets and their complete lists until the future is dropped.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
         loop {
             let now = configuration.borrow_and_update().clone();
@@ -117,7 +117,7 @@ impl Identities {
         }
     }
 
-    /// A panic elsewhere leaves no half-written index: whoever panics ends the program or its own target.
+    /// A panic elsewhere leaves no half-written index: it ends the program or its own target.
     fn state(&self) -> MutexGuard<'_, IdentityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,14 +159,14 @@ impl IdentityState {
         self.tell(concerned, None);
     }
 
-    /// Tells the actors of other targets; gives the objects of `own`.
+    /// Notifies the actors of other targets. Returns the objects of `own`.
     fn tell(&self, concerned: Vec<Selected>, own: Option<&SharedText>) -> Vec<Uid> {
         let mut ours = Vec::new();
         for Selected { target, uid } in concerned {
             if Some(&target) == own {
                 ours.push(uid);
             } else if let Some(mailbox) = self.mailboxes.get(&target) {
-                // An actor that has ended needs no word.
+                // An actor that has ended needs no notification.
                 let _ = mailbox.send(Wake::Object(uid));
             }
         }
@@ -175,13 +175,13 @@ impl IdentityState {
 }
 
 impl Member {
-    /// The scope of the target's identities.
+    /// Returns the scope of the target's identities.
     #[must_use]
     pub const fn scope(&self) -> ScopeId {
         self.scope
     }
 
-    /// Takes an object in as it is now; gives the target's other objects whose right to act may have changed.
+    /// Adds or updates an object. Returns the target's other objects whose right to act may have changed.
     pub fn insert(&mut self, uid: &Uid, claimant: Claimant) -> Vec<Uid> {
         if let Some(told) = &mut self.told {
             told.insert(uid.clone());
@@ -191,7 +191,7 @@ impl Member {
         state.tell(concerned, Some(&self.target))
     }
 
-    /// Drops an object; gives the target's other objects whose right to act may have changed.
+    /// Removes an object. Returns the target's other objects whose right to act may have changed.
     pub fn remove(&mut self, uid: &Uid) -> Vec<Uid> {
         if let Some(told) = &mut self.told {
             told.remove(uid);
@@ -207,26 +207,27 @@ impl Member {
         self.identities.state().index.rights(uid, claimant)
     }
 
-    /// Returns true if a target sees the object, so that what it claims is known.
+    /// Returns true if a target selects the object, so that its claim is known.
     #[must_use]
     pub fn sees(&self, object: &ObjectRef) -> bool {
         self.identities.state().index.sees(object)
     }
 
-    /// Returns true if every object is known that has to be, in the target's scope: for a claim those of all active
-    /// targets, for a deletion also those of targets that stand on the Lease's notes alone.
+    /// Returns true if all required objects in the target's scope are known: for a claim those of all active targets,
+    /// for a deletion also those of targets that are only noted on the Lease.
     #[must_use]
     pub fn is_scope_complete(&self, deletes: bool) -> bool {
         self.identities.state().incomplete[usize::from(deletes)].is_complete(self.scope)
     }
 
-    /// The targets whose objects are not known yet in the target's scope, for people; `None` if it is complete.
+    /// Returns the targets whose objects are not known yet in the target's scope, for display. `None` if
+    /// it is complete.
     #[must_use]
     pub fn awaited(&self, deletes: bool) -> Option<String> {
         self.identities.state().incomplete[usize::from(deletes)].awaited(self.scope)
     }
 
-    /// Takes the object in with the claim of what it wants, if it has that at this moment.
+    /// Updates the object with a claim on its named resource, if it has the right to it now.
     #[must_use]
     pub fn claim(&self, uid: &Uid, claimant: Claimant) -> bool {
         let mut state = self.identities.state();
@@ -235,13 +236,13 @@ impl Member {
         if has {
             let owns = claimant.wants.clone();
             let concerned = state.index.insert(&self.selected(uid), Claimant { owns, may_claim: false, ..claimant });
-            // It had the resource before, so nobody of its own target gains or loses.
+            // It had the resource before, so the rights of its own target's objects do not change.
             state.tell(concerned, None);
         }
         has
     }
 
-    /// A correction of the object, as that claimant, begins.
+    /// Starts a correction of the object, as that claimant.
     pub fn hold(&self, uid: &Uid, claimant: Claimant) -> HeldClaim {
         let selected = Selected::correcting(uid);
         let mut state = self.identities.state();
@@ -250,7 +251,7 @@ impl Member {
         HeldClaim { identities: self.identities.clone(), selected }
     }
 
-    /// The target's list is read: its objects are those that this actor took in.
+    /// Marks the target's list as complete: its objects are those that this actor reported.
     pub fn note_listed(&mut self) {
         if let Some(told) = self.told.take() {
             self.identities.note_listed(&self.target, &self.text, &told);
@@ -261,7 +262,7 @@ impl Member {
     pub async fn next_wake(&mut self) -> Wake {
         match self.wakes.recv().await {
             Some(wake) => wake,
-            // Another actor of the target took the mailbox: this one is to end.
+            // Another actor of the target took over the mailbox, so this one must end.
             None => std::future::pending().await,
         }
     }
@@ -280,7 +281,8 @@ impl Drop for HeldClaim {
 }
 
 impl Drop for Member {
-    /// Withdraws the target's list, which the next actor reads again. A target that is not active any more leaves the index.
+    /// Withdraws the target's list, which the next actor reads again. A target that is no longer active
+    /// leaves the index.
     fn drop(&mut self) {
         let mut state = self.identities.state();
         if state.listed.remove(&self.target).is_some() {

@@ -1,4 +1,4 @@
-//! Jobs on the API server: begun, read, listed for one object, and deleted.
+//! Jobs on the API server: created, read, listed for one object, and deleted.
 //!
 //! Each call has a deadline and is tried once.
 
@@ -13,7 +13,7 @@ use crate::client::{CALL_DEADLINE, CallError, request};
 /// The path of a namespace's Jobs.
 const NAMESPACES: &str = "/apis/batch/v1/namespaces";
 
-/// Begins, follows and ends Jobs.
+/// Creates, follows and deletes Jobs.
 #[derive(Clone)]
 pub struct JobClient {
     client: kube::Client,
@@ -27,25 +27,25 @@ impl std::fmt::Debug for JobClient {
 }
 
 impl JobClient {
-    /// For one field manager.
+    /// Creates a client for one field manager.
     #[must_use]
     pub const fn new(client: kube::Client, manager: &'static str) -> Self {
         Self { client, manager }
     }
 
-    /// The Jobs of a namespace with a label.
+    /// Lists the Jobs of a namespace with a label.
     ///
     /// # Errors
-    /// As the API server answers.
+    /// Returns the API server's error.
     pub async fn with_label(&self, namespace: &str, label: &str) -> Result<Vec<Job>, CallError> {
         let list: Value = self.send(jobs(namespace).list(&ListParams::default().labels(label))).await?;
         Ok(list["items"].as_array().into_iter().flatten().map(Job::read).collect())
     }
 
-    /// Begins a Job. A field that Kubernetes does not know is refused, and not left out.
+    /// Creates a Job. A field that Kubernetes does not know is rejected instead of dropped.
     ///
     /// # Errors
-    /// As the API server answers; 409 where one of that name is there.
+    /// Returns the API server's error. Status 409 if the name exists.
     pub async fn create(&self, namespace: &str, job: &Value) -> Result<Job, CallError> {
         let path = format!("{NAMESPACES}/{namespace}/jobs?fieldManager={}&fieldValidation=Strict", self.manager);
         let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
@@ -56,16 +56,16 @@ impl JobClient {
     /// Reads a Job.
     ///
     /// # Errors
-    /// As the API server answers; 404 where there is none of that name.
+    /// Returns the API server's error. Status 404 if it does not exist.
     pub async fn read(&self, namespace: &str, name: &str) -> Result<Job, CallError> {
         self.send(jobs(namespace).get(name, &GetParams::default())).await.map(|job: Value| Job::read(&job))
     }
 
-    /// Deletes a Job that is still in this state. It is there until its last Pod is gone, so that nothing of it runs any more
-    /// once its name is free.
+    /// Deletes a Job that is still in this state. It exists until its last Pod is gone, so that nothing of it runs
+    /// after its name is free.
     ///
     /// # Errors
-    /// As the API server answers; 409 where it is in another state by now.
+    /// Returns the API server's error. Status 409 if it is in another state.
     pub async fn delete(&self, namespace: &str, job: &Job) -> Result<(), CallError> {
         let parameters = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Foreground),

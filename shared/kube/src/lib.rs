@@ -1,6 +1,6 @@
 //! The Kubernetes API as both programs use it: client, watches, Leases, configuration, clean-up, Events, telemetry.
 //!
-//! Everything that waits, connects or reads a clock, and that both need in the same way.
+//! It contains everything that waits, connects or reads a clock, and that both need in the same way.
 
 pub mod access;
 pub mod cleanup;

@@ -1,6 +1,6 @@
-//! Reads and writes of the objects of one kind: while we hold the Lease, and within the program's limit of calls.
+//! Reads and writes the objects of one kind while we hold the Lease, within the program's limit of calls.
 //!
-//! Both programs write through it. A write goes out onto exactly the state that it was computed for.
+//! Both programs write through it. A write applies to exactly the state that it was computed for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,25 +19,25 @@ use crate::client::{CallError, ObjectClient, WriteError};
 use crate::lease::Leadership;
 use crate::process::clock;
 
-/// Calls under way at once, over all targets of a program: enough that an API server that answers within 50 ms takes
-/// its 600 status patches a second, and far below its limit of requests in flight.
+/// Concurrent calls over all targets of a program: enough for 600 status patches a second with a response time of 50
+/// ms, and far below the API server's limit of requests in flight.
 pub const CONCURRENT_CALLS: usize = 32;
 
-/// Objects that are read anew at once, over all targets of a program. After a restore of the API server's store nearly all
-/// are, and calls are served in turn: writes are to wait for a part of the slots alone.
+/// Concurrent live reads after conflicting states, over all targets of a program. After a restore of the API server's
+/// store nearly all objects need one, and calls are served in order. So writes wait for only a part of the slots.
 pub const CONCURRENT_READS_ANEW: usize = CONCURRENT_CALLS / 2;
 
-/// The longest that an API server's Retry-After is obeyed: it names 32 s at most, and nothing is to wait for long once it
-/// is back.
+/// Maximum Retry-After of an API server that is obeyed. It sends 32 s at most, and calls must resume soon after
+/// it is back.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The calls of one program that may be under way at once. Who waits is served in turn.
+/// Limits the concurrent calls of one program. Waiting calls are served in order.
 #[derive(Clone, Debug)]
 pub struct CallSlots {
     free: Arc<Semaphore>,
-    /// Of those who read anew, so many wait for a slot or have one.
+    /// Limits the live reads that wait for a slot or have one.
     reads_anew: Arc<Semaphore>,
-    /// The API server asked for no calls until then.
+    /// No calls until then, as the API server asked.
     paused_until: Arc<Mutex<Moment>>,
 }
 
@@ -47,7 +47,7 @@ impl Default for CallSlots {
     }
 }
 
-/// Calls may be made, one after the other, while this lives.
+/// A slot for consecutive calls, until it is dropped.
 #[derive(Debug)]
 #[must_use = "the slot is given back when this is dropped"]
 pub struct CallSlot {
@@ -55,7 +55,7 @@ pub struct CallSlot {
 }
 
 impl CallSlots {
-    /// So many at once.
+    /// Creates this number of slots.
     #[must_use]
     pub fn new(count: usize) -> Self {
         Self {
@@ -65,9 +65,9 @@ impl CallSlots {
         }
     }
 
-    /// Waits for a slot, and until the API server takes calls again.
+    /// Waits for a slot, and for the end of a pause.
     pub async fn enter(&self) -> CallSlot {
-        // Nobody closes the semaphore; were it closed, calling without its limit would be right.
+        // The semaphore is never closed. If it were, calls without its limit would be right.
         let permit = self.free.clone().acquire_owned().await.ok();
         while let Some(until) = self.pause() {
             tokio::time::sleep_until(clock::instant_of(until)).await;
@@ -75,7 +75,7 @@ impl CallSlots {
         CallSlot { _permit: permit }
     }
 
-    /// A slot, if one is free and nobody waits for it.
+    /// Takes a slot, if one is free and no call waits for it.
     #[must_use]
     pub fn try_enter(&self) -> Option<CallSlot> {
         if self.pause().is_some() {
@@ -84,14 +84,14 @@ impl CallSlots {
         self.free.clone().try_acquire_owned().ok().map(|permit| CallSlot { _permit: Some(permit) })
     }
 
-    /// Until when no call is made; `None` where calls are made.
+    /// Returns the end of the current pause, if any.
     fn pause(&self) -> Option<Moment> {
         let until = *self.lock();
         (until > clock::now()).then_some(until)
     }
 
-    /// Gives the answer back, and makes no further call for as long as the API server itself asks. A refusal with a `Status`, as of
-    /// a webhook, is about one kind: it delays its own object alone.
+    /// Passes the response on, and pauses all calls if the API server itself asked for it. A refusal with a `Status`,
+    /// for example of a webhook, is about one kind and only delays its own object.
     fn heed<T>(&self, answer: Result<T, WriteError>) -> Result<T, WriteError> {
         if let Err(WriteError::Unavailable(error)) = &answer
             && let Some(pause) = error.pause_of_all_calls()
@@ -111,30 +111,30 @@ impl CallSlots {
 /// Reads and writes objects of one kind. Each call takes the [`CallSlot`] in which it is made.
 #[derive(Clone, Debug)]
 pub struct ObjectWriter {
-    /// The way to the objects.
+    /// The client of the objects.
     pub objects: ObjectClient,
-    /// Their kind.
+    /// Their resolved kind.
     pub kind: ResolvedKind,
-    /// The fields to keep of an answer.
+    /// The fields to keep of a response.
     pub fields: FieldPaths,
-    /// The leadership of this process: one that was stopped between decision and write must not go on.
+    /// The leadership of this process. A process that was stopped between decision and write must not continue.
     pub leadership: Leadership,
     /// The limit over all targets.
     pub slots: CallSlots,
 }
 
 impl ObjectWriter {
-    /// Reads an object live; `None` where it is gone.
+    /// Reads an object live. `None` if it is gone.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses.
+    /// Fails if the API server does not answer or refuses.
     pub async fn read(&self, _slot: &CallSlot, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
         self.slots.heed(self.objects.read(&self.kind, id, &self.fields).await)
     }
 
-    /// Reads live, until the API server answers, an object of which a list and what is known say different things.
-    /// `None` where it is gone, which the watch tells too. After a restore of the API server's store nearly all objects may
-    /// be read so at once: few of them stand in line for a slot, each try takes one of its own, and none while it waits.
+    /// Reads an object live, with retries, if a list and the known state contradict each other. `None` if it is gone,
+    /// which the watch reports too. After a restore of the API server's store nearly all objects may need it at once.
+    /// Only a few of them wait for a slot, each try takes a new one, and none is held during a pause.
     pub async fn read_anew(&self, known: &LeanObject) -> Option<LeanObject> {
         let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
         loop {
@@ -149,11 +149,11 @@ impl ObjectWriter {
         }
     }
 
-    /// Writes the condition in place of `placed`, the one that stands on `object`, and the fields beside the conditions.
-    /// With `generation` the write insists on it.
+    /// Writes the condition in place of `placed`, the current one of `object`, and the fields besides the conditions.
+    /// With `generation` the write requires it.
     ///
     /// # Errors
-    /// [`WriteError`]: `Moved` also where another condition stands by now.
+    /// [`WriteError`]: `Moved` also if the condition changed meanwhile.
     pub async fn write_condition(
         &self,
         slot: &CallSlot,
@@ -165,10 +165,10 @@ impl ObjectWriter {
         self.patch_status(slot, object, patch).await
     }
 
-    /// Removes the condition that stands at `placed`.
+    /// Removes the condition at `placed`.
     ///
     /// # Errors
-    /// [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn remove_condition(
         &self,
         slot: &CallSlot,
@@ -181,16 +181,16 @@ impl ObjectWriter {
     /// Patches the object itself: finalizers.
     ///
     /// # Errors
-    /// [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn patch(&self, _slot: &CallSlot, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
         self.slots.heed(self.objects.patch(&self.kind, &object.id, patch, &self.fields).await)
     }
 
-    /// Merges a patch, which holds the uid, into the object itself. Whether we lead is asked by whoever sends it.
+    /// Applies a merge patch, which contains the uid, to the object itself. The caller checks the leadership.
     ///
     /// # Errors
-    /// [`CallError`], as the API server answers.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn merge(
         &self,
         _slot: &CallSlot,
@@ -211,7 +211,7 @@ impl ObjectWriter {
         self.slots.heed(self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await)
     }
 
-    /// Asked in the slot, right before the write.
+    /// Checked with the slot, right before the write.
     fn ensure_leading(&self) -> Result<(), WriteError> {
         if self.leadership.is_held() { Ok(()) } else { Err(WriteError::NotLeading) }
     }
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(log.lines(), Vec::<String>::new());
     }
 
-    /// As priority and fairness of the API server refuses.
+    /// A rejection by priority and fairness of the API server.
     fn too_busy(seconds: u64) -> Response<Body> {
         let mut answer = Response::new(Body::from("Too many requests, please try again later.\n"));
         *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// A webhook answers so.
+    /// The response comes from a webhook.
     #[tokio::test(start_paused = true)]
     async fn a_refusal_of_one_kind_pauses_no_other() {
         for code in [429, 503] {

@@ -1,9 +1,9 @@
-//! Objects of the cluster as external resources: read, made, changed and deleted by their names, over connections of their own.
+//! Cluster objects as external resources: read, created, changed and deleted by name, over separate connections.
 //!
-//! What reads them is thereby one host among others: it has the host's cap and pauses, and takes no connection from the watches and
-//! the writes to objects. Each kind is read as a host of its own, since one may hang behind a webhook or another API server while the
-//! others answer. A kind is looked up before the first of its objects and remembered until the API server does not know its path any
-//! more.
+//! For reads they are a host like any other, with a host's limit and pauses, and they take no connection from the
+//! watches and the writes to objects. Each kind counts as a separate host, because one may hang behind a webhook or
+//! another API server while the others respond. A kind is resolved before the first of its objects, and cached until
+//! the API server no longer knows its path.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,22 +30,23 @@ use drift_api::timing::moment::Moment;
 const JSON: &str = "application/json";
 /// Content type of an applied manifest: JSON is YAML.
 const APPLY: &str = "application/apply-patch+yaml";
-/// With every manifest: whose fields they are, and that a field which the kind lacks is no silent loss.
+/// Parameters of every manifest: its field manager, and strict validation, so that unknown fields are
+/// not dropped silently.
 fn writing() -> String {
     format!("fieldManager={MANIFEST_MANAGER}&fieldValidation=Strict")
 }
 
-/// The time that a kind is taken for not served once the API server said so: many objects may name it, and each poll would look
-/// it up. One that was just defined is read that much later.
+/// Time for which a kind counts as not served after the API server reported it. Many objects may use it, and each poll
+/// would look it up. A newly defined kind is read that much later.
 const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
 
-/// A kind as targets name it: its `apiVersion`, and its `kind`.
+/// The key of a kind: its `apiVersion`, and its `kind`.
 type KindKey = (Arc<str>, Arc<str>);
 
-/// Where a kind is remembered; one lookup of it at a time.
+/// A cached kind. The lock allows one look-up at a time.
 type CachedKind = Arc<AsyncMutex<Lookup>>;
 
-/// What is known of a kind.
+/// The look-up state of a kind.
 #[derive(Debug, Default)]
 enum Lookup {
     #[default]
@@ -56,7 +57,7 @@ enum Lookup {
     },
 }
 
-/// Reads objects of any kind. Clones share what they know.
+/// Reads and writes objects of any kind. Clones share the cache.
 #[derive(Clone)]
 pub struct ResourceClient {
     client: kube::Client,
@@ -71,18 +72,18 @@ impl std::fmt::Debug for ResourceClient {
 }
 
 impl ResourceClient {
-    /// With connections of its own, to the API server that [`client::configuration`] finds.
+    /// Creates a client with separate connections to the API server of [`client::configuration`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`client::configuration`].
     pub async fn connect() -> Result<Self, ConnectError> {
         Self::of(client::configuration().await?)
     }
 
-    /// The same, to the API server of this configuration.
+    /// Creates a client with this configuration.
     ///
     /// # Errors
-    /// When its credentials or certificates cannot be used.
+    /// Fails if its credentials or certificates cannot be used.
     pub fn of(config: kube::Config) -> Result<Self, ConnectError> {
         let url = &config.cluster_url;
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
@@ -90,19 +91,19 @@ impl ResourceClient {
         Ok(Self::new(client::client_of(config)?, &host))
     }
 
-    /// By this client, whose API server is called so.
+    /// Creates it from this client. `host` names its API server.
     #[must_use]
     pub fn new(client: kube::Client, host: &str) -> Self {
         Self { client, host: host.into(), kinds: Arc::default() }
     }
 
-    /// The kind's place at the API server, as the limits and pauses of reads tell hosts apart.
+    /// Returns the kind's host name, the key for limits and pauses of reads.
     #[must_use]
     pub fn place_of(&self, resource: &ClusterResource) -> String {
         format!("{} {} {}", self.host, resource.api_version, resource.kind)
     }
 
-    /// `host:port` of the API server, as limits and pauses tell hosts apart.
+    /// Returns `host:port` of the API server, the key for limits and pauses.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -111,16 +112,16 @@ impl ResourceClient {
     /// Resolves a kind at the API server.
     ///
     /// # Errors
-    /// [`ResourceError`].
+    /// Returns a [`ResourceError`].
     pub async fn resolve(&self, api_version: &Arc<str>, kind: &Arc<str>) -> Result<ResolvedKind, ResourceError> {
         let (api_version, kind) = (api_version.clone(), kind.clone());
         self.kind_of(&ClusterResource { api_version, kind, namespace: None, name: String::new() }).await
     }
 
-    /// Reads an object; `None` where the API server says that just this one does not exist.
+    /// Reads an object. `None` if the API server states that exactly this object does not exist.
     ///
     /// # Errors
-    /// [`ResourceError`].
+    /// Returns a [`ResourceError`].
     pub async fn get(&self, resource: &ClusterResource, deadline: Duration) -> Result<Option<Value>, ResourceError> {
         let kind = self.kind_of(resource).await?;
         let request = Request::new(collection_of(&kind, resource)?)
@@ -137,22 +138,22 @@ impl ResourceClient {
         }
     }
 
-    /// Makes an object that must not exist yet; gives it as it is then.
+    /// Creates an object that must not exist yet. Returns the created object.
     ///
     /// # Errors
-    /// [`ResourceError`]; status 409 where there is one of that name.
+    /// [`ResourceError`]; status 409 if the name exists.
     pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
         let (_, path) = self.collection(resource).await?;
         let written = self.write(Method::POST, &format!("{path}?{}", writing()), JSON, manifest).await;
-        // The namespace may be missing, which its details name.
+        // The namespace may be missing, which the details of the status show.
         self.judge(resource, written, |status| status.details.is_some()).await
     }
 
-    /// Applies a manifest, taking over whatever it says from other field managers. With the `resourceVersion` of an object
-    /// that was read it lands on that very state or not at all.
+    /// Applies a manifest, and takes over its fields from other field managers. With the `resourceVersion` of an object
+    /// that was read, it applies to exactly that state or fails.
     ///
     /// # Errors
-    /// [`ResourceError`]; status 409 where the object is in another state.
+    /// [`ResourceError`]; status 409 if the object is in another state.
     pub async fn apply(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
         let (kind, path) = self.collection(resource).await?;
         let path = format!("{path}/{}?{}&force=true", resource.name, writing());
@@ -160,11 +161,11 @@ impl ResourceClient {
         self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
     }
 
-    /// Deletes the object of that uid; what depends on it is collected after it. Gives what is left of it: the object itself
-    /// where its finalizers have work to do.
+    /// Deletes the object with that uid. Its dependents are garbage-collected after it. Returns the rest of it: the
+    /// object itself if its finalizers have work to do.
     ///
     /// # Errors
-    /// [`ResourceError`]; status 404 where it is gone, 409 where another has its name.
+    /// [`ResourceError`]; status 404 if it is gone, 409 if another object has its name.
     pub async fn delete(&self, resource: &ClusterResource, uid: &str) -> Result<Value, ResourceError> {
         let (kind, path) = self.collection(resource).await?;
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
@@ -186,8 +187,8 @@ impl ResourceClient {
         client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await
     }
 
-    /// What a write gave. A 404 means something only where `is_about_this` says that the API server speaks of what was meant:
-    /// any other may come of the path, while nobody serves it, or of a proxy on the way.
+    /// Evaluates the result of a write. A 404 counts only if `is_about_this` confirms that it is about the intended
+    /// object. Any other 404 may come from the path, while it is not served, or from a proxy in between.
     async fn judge(
         &self,
         resource: &ClusterResource,
@@ -207,7 +208,7 @@ impl ResourceClient {
     /// Resolves the kind of a resource.
     async fn kind_of(&self, resource: &ClusterResource) -> Result<ResolvedKind, ResourceError> {
         let found = self.found(resource);
-        // Whoever waits here waits for the same answer.
+        // Concurrent callers wait for the same look-up.
         let mut known = found.lock().await;
         match &*known {
             Lookup::Served(kind) => return Ok(kind.clone()),
@@ -240,7 +241,7 @@ fn not_served(resource: &ClusterResource) -> ResourceError {
     ResourceError::NotServed { api_version: resource.api_version.clone(), kind: resource.kind.clone() }
 }
 
-/// The path of the objects of the kind, in the namespace of this one.
+/// Returns the path of the kind's objects, in the namespace of this one.
 fn collection_of(kind: &ResolvedKind, resource: &ClusterResource) -> Result<String, ResourceError> {
     let namespace = resource.namespace.as_deref().filter(|_| kind.namespaced);
     if kind.namespaced && namespace.is_none() {
@@ -261,8 +262,8 @@ fn error_of(error: CallError) -> ResourceError {
     }
 }
 
-/// Returns true if an answer is the API server's own word about this very object. One about the path (the kind was just removed, or is
-/// served by nobody yet) and one of a proxy on the way name none.
+/// Returns true if a response is the API server's own statement about exactly this object. A response about the path
+/// (the kind was just removed, or is not served yet) and one of a proxy in between name no object.
 fn says_absent(status: &Status, kind: &ResolvedKind, name: &str) -> bool {
     let details = status.details.as_ref();
     let is_named = |group: &str, plural: &str, named: &str| {

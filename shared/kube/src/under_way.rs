@@ -1,20 +1,20 @@
-//! The objects that are worked on, over all targets and parts of a program.
+//! The objects with work in progress, over all targets and parts of a program.
 //!
-//! No two hands work on one object: not two targets, nor a target's former and present text, nor the clean-up. A value
-//! behind one lock.
+//! There is never concurrent work on one object: not by two targets, by a target's former and present text, or by the
+//! clean-up. A value behind one lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use drift_api::identity::Uid;
 
-/// The uids under way. Cheap to clone.
+/// The uids with work in progress. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct UnderWay {
     uids: Arc<Mutex<HashSet<Uid>>>,
 }
 
-/// The object is worked on while this lives.
+/// Guard of the work on an object, until it is dropped.
 #[derive(Debug)]
 #[must_use = "the object is free again when this is dropped"]
 pub struct Busy {
@@ -23,7 +23,7 @@ pub struct Busy {
 }
 
 impl UnderWay {
-    /// Begins work on an object; `None` while somebody else is at it.
+    /// Begins work on an object. `None` while other work on it is in progress.
     #[must_use]
     pub fn begin(&self, uid: &Uid) -> Option<Busy> {
         // A panic elsewhere leaves no half-written set: every change is one insertion or removal.

@@ -1,6 +1,6 @@
-//! A bound on the bytes kept for each watched object, counted as asked of the allocator.
+//! A limit on the bytes kept for each watched object, as requested from the allocator.
 //!
-//! The uids are kept by others too: they are there before and are not counted.
+//! The uids are shared texts, created before and not counted.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use drift_kube::watch::Change;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 
-/// So many that a hash table, which doubles, is as full as on average.
+/// Chosen so that a hash table, which doubles, has its average load.
 const OBJECTS: i64 = 10_000;
 
 const TARGET: &str = "
@@ -35,7 +35,7 @@ fn seen(number: i64) -> SeenObject {
     SeenObject { object, labels: None }
 }
 
-/// A dispatch with one target, and the number under which its objects are followed.
+/// A dispatch with one target, and the number of its followed collection.
 fn dispatch() -> (Dispatch, usize) {
     let (mut dispatch, target) = (Dispatch::default(), drift_language::fixtures::target(TARGET));
     dispatch.set_active(BTreeMap::from([("proxies".into(), target.objects.clone())]));

@@ -1,8 +1,9 @@
-//! What the target language costs: a target is compiled with each edit, and a request and a desired state are rendered with each poll.
+//! Costs of the target language. A target is compiled after each edit; a request and a desired state are rendered
+//! for each poll.
 //!
-//!     cargo bench -p drift-language --bench language
+//! cargo bench -p drift-language --bench language
 //!
-//! It says figures and judges none.
+//! The benchmark prints figures and asserts nothing.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

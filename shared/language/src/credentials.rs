@@ -1,6 +1,6 @@
-//! Which Secrets of the programs' namespace a target needs, by whom, with which keys, and to which host each would go.
+//! The Secrets in the programs' namespace that a target needs: their users, keys, and destination hosts.
 //!
-//! It names Secrets and holds none.
+//! It contains names of Secrets, not their values.
 
 use crate::hints::HintSource;
 use crate::secrets::SecretSource;
@@ -11,7 +11,7 @@ use crate::target::Target;
 use drift_api::names::{CREDENTIAL_CONTROLLER, CREDENTIAL_POLLER};
 
 impl Target {
-    /// The credentials that its reads come with, and that its hints are known by.
+    /// The credentials of its reads and hints.
     #[must_use]
     pub fn credentials_of_read(&self) -> Vec<Credential> {
         let mut found = self.read.source.section().credentials();
@@ -23,13 +23,13 @@ impl Target {
         found
     }
 
-    /// The credentials that its corrections come with, besides the secrets that it declares.
+    /// The credentials of its corrections, without the secrets that it declares.
     #[must_use]
     pub fn credentials_of_correct(&self) -> Vec<Credential> {
         self.correct.section().map(CorrectSection::credentials).unwrap_or_default()
     }
 
-    /// The Secrets of the programs' own namespace that it needs, each use once.
+    /// The Secrets in the programs' own namespace that it needs, one entry for each use.
     #[must_use]
     pub fn needed_secrets(&self) -> Vec<NeededSecret> {
         let mut needed = self.read.source.section().needed_secrets();

@@ -1,4 +1,4 @@
-//! A target for tests, of this crate and of those above it.
+//! A target for tests of this crate and of crates that depend on it.
 
 pub mod proxies;
 pub mod secrets;
@@ -6,10 +6,10 @@ pub mod secrets;
 use crate::parse_document;
 use crate::{DocumentName, Target};
 
-/// The target of a document, which is called `k` of the ConfigMap `c`.
+/// Parses a document under the name `k` of the ConfigMap `c`.
 ///
 /// # Panics
-/// Where the document is bad, with each of its mistakes as the parser tells it, and the text with the numbers of its lines.
+/// Panics if the document is invalid, with all errors of the parser and the text with line numbers.
 #[must_use]
 #[allow(clippy::panic, reason = "a test whose document is bad says so and ends")]
 pub fn target(text: &str) -> Target {
@@ -20,10 +20,10 @@ pub fn target(text: &str) -> Target {
     })
 }
 
-/// The target of a document, or each of its mistakes as `line:column message`.
+/// Parses a document, or returns each of its mistakes as `line:column message`.
 ///
 /// # Errors
-/// Where the document is bad.
+/// Fails if the document is invalid.
 pub fn parsed(text: &str) -> Result<Target, Vec<String>> {
     let document = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
     let mistakes = parse_document(&document, text);

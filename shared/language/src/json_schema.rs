@@ -1,8 +1,8 @@
-//! The JSON Schema of target documents, by which an editor completes and checks them.
+//! The JSON Schema of target documents, with which editors complete and check them.
 //!
-//! Keys, words and bounds are what the reader asks for while it reads the samples, which go through every section; beside them
-//! stands only what a key means. So the schema knows every key from the moment the reader does. It says less than the
-//! reader: what stands in a text is not judged.
+//! Keys, words and bounds are recorded from the reader while it reads samples that cover every section. Only the
+//! descriptions of keys are separate. So the schema always contains every key that the reader knows. It is less strict
+//! than the reader: the content of texts is not checked.
 
 mod descriptions;
 mod required;
@@ -14,10 +14,10 @@ use self::required::REQUIRED;
 use crate::document::record;
 use crate::yaml::recording::{Expectation, Recording};
 
-/// Documents that between them go through every section of the language.
+/// Documents that together cover every section of the language.
 const SAMPLES: &str = include_str!("json_schema/samples.yaml");
 
-/// The schema, in draft 7, which editors take.
+/// Returns the schema in draft 7, which editors support.
 #[must_use]
 pub fn json_schema() -> Value {
     let recording = SAMPLES.split("---\n").fold(Recording::default(), record);
@@ -74,12 +74,12 @@ fn section(recording: &Recording, place: &str, keys: &[String]) -> Value {
     schema
 }
 
-/// The place of a key; those of `spec` are counted from there.
+/// Returns the place of a key. Places below `spec` count from there.
 fn below(place: &str, key: &str) -> String {
     if place.is_empty() || place == "spec" { key.to_owned() } else { format!("{place}.{key}") }
 }
 
-/// The place at which a section is described that stands in several.
+/// Returns the place that has the description of a repeated section.
 fn alike(place: &str) -> String {
     let found = ALIKE.iter().find_map(|(prefix, described)| Some((described, place.strip_prefix(prefix)?)));
     found.map_or_else(|| place.to_owned(), |(described, rest)| format!("{described}{rest}"))
@@ -109,7 +109,7 @@ fn description(place: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The place of every key of the schema.
+    /// Collects the place of every key of the schema.
     fn places(recording: &Recording, place: &str, found: &mut Vec<String>) {
         let place = alike(place);
         match recording.at(&place) {

@@ -1,7 +1,7 @@
-//! The target language: YAML documents parsed into targets that cannot be wrong.
+//! The target language: YAML documents parsed into valid targets.
 //!
-//! Pure. `yaml` gives a tree with places, `raw` reads it and collects problems, one file a section makes of it what the section
-//! means, `document` puts them together, `catalogue` says which documents are active.
+//! Pure. `yaml` builds a tree with positions. `raw` reads the tree and collects problems. One file for each section
+//! interprets its content. `document` combines the sections, and `catalogue` selects the active documents.
 
 pub mod cel;
 mod checks;

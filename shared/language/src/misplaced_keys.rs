@@ -1,9 +1,9 @@
-//! Keys of one section that people write in another, where they mean nothing: why, and what to write instead.
+//! Explains keys of one section that are written in another, where they have no meaning, and suggests a fix.
 
-/// The answer about `idempotent` where no key is sent.
+/// The message about `idempotent` in a step that sends no key.
 const NO_KEY: &str = "only a step of correct.http sends an Idempotency-Key; leave it out";
 
-/// Returns why this key has no meaning at this place, and what to do; `None` where nothing is known about it.
+/// Returns the reason why this key has no meaning at this place, and the fix. `None` for an unknown key.
 pub(crate) fn why_misplaced(place: &str, key: &str) -> Option<&'static str> {
     let is_within =
         |section: &str| place.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));

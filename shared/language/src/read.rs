@@ -1,4 +1,4 @@
-//! `read`: how the real state is read, whatever the kind of system.
+//! `read`: how the observed state is read, for every kind of system.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Most reads of one target under way at once.
+/// Maximum concurrent reads of one target.
 const MAX_CONCURRENT: u32 = 1_000;
-/// Most reads of one target begun per second.
+/// Maximum reads started per second for one target.
 const MAX_PER_SECOND: u32 = 10_000;
 
-/// How the real state is read.
+/// The read of the observed state.
 #[derive(Debug)]
 pub struct Read {
-    /// Of this target.
+    /// Limits of this target.
     pub limits: ReadLimits,
-    /// From what.
+    /// The source of the state.
     pub source: Source,
 }
 
 /// Limits of one target's reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Reads under way at once; default 8.
+    /// Concurrent reads; default 8.
     pub concurrent: u32,
-    /// Reads begun per second; default 50.
+    /// Reads started per second; default 50.
     pub per_second: u32,
 }
 
@@ -40,37 +40,37 @@ impl Default for ReadLimits {
 }
 
 impl Read {
-    /// The read, where it is one by HTTP.
+    /// Returns the HTTP read, if it is one.
     #[must_use]
     pub fn http(&self) -> Option<&HttpRead> {
         if let Source::Http(http) = &self.source { Some(http) } else { None }
     }
 
-    /// What entries are called, where one read answers for all objects.
+    /// Returns the keys of entries, if one read returns all objects.
     #[must_use]
     pub fn keys(&self) -> Option<&Keys> {
         self.source.section().keys()
     }
 
-    /// Returns true if the target's own rule tells a real answer about one object from another's.
+    /// Returns true if a rule of the target checks that a response is about the right object.
     #[must_use]
     pub fn judges_answers(&self) -> bool {
         self.source.section().judges_answers()
     }
 
-    /// What one poll asks, once for each request, as people know it.
+    /// The hosts of one poll for display, one for each request.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         self.source.section().hosts()
     }
 
-    /// Where what is asked stands in the document.
+    /// The place of the read in the document.
     pub(crate) fn place(&self) -> Vec<&'static str> {
         let [kind, key] = self.source.section().place();
         vec!["spec", "read", kind, key]
     }
 
-    /// The fields under `self` that choose what is asked, and which entry of an answer is the object's.
+    /// The fields under `self` that select the request, and the object's entry of the response.
     pub(crate) fn address_fields(&self) -> FieldPaths {
         let mut fields = self.source.section().address_fields();
         self.keys().into_iter().for_each(|keys| fields.extend(&keys.fields()));

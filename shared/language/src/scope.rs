@@ -1,7 +1,7 @@
-//! `scope`: within what an identity names one external resource.
+//! `scope`: the namespace within which an identity is unique.
 //!
-//! Targets that read in the same way see the same external system, so without a word of the target the scope is the read as it is
-//! written, without what differs from object to object and without credentials.
+//! Targets with the same read use the same external system. So the default scope is the read as written, without parts
+//! that depend on the object and without credentials.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use drift_api::identity::ScopeId;
 
-/// Characters of a scope's name: as an identity's.
+/// Maximum characters of a scope's name, the same as of an identity.
 const MAX_SCOPE_CHARS: usize = 253;
 
-/// Within what an identity is unique, over all targets.
+/// The namespace of identities, over all targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentityScope {
-    /// For people.
+    /// Name for display.
     pub name: Arc<str>,
-    /// For programs.
+    /// Id for comparisons.
     pub id: ScopeId,
 }
 
@@ -28,7 +28,7 @@ impl IdentityScope {
     }
 }
 
-/// Reads the key; a name is literal, since a scope is the same for all objects of a target.
+/// Reads the key. The name is a literal, because a scope is the same for all objects of a target.
 pub(crate) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<IdentityScope> {
     let name = reader.literal(node, place)?;
     let length = name.chars().count();
@@ -39,7 +39,7 @@ pub(crate) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
     Some(IdentityScope::named(name))
 }
 
-/// The scope of the read that is written in `spec`.
+/// Returns the scope of the read in `spec`.
 pub(crate) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
     IdentityScope::named(&read.source.section().scope(spec))
 }

@@ -1,6 +1,6 @@
-//! `spec.secrets`: the Secrets of which a correction sends something, each by a name of the target's own.
+//! `spec.secrets`: the Secrets that a correction sends, each under a name of the target's own.
 //!
-//! It names them and holds nothing of them.
+//! It contains names of Secrets, not their values.
 
 pub(crate) mod needed_secret;
 pub(crate) mod secret_key;
@@ -16,30 +16,31 @@ use crate::yaml::templates::text_template;
 use crate::yaml::{Entry, Node};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Secrets of one target: their marks stand in the note of every object, which shares its message with a sentence.
+/// Maximum number of secrets of one target. Their marks are in the note of every object, which shares its message
+/// with a sentence.
 const MAX_SECRETS: usize = 16;
-/// Characters of a name, for the same reason.
+/// Maximum characters of a name, for the same reason.
 const MAX_NAME_CHARS: usize = 32;
 
 /// A Secret of which a correction sends one value.
 #[derive(Debug)]
 pub struct DeclaredSecret {
-    /// What the target calls it.
+    /// Its name in the target.
     pub name: String,
-    /// Which Secret, and which of its keys.
+    /// The Secret and its data key.
     pub source: SecretSource,
 }
 
-/// Where a secret stands.
+/// The location of a secret.
 #[derive(Debug)]
 pub enum SecretSource {
-    /// In a Secret of our own namespace, one for all objects.
+    /// In a Secret of our own namespace, shared by all objects.
     Own(SecretKey),
     /// In a Secret of the object's namespace.
     OfObject(ObjectSecret),
 }
 
-/// A Secret that stands beside the object.
+/// A Secret in the object's namespace.
 #[derive(Debug)]
 pub struct ObjectSecret {
     secret: TextTemplate,
@@ -48,10 +49,10 @@ pub struct ObjectSecret {
 }
 
 impl ObjectSecret {
-    /// The Secret's name.
+    /// Renders the Secret's name.
     ///
     /// # Errors
-    /// When the template cannot be evaluated for this object, or gives no name of a Secret.
+    /// Fails if the template cannot be evaluated for this object, or does not yield the name of a Secret.
     pub fn secret_of(&self, object: &Value) -> Result<String, EvaluationError> {
         let name = self.secret.render(&Variables::of_object(object))?;
         if is_dns_subdomain(&name) {
@@ -63,13 +64,13 @@ impl ObjectSecret {
 }
 
 impl DeclaredSecret {
-    /// Returns true if it stands beside the object, in a namespace that is not ours.
+    /// Returns true if it is in the object's namespace, not in ours.
     #[must_use]
     pub const fn is_of_object(&self) -> bool {
         matches!(self.source, SecretSource::OfObject(_))
     }
 
-    /// The key of the Secret that stands beside the object.
+    /// Returns the data key of a Secret in the object's namespace.
     #[must_use]
     pub fn key_of_object(&self) -> Option<&str> {
         match &self.source {
@@ -78,7 +79,7 @@ impl DeclaredSecret {
         }
     }
 
-    /// The fields under `self` that tell which Secret it is.
+    /// The fields under `self` that select the Secret.
     pub(crate) fn fields(&self) -> FieldPaths {
         match &self.source {
             SecretSource::Own(_) => FieldPaths::default(),
@@ -87,15 +88,15 @@ impl DeclaredSecret {
     }
 }
 
-/// How expressions name a secret.
+/// Returns the name of a secret in expressions.
 pub(crate) fn secret_variable(name: &str) -> String {
     format!("{SECRETS}.{name}")
 }
 
-/// Takes in this key, so that every template read after knows the names.
+/// Reads this key. Templates that are read later know the names.
 pub(crate) fn read_secrets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<DeclaredSecret>> {
     let fields = reader.any_fields(node, place)?;
-    // Also those that are wrong: what uses them must not be blamed for it.
+    // Invalid secrets count too: their uses must not be reported as unknown.
     reader.names_mut().secrets = fields.entries().iter().map(|entry| entry.key.clone()).collect();
     if !(1..=MAX_SECRETS).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_SECRETS} secrets are needed"));

@@ -1,11 +1,11 @@
-//! The nearest right word for a wrong one.
+//! Suggests the nearest known word for an unknown one.
 
-/// Edits up to which a word is still taken for a misspelling: a third of its letters, at least one.
+/// Maximum edit distance of a misspelling: a third of the letters, at least one.
 fn tolerance(word: &str) -> usize {
     (word.chars().count() / 3).max(1)
 }
 
-/// The known word that was probably meant.
+/// Returns the known word that was probably meant.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let lower = word.to_lowercase();
     let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());

@@ -1,4 +1,4 @@
-//! A poll target, checked and compiled, and what it says of one object.
+//! A poll target, checked and compiled, and its results for one object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::yaml::problem::DocumentName;
 use drift_api::condition::{DesiredHash, DifferingFields};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Characters of an identity: what the longest names of external systems need, and what fits a message.
+/// Maximum characters of an identity: enough for the longest names of external systems, and short enough for a message.
 const MAX_IDENTITY_CHARS: usize = 253;
 
-/// Fields that are the same for all objects of a target.
+/// Fields with the same value for all objects of a target.
 const SHARED_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
 /// One poll target, checked and compiled.
@@ -35,17 +35,17 @@ const SHARED_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 pub struct Target {
     /// `metadata.name`, unique over all documents.
     pub name: String,
-    /// Where it was read.
+    /// The document that it was read from.
     pub document: DocumentName,
-    /// Which objects.
+    /// The selected objects.
     pub objects: ObjectSelection,
-    /// Names the external resource; use [`Target::identity_of`].
+    /// The template of the external resource's name. Use [`Target::identity_of`].
     pub identity: TextTemplate,
-    /// Fields that stand in an address beside those of the identity, and do not choose the resource.
+    /// Fields in addresses that are not part of the identity and do not select the resource.
     pub not_identifying: FieldPaths,
-    /// Within what the identity is unique, over all targets.
+    /// The scope in which the identity is unique, over all targets.
     pub scope: IdentityScope,
-    /// What must hold before any read or write; use [`Target::unmet_requirement`].
+    /// Rules that must hold before any read or write. Use [`Target::unmet_requirement`].
     pub require: Vec<Requirement>,
     /// Time between polls of one object.
     pub interval: Duration,
@@ -53,51 +53,51 @@ pub struct Target {
     pub timeout: Duration,
     /// True if the whole target is suspended.
     pub suspend: bool,
-    /// Whether it is suspended for one object; use [`Target::is_suspended_for`].
+    /// Rule that suspends single objects. Use [`Target::is_suspended_for`].
     pub suspend_when: Option<Expression>,
-    /// How many polls in a row confirm a change of verdict.
+    /// Consecutive polls that confirm a change of verdict.
     pub confirm: Confirm,
-    /// True if credentials and secrets may go where others can read them.
+    /// True if credentials and secrets may be sent unencrypted.
     pub insecure: bool,
-    /// Networks that requests may go to though a guard would refuse them.
+    /// Networks that requests may reach although the address guard would reject them.
     pub allow_networks: Vec<Network>,
-    /// What its corrections send of Secrets.
+    /// The Secrets that its corrections send.
     pub secrets: Vec<DeclaredSecret>,
-    /// How the real state is read.
+    /// The read of the observed state.
     pub read: Read,
-    /// What it is compared with.
+    /// The desired state and its rules.
     pub compare: Compare,
-    /// The fields of the status that a poll writes with its condition.
+    /// The status fields that a poll writes with its condition.
     pub publish: StatusTemplates,
-    /// How the poller hears of changes outside.
+    /// Notifications of changes outside.
     pub hints: Vec<HintSource>,
-    /// What the controller does.
+    /// The settings of the controller.
     pub correct: Correct,
-    /// Every field of `self` that the poller needs: what its templates read (identity, require, suspendWhen, read, compare,
-    /// publish), and what it publishes.
+    /// Every field of `self` that the poller needs: those that its templates read (identity, require, suspendWhen,
+    /// read, compare, publish), and those that it publishes.
     pub poll_fields: FieldPaths,
-    /// What any template reads, those of `correct` too.
+    /// The fields that any template reads, including those of `correct`.
     pub all_fields: FieldPaths,
-    /// Hash of objects, identity, scope, base, let, require, suspendWhen, read, compare and confirm, and of whether `correct` wants
-    /// more said or longer confirmed: what a verdict depends on. 16 hex digits.
+    /// Hash of everything that a verdict depends on: objects, identity, scope, base, let, require, suspendWhen, read,
+    /// compare, confirm, and the additional checks that `correct` requires. 16 hex digits.
     pub verdict_hash: String,
-    /// Hash of the whole document: any edit changes it. 16 hex digits.
+    /// Hash of the whole document. Any edit changes it. 16 hex digits.
     pub document_hash: String,
-    /// Hash of what the requests of `correct` are made of.
+    /// Hash of the inputs of the requests of `correct`.
     pub correct_hash: u64,
 }
 
-/// What an object asks for.
+/// The desired state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DesiredState {
     /// The rendered `desired` without ignored paths.
     pub value: Value,
-    /// Its fingerprint without redacted paths.
+    /// Its fingerprint, without redacted paths.
     pub hash: DesiredHash,
 }
 
 impl Target {
-    /// Returns true if a field stands in the identity in which objects may differ.
+    /// Returns true if the identity contains a field in which objects can differ.
     #[must_use]
     pub fn has_own_identities(&self) -> bool {
         let is_shared = |path: &[String]| path.first().is_some_and(|first| SHARED_FIELDS.contains(&first.as_str()));
@@ -106,7 +106,7 @@ impl Target {
 }
 
 impl Target {
-    /// The read of which changes are hints, where `hints.watch` asks for that.
+    /// Returns the read whose watch gives hints, if `hints.watch` is set.
     #[must_use]
     pub fn watched_read(&self) -> Option<&KubernetesRead> {
         let is_watched = self.hints.iter().any(|hint| matches!(hint, HintSource::Watch));
@@ -116,18 +116,19 @@ impl Target {
         }
     }
 
-    /// The keys of a written-out `desired` that a written-out `observed` lacks, each with what that means.
+    /// The keys of a literal `desired` that a literal `observed` lacks, each with its consequence.
     #[must_use]
     pub fn unobserved(&self) -> Vec<(String, String)> {
         self.compare.unobserved(self.read.source.section().observed())
     }
 
-    /// The keys of a written-out `desired` for which an update has no write: where one of them differs alone, every `when` is false.
+    /// The keys of a literal `desired` that no update writes: if only such a key differs, every `when` is false.
     ///
-    /// A key by which the resource is found does not differ alone: another value of it finds another resource, or none.
+    /// A key by which the resource is looked up never differs alone: another value of it finds another
+    /// resource, or none.
     #[must_use]
     pub fn left_by_updates(&self) -> Vec<String> {
-        // Of a key that no verdict can name all keys are said to differ.
+        // If a verdict cannot name the key, it reports that all keys differ.
         let is_named = |key: &str| DifferingFields::named([key]).names().is_some();
         let mut selecting = self.identity.fields();
         selecting.extend(&self.read.source.section().fields());
@@ -139,7 +140,8 @@ impl Target {
         .collect()
     }
 
-    /// The keys of a written-out `desired` that no request of an update carries: neither they nor the fields that they are made of.
+    /// The keys of a literal `desired` that no request of an update carries: neither they nor the fields that they
+    /// are made of.
     #[must_use]
     pub fn lacking_in_updates(&self) -> Vec<String> {
         let left = self.left_by_updates();
@@ -155,43 +157,43 @@ impl Target {
         self.compare.updated_keys().into_iter().filter(|key| !left.contains(key) && is_lacking(key)).collect()
     }
 
-    /// Renders what the object asks for.
+    /// Renders the desired state of the object.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn desired_state_of(&self, object: &Value) -> Result<DesiredState, EvaluationError> {
         let desired = self.desired_of(object)?;
         let shown = self.compare.without_redacted(&desired);
         Ok(DesiredState { hash: self.fingerprint(object, shown.as_ref().unwrap_or(&desired)), value: desired })
     }
 
-    /// The rendered `desired` without ignored paths, for whoever knows its fingerprint already.
+    /// Renders `desired` without ignored paths, if its fingerprint is already known.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn desired_of(&self, object: &Value) -> Result<Value, EvaluationError> {
         self.compare.render(object)
     }
 
-    /// A verdict speaks of one resource: an object that names another now asks for something else, though all of
-    /// `desired` be the same. (An identity can hang on a label, which no generation counts.)
+    /// A verdict is about one resource. If an object names another resource, it has another desired state, even with an
+    /// equal `desired`. (An identity can depend on a label, which does not change the generation.)
     fn fingerprint(&self, object: &Value, shown: &Value) -> DesiredHash {
         DesiredHash::of(&serde_json::json!([self.identity_of(object).ok(), shown]))
     }
 
-    /// The fields of the status that are written beside the conditions, each with the key that says so.
+    /// The status fields that are written besides the conditions, each with the target key that writes it.
     pub fn written_status(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.publish.names().map(|name| ("publish", name)).chain(self.correct.stored().map(|name| ("store", name)))
     }
 
-    /// Returns true if a correction depends on which fields differ: only then a verdict names them.
+    /// Returns true if a correction reads which fields differ. Only then does a verdict name them.
     #[must_use]
     pub fn uses_differs(&self) -> bool {
         self.correct.reads_differs()
     }
 
-    /// `differs` as steps see it: which keys of the desired state differ, in a map of which these are told; where every one may, those that
-    /// cannot be read back are among them.
+    /// Returns `differs` as steps see it: the differing keys of the desired state. If any key may differ, it includes
+    /// those that cannot be read back.
     #[must_use]
     pub fn differing_keys(&self, fields: &DifferingFields, desired: &Map<String, Value>) -> Value {
         match fields.names() {
@@ -203,7 +205,8 @@ impl Target {
         }
     }
 
-    /// Returns true if a difference can lead to a deletion and a creation: only then a verdict says that it asks for them.
+    /// Returns true if a difference can lead to a deletion and a creation. Only then does a verdict
+    /// request a replacement.
     #[must_use]
     pub fn replaces(&self) -> bool {
         self.correct.actions().replace && self.compare.rules.replace()
@@ -215,10 +218,10 @@ impl Target {
         self.correct.actions().replace && self.compare.replaces_all()
     }
 
-    /// The name of the external resource: 1 to 253 characters, no control characters.
+    /// Renders the name of the external resource: 1 to 253 characters, no control characters.
     ///
     /// # Errors
-    /// When the template cannot be evaluated or gives no such text.
+    /// Fails if the template cannot be evaluated or yields no such text.
     pub fn identity_of(&self, object: &Value) -> Result<String, EvaluationError> {
         let identity = self.identity.render(&Variables::of_object(object))?;
         let refusal = match identity.chars().count() {
@@ -232,10 +235,10 @@ impl Target {
         refusal.map_or(Ok(identity), |cause| Err(self.identity.site().error(cause)))
     }
 
-    /// The `else` of the first requirement that does not hold.
+    /// Returns the `else` of the first requirement that is not met.
     ///
     /// # Errors
-    /// When a requirement cannot be evaluated.
+    /// Fails if a requirement cannot be evaluated.
     pub fn unmet_requirement(&self, object: &Value) -> Result<Option<&str>, EvaluationError> {
         let cost = Arc::default();
         for requirement in &self.require {
@@ -246,10 +249,10 @@ impl Target {
         Ok(None)
     }
 
-    /// Whether `suspend` or `suspendWhen` says that this object is not polled.
+    /// Returns true if `suspend` or `suspendWhen` excludes this object from polling.
     ///
     /// # Errors
-    /// When `suspendWhen` cannot be evaluated.
+    /// Fails if `suspendWhen` cannot be evaluated.
     pub fn is_suspended_for(&self, object: &Value) -> Result<bool, EvaluationError> {
         match &self.suspend_when {
             Some(rule) if !self.suspend => rule.evaluate_bool(&Variables::of_object(object)),

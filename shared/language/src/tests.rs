@@ -1,4 +1,4 @@
-//! What the language promises about whole documents.
+//! Tests of whole documents.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -15,10 +15,10 @@ fn correct_http(target: &Target) -> &HttpCorrect {
     http
 }
 
-/// A REST system that behaves like a load balancer.
+/// A REST system that resembles a load balancer.
 const PROXIES: &str = include_str!("../tests/bad_documents/target.yaml");
 
-/// The least that a target needs: toxiproxy, only looked at.
+/// A minimal target: toxiproxy, observed only.
 const LEAST: &str = r#"
 apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -307,7 +307,7 @@ fn hashes_follow_the_meaning() {
     }
 }
 
-/// One edit of [`PROXIES`] each, and everything that is said about it.
+/// Edits of [`PROXIES`], each with all of its messages.
 #[test]
 fn a_credential_goes_unencrypted_only_where_said() {
     let auth = "auth: {bearer: {secretRef: {name: s, key: token}}}";
@@ -384,7 +384,7 @@ fn all_problems_are_told_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Cuts and swaps somewhere in a good document.
+    /// Deletions and replacements anywhere in a valid document.
     #[test]
     fn no_text_breaks_the_parser(start in 0..PROXIES.len(), length in 0_usize..60, patch in "[a-z{}\\[\\]:,\"'$ \n-]{0,8}") {
         let end = (start + length).min(PROXIES.len());

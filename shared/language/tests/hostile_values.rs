@@ -1,4 +1,4 @@
-//! Whatever an object holds stays within the place of a request that a template gives it.
+//! Values of an object stay within the place of a request that a template gives them.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -38,7 +38,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
     parse_document(&name, TEXT).unwrap_or_else(|problems| panic!("{problems:?}"))
 });
 
-/// The request of each step, or why there is none.
+/// The request of each step, or its error.
 fn requests(value: &str) -> [Result<HttpRequest, String>; 6] {
     let object = json!({"metadata": {"name": "x"}, "spec": {"v": value}});
     let desired = TARGET.desired_state_of(&object).unwrap().value;
@@ -48,7 +48,7 @@ fn requests(value: &str) -> [Result<HttpRequest, String>; 6] {
     std::array::from_fn(step)
 }
 
-/// Returns true if the place refuses the value; a request that goes out is what it may be at most.
+/// Returns true if the place rejects the value. A request that is sent must satisfy the condition.
 fn refuses(place: &str, request: Result<HttpRequest, String>, holds: impl Fn(&HttpRequest) -> bool) -> bool {
     match request {
         Err(error) => {
@@ -76,7 +76,7 @@ fn is_one_parameter(value: &str, request: &HttpRequest) -> bool {
     pairs.len() == 3 && pairs[1] == ("q".into(), value.into()) && request.url.path() == "/v"
 }
 
-/// Holds each request against what it may be at most; which places refuse the value.
+/// Checks each request, and returns the places that reject the value.
 fn places_that_refuse(value: &str) -> Vec<&'static str> {
     let [path, query, header, json, form, text] = requests(value);
     let body = |request: &HttpRequest| String::from_utf8(request.body.clone().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The JSON Schema that is checked in is the reader's, takes every target that is documented, and refuses every unknown key.
+//! The committed JSON Schema matches the reader, accepts every documented target, and rejects every unknown key.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const WRITTEN: &str = include_str!("../../../docs/target.schema.json");
 
-/// What of draft 7 our schema uses: the first thing that is wrong with a value, and where.
+/// A validator for the part of draft 7 that our schema uses. Returns the first error of a value and its place.
 fn mistake(schema: &Value, value: &Value, place: &str) -> Option<String> {
     let is_type = |name: &str| match name {
         "string" => value.is_string(),
@@ -88,7 +88,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The target documents of a text: itself, its blocks, or the values of its ConfigMaps.
+/// The target documents of a text: the text itself, its blocks, or the values of its ConfigMaps.
 fn targets(text: &str) -> Vec<Value> {
     let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block);
     let texts = if text.contains("```yaml") { blocks.collect() } else { vec![text] };
@@ -119,7 +119,7 @@ fn every_target_in_manifests_and_documentation_is_good() {
             assert_eq!(mistake(&schema, &target, "document"), None, "{}", path.display());
             let name =
                 DocumentName { config_map: path.display().to_string(), key: target["metadata"]["name"].to_string() };
-            // JSON is YAML too.
+            // JSON is valid YAML.
             let problems = parse_document(&name, &target.to_string()).err().unwrap_or_default();
             assert!(problems.is_empty(), "{problems:#?}");
             count += 1;

@@ -1,6 +1,6 @@
-//! The values of the credentials that a target's requests come with, so that nothing that is shown of an answer repeats one.
+//! The credential values of a target's requests, so that no displayed part of a response repeats one.
 //!
-//! A server can say back whatever it was sent, in any field.
+//! A server can return everything that was sent to it, in any field.
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::cel::SecretValues;
@@ -21,7 +21,7 @@ pub fn credentials_of_correct(target: &Target, secrets: &LabelledSecrets) -> Sec
     target.credentials_of_correct().iter().filter_map(|credential| value(credential, secrets)).collect()
 }
 
-/// A value, with its Secret and key. One that is missing is sent nowhere.
+/// Returns a value, with its Secret and key. A missing value is never sent.
 fn value(credential: &Credential, secrets: &LabelledSecrets) -> Option<(String, String)> {
     Some(match credential {
         Credential::Key(SecretKey { name, key }) => {

@@ -1,7 +1,7 @@
 //! Guarded clients for external systems.
 //!
-//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that the target's
-//! author meant.
+//! External systems are outside of our control: slow, broken, compromised, or not the system that the
+//! target's author intended.
 
 mod credential_values;
 pub mod guard;

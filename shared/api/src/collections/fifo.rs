@@ -1,49 +1,50 @@
-//! Objects in line for something of which there is not enough, first come first served.
+//! A first-in, first-out queue of objects that wait for a limited resource.
 //!
-//! Nobody stands in line twice, and whoever leaves costs nothing.
+//! Each object is queued at most once, and leaving is cheap.
 
 use std::collections::{HashSet, VecDeque};
 
 use crate::collections::shared_text::Uid;
 
-/// Places that an empty line keeps. At a start everybody stands in line, and never again: a longer one gives its memory back.
+/// Capacity kept by an empty queue. At startup all objects are queued, and never again, so a larger one
+/// releases its memory.
 const KEPT_ROOM: usize = 1_024;
 
-/// A line.
+/// A queue without duplicates.
 #[derive(Debug, Default)]
 pub struct Fifo {
-    /// With those who left before their turn.
+    /// Includes objects that left before their turn.
     order: VecDeque<Uid>,
     waiting: HashSet<Uid>,
 }
 
 impl Fifo {
-    /// Puts an object at the end, unless it stands in line.
+    /// Appends an object, unless it is queued.
     pub fn join(&mut self, uid: &Uid) {
-        // Who left and comes back may have its old turn as well; the later of both is skipped.
+        // An object that left and comes back may have two entries. The later one is skipped.
         if self.waiting.insert(uid.clone()) {
             self.order.push_back(uid.clone());
         }
     }
 
-    /// Takes an object out.
+    /// Removes an object from the queue.
     pub fn leave(&mut self, uid: &Uid) {
         self.waiting.remove(uid);
     }
 
-    /// Returns true if it waits.
+    /// Returns true if the object is queued.
     #[must_use]
     pub fn has(&self, uid: &Uid) -> bool {
         self.waiting.contains(uid)
     }
 
-    /// Returns true if nobody waits.
+    /// Returns true if the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Calls the one whose turn it is.
+    /// Removes and returns the next object.
     pub fn call_next(&mut self) -> Option<Uid> {
         while let Some(uid) = self.order.pop_front() {
             if self.waiting.remove(&uid) {

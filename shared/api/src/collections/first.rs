@@ -1,8 +1,8 @@
-//! The first of many, without putting the others in order: people are shown some of a hundred thousand.
+//! Selects the first of many items without sorting the rest: people see a few of a hundred thousand.
 
 use std::cmp::Ordering;
 
-/// At most `most` of the items, those that come first by this order, in it.
+/// Returns the first `most` items by this order, sorted.
 #[must_use]
 pub fn first<T>(mut items: Vec<T>, most: usize, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     if items.len() > most {

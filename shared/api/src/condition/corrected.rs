@@ -1,8 +1,8 @@
-//! What stands, or comes to stand, in `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the
-//! secrets that were sent, and `replaced` after a replacement, before the last bracket.
+//! The content of `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the sent secrets
+//! and, after a replacement, `replaced` before the last bracket.
 //!
-//! It holds the two facts that a crash must not lose: how many corrections had a definite outcome, and which external resource is
-//! claimed, in which scope. This is the one module that writes and reads the message.
+//! It contains the two facts that a crash must not lose: the number of corrections with a definite outcome, and the
+//! claimed external resource with its scope. Only this module writes and reads the message.
 
 mod ending;
 
@@ -13,42 +13,42 @@ use crate::collections::shared_text::SharedText;
 use crate::condition::{Condition, ConditionKind, CorrectedReason, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
 
-/// Said of a correction that was under way when its process ended.
+/// The text about a correction that was in progress when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
 
 /// The claim of an object on an external resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// The external resource of this name is ours: it may be created, updated and deleted.
+    /// The object owns the external resource of this name: it may be created, updated and deleted.
     Owns(ClaimedName),
-    /// The first create was turned away before it could do anything: it may be tried again, and whatever else comes to
-    /// stand there is not ours.
+    /// The first create was rejected before it could take effect. It may be tried again. A resource that appears there
+    /// meanwhile is not ours.
     Claims(ClaimedName),
 }
 
-/// The name of an external resource that is claimed.
+/// The name of a claimed external resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedName {
-    /// Its identity.
+    /// The identity of the resource.
     pub identity: SharedText,
-    /// The scope of the claim; `None` if an older version wrote it, which counts as the present scope.
+    /// The scope of the claim. `None` if an older version wrote it, which counts as the present scope.
     pub scope: Option<ScopeId>,
 }
 
 impl ClaimedName {
-    /// Returns true if that resource is claimed.
+    /// Returns true if this claim is for that resource.
     #[must_use]
     pub fn names(&self, resource: &ResourceName) -> bool {
         self.identity == resource.identity && self.is_in(resource.scope)
     }
 
-    /// Returns true if the claim was made in that scope.
+    /// Returns true if the claim is in that scope.
     #[must_use]
     pub fn is_in(&self, scope: ScopeId) -> bool {
         self.scope.is_none_or(|claimed_in| claimed_in == scope)
     }
 
-    /// The resource that is claimed, where `present` is the scope of the object's target.
+    /// Returns the claimed resource. `present` is the scope of the object's target.
     #[must_use]
     pub fn resource(&self, present: ScopeId) -> ResourceName {
         ResourceName { scope: self.scope.unwrap_or(present), identity: self.identity.clone() }
@@ -84,28 +84,28 @@ impl Claim {
     }
 }
 
-/// The controller's word on an object.
+/// The controller's record of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CorrectionStatus {
-    /// Its reason, which fixes the status; `None` where no condition of ours stands, or is to stand.
+    /// Its reason, which determines the status. `None` if our condition is absent or must be removed.
     pub reason: Option<CorrectedReason>,
-    /// K: corrections with a definite outcome; 0 before the first.
+    /// K: the number of corrections with a definite outcome. 0 before the first.
     pub correction: u64,
     /// Returns the claimed name.
     pub claim: Option<Claim>,
-    /// The secrets that were sent, kept only beside a claim.
+    /// The secrets that were sent. Kept only with a claim.
     pub secrets: NotedSecrets,
-    /// True if the last correction replaced the external resource, deleted it for that, or created what such a deletion took away,
-    /// and no poll has said yet that it helped; it stands only beside a claim.
+    /// True if the last correction replaced the external resource, deleted it for a replacement, or created it after
+    /// such a deletion, and no poll has confirmed the result yet. Kept only with a claim.
     pub replaced: bool,
-    /// The sentence for people.
+    /// The sentence for display.
     pub text: String,
-    /// The generation acted on.
+    /// The generation that was corrected.
     pub generation: Option<i64>,
 }
 
 impl CorrectionStatus {
-    /// Reads the controller's condition; `None` where the reason is none of ours, so that the words prove nothing.
+    /// Reads the controller's condition. `None` if the reason is not ours, so that the message proves nothing.
     #[must_use]
     pub fn read(condition: &Condition) -> Option<Self> {
         let reason = Some(CorrectedReason::parse(&condition.reason)?);
@@ -113,7 +113,7 @@ impl CorrectionStatus {
         Some(Self { reason, generation, ..Self::parse(condition.message.text()) })
     }
 
-    /// Reads a message alone. One that is not ours has correction 0, claims nothing, and is all text.
+    /// Parses a message alone. A foreign message has correction 0, no claim, and is all text.
     #[must_use]
     pub fn parse(message: &str) -> Self {
         Self::parse_strictly(message).unwrap_or_else(|| Self { text: message.to_owned(), ..Self::default() })
@@ -135,7 +135,7 @@ impl CorrectionStatus {
         Some(Self { correction, claim, secrets, replaced, text: text.to_owned(), ..Self::default() })
     }
 
-    /// The message of the condition.
+    /// Formats the message of the condition.
     #[must_use]
     pub fn message(&self) -> String {
         let mut parts = Vec::with_capacity(2);
@@ -151,7 +151,7 @@ impl CorrectionStatus {
         message
     }
 
-    /// The name of the external resource that is ours.
+    /// Returns the name of the external resource that the object owns.
     #[must_use]
     pub const fn owned(&self) -> Option<&ClaimedName> {
         match &self.claim {
@@ -160,7 +160,7 @@ impl CorrectionStatus {
         }
     }
 
-    /// The same where a claim that does not say its scope was made in the present one.
+    /// Returns the status with the present scope in a claim without scope.
     #[must_use]
     pub fn in_scope(mut self, present: ScopeId) -> Self {
         if let Some(claim) = &mut self.claim {
@@ -169,22 +169,23 @@ impl CorrectionStatus {
         self
     }
 
-    /// Another reason and sentence with the same K and claim. Only that no more is tried still speaks of the last replacement.
+    /// Returns another reason and sentence with the same K and claim. The note of a replacement is only kept if the
+    /// attempts are exhausted.
     #[must_use]
     pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
         let replaced = self.replaced && reason == CorrectedReason::AttemptsExhausted;
         Self { reason: Some(reason), text: text.to_owned(), generation, replaced, ..self.clone() }
     }
 
-    /// A correction of which nobody knows what came counts as one, so that a poll comes before anything else is tried.
+    /// Counts a correction with an unknown outcome, so that a poll follows before any other attempt.
     #[must_use]
     pub fn in_doubt(&self, text: &str, generation: Option<i64>) -> Self {
         let correction = self.correction.saturating_add(1);
         Self { correction, ..self.keeping(CorrectedReason::CorrectionFailed, text, generation) }
     }
 
-    /// The record of an object whose external resource is nobody else's any more. K is raised, so that a poll comes before
-    /// anything is done: the verdict that stands may be of what another object had.
+    /// Returns the record of an object whose external resource no longer belongs to another object. K is raised, so
+    /// that a poll comes first: the present verdict may be about the other object's resource.
     #[must_use]
     pub fn freed(&self, generation: Option<i64>) -> Self {
         let text = "no other object has the external resource any more; it is polled first";
@@ -192,27 +193,27 @@ impl CorrectionStatus {
         Self { correction, ..self.keeping(CorrectedReason::IdentityFree, text, generation) }
     }
 
-    /// The same of one that was under way when its process ended.
+    /// Returns the record of an object whose correction was in progress when its process ended.
     #[must_use]
     pub fn interrupted(&self, generation: Option<i64>) -> Self {
         self.in_doubt(INTERRUPTED, generation)
     }
 
-    /// Returns true if the correction that was counted last was interrupted.
+    /// Returns true if the last counted correction was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.reason == Some(CorrectedReason::CorrectionFailed) && self.text.starts_with(INTERRUPTED)
     }
 
-    /// The same status with this said of what goes on since then; `None` where nothing was interrupted.
+    /// Returns the status with another text about the time since the interruption. `None` if nothing was interrupted.
     #[must_use]
     pub fn still_interrupted(&self, text: &str, generation: Option<i64>) -> Option<Self> {
         let text = format!("{INTERRUPTED}; {text}");
         self.is_interrupted().then(|| self.keeping(CorrectedReason::CorrectionFailed, &text, generation))
     }
 
-    /// The condition to write over `current`; `None` where none is to stand. `now` (RFC 3339) becomes the transition
-    /// time only where the status changes.
+    /// Returns the condition to write over `current`, or `None` to remove it. `now` (RFC 3339) becomes the transition
+    /// time only if the status changes.
     #[must_use]
     pub fn to_condition(&self, current: Option<&Condition>, now: &str) -> Option<Condition> {
         let reason = self.reason?;
@@ -226,8 +227,8 @@ impl CorrectionStatus {
         })
     }
 
-    /// Returns true if exactly this stands already. A claim that stands without its scope says as much: the scope comes with the
-    /// next status that says something else.
+    /// Returns true if `current` already says exactly this. A claim without its scope counts as equal: the scope is
+    /// added with the next change.
     #[must_use]
     pub fn stands(&self, current: Option<&Condition>) -> bool {
         let mut said = self.clone();
@@ -250,7 +251,7 @@ impl fmt::Display for Claim {
     }
 }
 
-/// The leading `correction K`, if there is one, and what follows it (its comma consumed where a claim follows).
+/// Parses the leading `correction K`, if present, and returns the rest (without its comma if a claim follows).
 fn parse_correction(message: &str) -> (u64, &str) {
     let parsed = message.strip_prefix("correction ").and_then(|rest| {
         let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -268,7 +269,7 @@ fn parse_correction(message: &str) -> (u64, &str) {
     }
 }
 
-/// The leading claim, if there is one, and what follows it; `None` where its identity is not quoted. Its scope stands at
+/// Parses the leading claim, if present, and returns the rest. `None` if its identity is not quoted. Its scope is at
 /// the end of the message.
 fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
     let claim: fn(ClaimedName) -> Claim = match text.split_once(' ') {

@@ -1,14 +1,14 @@
-//! The desired state: a short fingerprint of what an object wants outside, which binds a verdict to what was compared.
+//! A short fingerprint of the desired state, which binds a verdict to the compared state.
 //!
-//! Both programs compute it, so it depends on nothing but the value: not on key order, not on how a number is spelled.
+//! Both programs compute it, so it depends only on the value, not on key order or number notation.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Bytes of the SHA-256 that are kept. The author of an object can search for two states with the same fingerprint: with 4 bytes
-/// that takes seconds, with 8 bytes some 2^32 tries for any two states and 2^64 for a given one.
+/// Bytes kept of the SHA-256. The author of an object can search for two states with the same fingerprint. With 4 bytes
+/// that takes seconds, with 8 bytes about 2^32 tries for any two states and 2^64 for a given one.
 const HASH_BYTES: usize = 8;
 
 /// A fingerprint of a rendered `desired`, shown as 16 hex digits.
@@ -16,7 +16,7 @@ const HASH_BYTES: usize = 8;
 pub struct DesiredHash([u8; HASH_BYTES]);
 
 impl DesiredHash {
-    /// The desired state of a rendered `desired` from which redacted paths were removed.
+    /// Computes the fingerprint of a rendered `desired` without its redacted paths.
     #[must_use]
     pub fn of(desired: &Value) -> Self {
         let digest = Sha256::digest(canonical(desired).as_bytes());
@@ -25,7 +25,7 @@ impl DesiredHash {
         Self(bytes)
     }
 
-    /// The desired state of 16 lower-case hex digits; `None` for any other text.
+    /// Parses 16 lower-case hex digits. `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -42,7 +42,8 @@ impl fmt::Display for DesiredHash {
     }
 }
 
-/// JSON with sorted keys, nulls of objects left out (null equals absent) and whole numbers written as integers (1 equals 1.0).
+/// Formats JSON with sorted keys, without null fields (null equals absent), and with whole numbers as integers
+/// (1 equals 1.0).
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
@@ -81,7 +82,7 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// Whole floats up to 2^53, the range in which a double is exact, are spelled as integers.
+/// Whole floats up to 2^53, the range in which a double is exact, are written as integers.
 const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
 
 fn write_number(number: &serde_json::Number, text: &mut String) {

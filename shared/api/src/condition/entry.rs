@@ -1,6 +1,7 @@
-//! One entry of `.status.conditions`, and where it stands in the list.
+//! One entry of `.status.conditions`, and its index in the list.
 //!
-//! The six fields are those of `metav1.Condition`. The place matters because a write tests that our entry is still where it was read.
+//! The six fields are those of `metav1.Condition`. The index matters because a write tests that our entry is unchanged
+//! at that index.
 
 use std::sync::LazyLock;
 
@@ -13,16 +14,16 @@ use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 /// The three values of a condition's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
-    /// `"True"`.
+    /// The status `"True"`.
     True,
-    /// `"False"`.
+    /// The status `"False"`.
     False,
-    /// `"Unknown"`.
+    /// The status `"Unknown"`.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// The word as it stands in the condition.
+    /// Returns the word in the condition.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +33,7 @@ impl ConditionStatus {
         }
     }
 
-    /// The status of that word; any other word is `Unknown`, as Kubernetes itself reads it.
+    /// Parses a status. Any other word is `Unknown`, as in Kubernetes itself.
     #[must_use]
     pub fn parse(word: &str) -> Self {
         match word {
@@ -46,9 +47,9 @@ impl ConditionStatus {
 /// One of the two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
-    /// The poller's.
+    /// The poller's condition.
     Observed,
-    /// The controller's.
+    /// The controller's condition.
     Corrected,
 }
 
@@ -63,25 +64,26 @@ impl ConditionKind {
     }
 }
 
-/// One condition, ours or as it was read.
+/// One condition, new or read from an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition's type.
     pub kind: ConditionKind,
-    /// Its status.
+    /// The condition's status.
     pub status: ConditionStatus,
     /// Its reason, a CamelCase word.
     pub reason: SharedText,
-    /// Its message, for people; ours end with a tag or begin with K and the claim.
+    /// Its message for display. Ours end with a tag, or begin with K and the claim.
     pub message: Message,
-    /// The generation of the spec it speaks of; `None` for a kind without generations.
+    /// The generation of the spec that it refers to. `None` for a kind without generations.
     pub observed_generation: Option<i64>,
     /// The time at which the status last changed.
     pub last_transition_time: TransitionTime,
 }
 
 impl Condition {
-    /// Reads an entry of that type; a missing or ill-typed field reads as empty, since another writer may have left it so.
+    /// Reads an entry of that type. A missing or ill-typed field reads as empty, because another writer may
+    /// have changed it.
     #[must_use]
     pub fn from_json(kind: ConditionKind, entry: &Value) -> Self {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -95,7 +97,7 @@ impl Condition {
         }
     }
 
-    /// The entry as it is written.
+    /// Converts to the JSON of the entry.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut entry = Map::new();
@@ -110,8 +112,8 @@ impl Condition {
         Value::Object(entry)
     }
 
-    /// The transition time of a condition with this status that is written over `current` at `now` (RFC 3339). It moves
-    /// only with the status, and never backwards where the clock does.
+    /// Returns the transition time of a condition with this status that is written over `current` at `now` (RFC 3339).
+    /// It changes only with the status, and never goes back, even if the clock does.
     #[must_use]
     pub fn transition_time(current: Option<&Self>, status: ConditionStatus, now: &str) -> TransitionTime {
         let now = TransitionTime::from(now);
@@ -120,7 +122,7 @@ impl Condition {
         current.filter(is_kept).map(|current| current.last_transition_time.clone()).unwrap_or(now)
     }
 
-    /// Returns true if writing `self` over `other` would change nothing that anybody reads (times aside).
+    /// Returns true if writing `self` over `other` would change nothing relevant (except times).
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
         self.status == other.status
@@ -130,7 +132,7 @@ impl Condition {
     }
 }
 
-/// The reasons that are ours: they stand on every object, and are kept once.
+/// Our own reasons, shared because every object has one.
 static OUR_REASONS: LazyLock<Vec<SharedText>> = LazyLock::new(|| {
     let observed = ObservedReason::ALL.iter().map(|reason| reason.as_str());
     observed.chain(CorrectedReason::ALL.iter().map(|reason| reason.as_str())).map(SharedText::from).collect()
@@ -140,38 +142,38 @@ fn kept_reason(word: &str) -> SharedText {
     OUR_REASONS.iter().find(|ours| *ours == word).cloned().unwrap_or_else(|| word.into())
 }
 
-/// Mark of a changed secret in the record.
+/// Marks changed secrets in the record.
 const MOVED: &str = ", moved ";
 
-/// A condition and its index in the list it was read from.
+/// A condition and its index in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Index in `.status.conditions`.
     pub index: u32,
-    /// The entry.
+    /// The condition itself.
     pub condition: Condition,
 }
 
-/// `.status.conditions` as a list, whatever is in it.
+/// The length of `.status.conditions`, regardless of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConditionsList {
     /// The object has no `.status`.
     #[default]
     NoStatus,
-    /// Its status has no such list.
+    /// The status has no conditions list.
     None,
-    /// There is one, of so many entries.
+    /// A list with this number of entries.
     Of(u32),
 }
 
-/// The conditions of an object that the two programs use.
+/// The conditions of both programs on an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// The list that they stand in.
+    /// The list of all conditions.
     pub list: ConditionsList,
     /// The poller's entry.
     pub observed: Option<Placed>,
-    /// The controller's entry. Boxed: of most objects there is none, and there are very many objects.
+    /// The controller's entry. Boxed: most objects have none, and there are very many objects.
     pub corrected: Option<Box<Placed>>,
 }
 
@@ -208,31 +210,31 @@ impl Conditions {
         self.corrected.as_ref().map(|placed| &placed.condition)
     }
 
-    /// What the controller says of the object, with the larger K of both conditions; without reason where no condition of
-    /// ours stands.
+    /// Returns the controller's record, with the larger K of both conditions. Without reason if our
+    /// condition is absent.
     #[must_use]
     pub fn correction_status(&self) -> super::CorrectionStatus {
         let current = self.corrected().and_then(super::CorrectionStatus::read).unwrap_or_default();
         super::CorrectionStatus { correction: self.correction(), ..current }
     }
 
-    /// The reason of the controller's record where another object keeps this one from its external resource.
+    /// Returns the reason in the controller's record if another object blocks this one from its external resource.
     #[must_use]
     pub fn held_by_another(&self) -> Option<CorrectedReason> {
         let reason = CorrectedReason::parse(&self.corrected()?.reason)?;
         reason.is_held_by_another().then_some(reason)
     }
 
-    /// The names of the secrets that moved since the controller sent them.
+    /// Returns the names of the secrets that changed since the controller sent them.
     #[must_use]
     pub fn moved_secrets(&self) -> Vec<String> {
-        // Most notes say nothing of secrets, and this is asked of every object at every poll.
+        // Most records mention no secrets, and this runs for every object at every poll.
         let noted = self.corrected().filter(|condition| condition.message.text().contains(MOVED));
         let secrets = noted.and_then(super::CorrectionStatus::read).unwrap_or_default().secrets;
         secrets.moved().map(str::to_owned).collect()
     }
 
-    /// K: how many corrections of the object had a definite outcome, by the larger of what both conditions say.
+    /// K: the number of the object's corrections with a definite outcome, the larger of both conditions.
     #[must_use]
     pub fn correction(&self) -> u64 {
         let counted =

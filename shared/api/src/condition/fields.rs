@@ -1,29 +1,29 @@
-//! The part of the tag that names the fields that differ: `upstream members`, or `*` for all.
+//! The part of the tag with the names of the fields that differ: `upstream members`, or `*` for all.
 //!
-//! A correction that sends only what differs reads it.
+//! Corrections that only send differing fields read it.
 
 use std::fmt;
 
-/// Bytes that names may take in a tag; with more the message would have no room for people.
+/// Maximum bytes of names in a tag. More would leave too little of the message for people.
 const MAX_BYTES: usize = 200;
-/// Every field: too many to name, or one whose name could not be read back.
+/// Every field: too many to name, or a name that cannot be parsed back.
 const EVERY: &str = "*";
 
 /// The top-level keys of `desired` that differ, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DifferingFields {
-    /// As written; `None` where nothing is said.
+    /// The text as written. `None` if nothing is stated.
     written: Option<Box<str>>,
 }
 
 impl DifferingFields {
-    /// Every field.
+    /// Creates the set of all fields.
     #[must_use]
     pub fn every() -> Self {
         Self { written: Some(EVERY.into()) }
     }
 
-    /// These fields; every field where they cannot be named in a tag.
+    /// Creates the set of these fields, or of all fields if a tag cannot name them.
     #[must_use]
     pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut names: Vec<_> = names.into_iter().collect();
@@ -39,7 +39,7 @@ impl DifferingFields {
         Self { written: Some(names.join(" ").into()) }
     }
 
-    /// Adds a field.
+    /// Adds a field to the set.
     pub fn add(&mut self, name: &str) {
         if self.contains(name) {
             return;
@@ -48,7 +48,7 @@ impl DifferingFields {
         *self = with_it.unwrap_or_else(Self::every);
     }
 
-    /// Parses a tag; `None` if this module would not have written it.
+    /// Parses a tag. `None` if this module would not have written it.
     #[must_use]
     pub(super) fn parse(text: &str) -> Option<Self> {
         let fields = if text == EVERY { Self::every() } else { Self::named(text.split(' ')) };
@@ -61,13 +61,13 @@ impl DifferingFields {
         self.written.as_deref().is_some_and(|written| written == EVERY || written.split(' ').any(|known| known == name))
     }
 
-    /// Returns true if nothing is said of fields.
+    /// Returns true if nothing is stated about fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.written.is_none()
     }
 
-    /// The names; `None` where every field may differ.
+    /// Returns the names, or `None` if every field may differ.
     #[must_use]
     pub fn names(&self) -> Option<impl Iterator<Item = &str>> {
         let written = self.written.as_deref().unwrap_or_default();
@@ -75,7 +75,7 @@ impl DifferingFields {
     }
 }
 
-/// Returns true if a name can stand in a tag and be read back.
+/// Returns true if a tag can contain the name so that it can be parsed back.
 fn is_plain(name: &str) -> bool {
     let is_separator = |letter: char| letter.is_whitespace() || letter.is_control() || "[],".contains(letter);
     !name.is_empty() && name != EVERY && !name.contains(is_separator)

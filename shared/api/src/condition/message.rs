@@ -5,24 +5,24 @@ use std::fmt;
 use super::Tag;
 use super::text::is_fitted;
 
-/// The message of a condition: text for people, with a machine-readable part at its end or beginning.
+/// The message of a condition: text for display, with a machine-readable part at its end or beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message(Box<str>);
 
 impl Message {
-    /// The whole text.
+    /// Returns the whole text.
     #[must_use]
     pub const fn text(&self) -> &str {
         &self.0
     }
 
-    /// The tag at its end; `None` where there is none or somebody broke it.
+    /// Returns the tag at its end. `None` if there is none or another writer broke it.
     #[must_use]
     pub fn tag(&self) -> Option<Tag> {
         Tag::find(&self.0)
     }
 
-    /// Returns whether it is what a text and a tag are written as.
+    /// Returns true if it is the formatted form of a text and a tag.
     #[must_use]
     pub(super) fn says(&self, text: &str, tag: &Tag) -> bool {
         is_fitted(&self.0, text, tag)

@@ -1,4 +1,5 @@
-//! The two conditions by which the programs meet: their words, the tag, K and the claim, when a change is written.
+//! The two conditions, which are the interface between the programs: their words, the tag, K and the claim, and when a
+//! change is written.
 //!
 //! Everything here is a function over values.
 

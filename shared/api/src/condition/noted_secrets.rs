@@ -1,7 +1,7 @@
 //! The secrets in the correction record: the versions that were sent, and those that changed since.
 //!
-//! What was sent cannot be read back, so the versions of the Secrets stand for it: `secrets 9f31c2d4, moved password`. The poller
-//! takes what moved for a difference, and needs no Secret for that.
+//! Sent values cannot be read back, so the versions of the Secrets represent them: `secrets 9f31c2d4, moved password`.
+//! The poller treats changed secrets as differences, and needs no Secret for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use crate::secrets::labelled_secrets::SecretVersion;
 use crate::short_hash::{parse_short_hash, short_hash};
 
-/// One secret in one version. Shown as 8 hex digits, from which no value can be guessed: none is in them.
+/// One secret in one version. Shown as 8 hex digits, which contain nothing of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SecretMark(u32);
 
@@ -17,11 +17,11 @@ impl SecretMark {
     /// Returns the mark of one key of a Secret in this version.
     #[must_use]
     pub fn of(name: &str, key: &str, version: &SecretVersion) -> Self {
-        // None of them holds a line end.
+        // None of these contains a newline.
         Self(short_hash(&[name, key, &version.uid, &version.resource_version].join("\n")))
     }
 
-    /// As a number.
+    /// Returns it as a number.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
@@ -38,10 +38,10 @@ impl fmt::Display for SecretMark {
     }
 }
 
-/// Secrets as they stand now, by the names that the target gives them; those that are not there are missing.
+/// The current marks of secrets, by their names in the target. Missing Secrets are left out.
 pub type SecretMarks = BTreeMap<String, SecretMark>;
 
-/// What a note says of secrets. Most say nothing, and every object has one.
+/// The secrets in a record. Every object has a record, and most contain no secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotedSecrets(Option<Box<Noted>>);
 
@@ -57,13 +57,13 @@ impl NotedSecrets {
         Self(says_something.then(|| Box::new(Noted { sent, moved })))
     }
 
-    /// Returns true if nothing is said.
+    /// Returns true if the record contains no secrets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The names of those that moved since they were sent.
+    /// The names of those that changed since they were sent.
     pub fn moved(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|noted| &noted.moved).map(String::as_str)
     }
@@ -72,8 +72,8 @@ impl NotedSecrets {
         self.0.as_ref().is_some_and(|noted| noted.sent.contains(mark))
     }
 
-    /// What is noted once these were sent. Of the others those are kept that are as they were when they were sent: what moved
-    /// meanwhile is thereby still to be sent.
+    /// Returns the record after these were sent. Other secrets are kept if they are unchanged since they were sent, so
+    /// those that changed are still to be sent.
     #[must_use]
     pub fn after_sending(&self, sent: &BTreeSet<String>, now: &SecretMarks) -> Self {
         if sent.is_empty() {
@@ -84,8 +84,8 @@ impl NotedSecrets {
         Self::of(marks, self.moved().filter(|name| !sent.contains(*name)).map(str::to_owned).collect())
     }
 
-    /// The same with those of `watched` as moved that were not sent in the version that they have now. One that is missing there
-    /// cannot be sent; and where none was ever sent nothing is known of any.
+    /// Returns the record with those of `watched` marked as changed that were not sent in their current version. A
+    /// missing one cannot be sent. If none was ever sent, nothing is known about any.
     #[must_use]
     pub fn compared(&self, watched: &SecretMarks) -> Self {
         let Some(noted) = self.0.as_deref().filter(|noted| !noted.sent.is_empty()) else { return Self::default() };
@@ -93,7 +93,7 @@ impl NotedSecrets {
         Self::of(noted.sent.clone(), moved.collect())
     }
 
-    /// As parts of a note's ending.
+    /// Formats the parts of a record's ending.
     pub(super) fn parts(&self) -> Vec<String> {
         let Some(Noted { sent, moved }) = self.0.as_deref() else { return Vec::new() };
         let marks: Vec<_> = sent.iter().map(ToString::to_string).collect();
@@ -102,7 +102,7 @@ impl NotedSecrets {
         parts.into_iter().filter(|(_, said)| !said.is_empty()).map(|(word, said)| format!("{word} {said}")).collect()
     }
 
-    /// Takes in one part of a note's ending; `None` where it is none of these.
+    /// Parses one part of a record's ending. `None` if it is another part.
     pub(super) fn take_part(&mut self, word: &str, rest: &str) -> Option<()> {
         let noted = self.0.get_or_insert_default();
         match word {

@@ -1,6 +1,6 @@
-//! A verdict on its way to `driftObserved`, and the current one read back.
+//! New verdicts for `driftObserved`, and the current one as read.
 //!
-//! The tag's meaning lives here: what a current verdict proves about the past of the object.
+//! The meaning of the tag is defined here: the facts about the object's past that a current verdict proves.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use crate::condition::{
     Condition, ConditionKind, ConditionStatus, CorrectedReason, CorrectionStatus, DesiredHash, ObservedReason, Tag,
 };
 
-/// The verdict that stands on an object, as far as it is ours.
+/// The current verdict of an object, if it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrentVerdict {
-    /// Its reason; a word that is not ours is read as no current verdict at all.
+    /// Its reason. A foreign word means that there is no current verdict.
     pub reason: ObservedReason,
-    /// Its tag; the default where another writer broke it.
+    /// Its tag. The default if another writer broke it.
     pub tag: Tag,
-    /// The generation it speaks of; `None` for a kind without generations.
+    /// The generation that it refers to. `None` for a kind without generations.
     pub generation: Option<i64>,
 }
 
 impl CurrentVerdict {
-    /// Reads the poller's condition; `None` where the words are not ours, so that they prove nothing.
+    /// Reads the poller's condition. `None` if the reason is not ours, so that it proves nothing.
     #[must_use]
     pub fn read(condition: &Condition) -> Option<Self> {
         let reason = ObservedReason::parse(&condition.reason).filter(|reason| reason.status() == condition.status)?;
@@ -29,7 +29,8 @@ impl CurrentVerdict {
         Some(Self { reason, tag, generation: condition.observed_generation })
     }
 
-    /// Returns true if it speaks of the same spec: the same generation, or for a kind without generations the same desired state.
+    /// Returns true if it refers to the same spec: the same generation, or for a kind without generations the
+    /// same desired state.
     #[must_use]
     pub fn is_of(&self, generation: Option<i64>, desired_hash: Option<DesiredHash>) -> bool {
         match generation {
@@ -38,7 +39,7 @@ impl CurrentVerdict {
         }
     }
 
-    /// Returns true if it proves that the object was in sync once at the generation it speaks of.
+    /// Returns true if it proves that the object was in sync at its generation.
     #[must_use]
     pub fn proves_seen(&self) -> bool {
         match self.reason {
@@ -48,43 +49,44 @@ impl CurrentVerdict {
         }
     }
 
-    /// Returns true if one more replacement would take the resource away in vain: the record of the last correction says that it was
-    /// replaced for this spec, and a poll after that still finds a field that only a replacement changes. A deletion that is under
-    /// way, and a create that failed, made nothing that could fit.
+    /// Returns true if another replacement would be useless: the record of the last correction contains a replacement
+    /// for this spec, and a later poll still finds a field that only a replacement changes. A deletion in progress and
+    /// a failed create do not count, because they created nothing that could match.
     #[must_use]
     pub fn replaces_in_vain(&self, record: &CorrectionStatus) -> bool {
         let is_done =
             matches!(record.reason, Some(CorrectedReason::CorrectionApplied | CorrectedReason::AttemptsExhausted));
         let asks_again = self.reason.status() == ConditionStatus::True && self.tag.replace;
-        // Drift that was counted anew after the replacement came after a poll in sync. Where no poll found this generation in sync,
-        // another writer took the count away. A kind without generations cannot tell that from an edit.
+        // Drift that is counted from zero after the replacement followed a poll in sync. If no poll found this
+        // generation in sync, another writer removed the count. A kind without generations cannot distinguish that
+        // from an edit.
         let was_in_sync = self.tag.unhealed == 0 && (self.generation.is_none() || self.proves_seen());
         let is_of_spec = self.generation == record.generation && self.tag.correction == record.correction;
         record.replaced && is_done && asks_again && is_of_spec && !was_in_sync
     }
 }
 
-/// A new verdict: everything of the condition but its times.
+/// A new verdict: the condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The reason; it fixes the status.
+    /// The reason, which determines the status.
     pub reason: ObservedReason,
-    /// The sentence for people, without the tag.
+    /// The sentence for display, without the tag.
     pub text: Cow<'static, str>,
     /// The machine-readable tag.
     pub tag: Tag,
-    /// The generation that was compared; `None` for a kind without generations.
+    /// The generation that was compared. `None` for a kind without generations.
     pub generation: Option<i64>,
 }
 
 impl Verdict {
-    /// The status that belongs to the reason.
+    /// Returns the status of the reason.
     #[must_use]
     pub const fn status(&self) -> ConditionStatus {
         self.reason.status()
     }
 
-    /// Returns true if a condition says just this, whoever wrote it and when.
+    /// Returns true if a condition says exactly this, regardless of its writer and time.
     #[must_use]
     pub fn is_said_by(&self, condition: &Condition) -> bool {
         self.status() == condition.status
@@ -93,8 +95,8 @@ impl Verdict {
             && condition.message.says(&self.text, &self.tag)
     }
 
-    /// The condition to write over `current`; `now` (RFC 3339) becomes the transition time only where the status changes,
-    /// and never moves it back: the controller takes an older transition for a replayed one.
+    /// Returns the condition to write over `current`. `now` (RFC 3339) becomes the transition time only if the status
+    /// changes, and never goes back: the controller treats an older transition as a replay.
     #[must_use]
     pub fn to_condition(&self, current: Option<&Condition>, now: &str) -> Condition {
         Condition {

@@ -1,7 +1,8 @@
-//! A condition as a JSON Patch that changes one entry, the fields that are written with it, and nothing else.
+//! A JSON Patch that changes one condition and the fields written with it, and nothing else.
 //!
-//! The tests in the patch make the API server refuse it when the object is another one, its spec moved, or our entry moved in the
-//! list; so another writer's conditions survive ours on every kind of list, and no result lands on a state it was not computed for.
+//! Test operations in the patch make the API server reject it if the object was replaced, its spec changed, or our
+//! entry moved in the list. So other writers' conditions survive ours on every kind of list, and a result is never
+//! applied to another state than it was computed for.
 
 use crate::mutants::{Mutant, is_planted};
 use json_patch::Patch;
@@ -15,16 +16,16 @@ use crate::resource_version::ResourceVersion;
 pub struct PatchBase<'a> {
     /// `metadata.uid` of the object.
     pub uid: &'a str,
-    /// `metadata.resourceVersion` it was read at.
+    /// The `metadata.resourceVersion` at which it was read.
     pub resource_version: &'a ResourceVersion,
-    /// The generation to insist on; `None` for a kind without generations, or a writer that does not care.
+    /// The required generation. `None` for a kind without generations, or a writer that does not require one.
     pub generation: Option<i64>,
-    /// The conditions.
+    /// The conditions as they were read.
     pub conditions: &'a Conditions,
 }
 
-/// The patch on `/status` that puts `condition` in place of `placed`, or adds it where it never stood, and puts `fields`
-/// beside the conditions.
+/// Returns the patch on `/status` that replaces `placed` by `condition`, or adds it if it never existed, and writes
+/// `fields` besides the conditions.
 #[must_use]
 pub fn condition_patch(
     base: &PatchBase<'_>,
@@ -44,9 +45,9 @@ pub fn condition_patch(
     into_patch(operations)
 }
 
-/// Our entry where none of ours stood. It has to come to stand right behind those that were read: a list that became
-/// longer may have one of ours already, and one that became shorter is not the one that was judged. So writers of
-/// anything else on the object never make it fail, as its resourceVersion would.
+/// The operations for our first entry. It must be appended right after the entries that were read. A longer list may
+/// already have one of ours, and a shorter one is not the list that was judged. So changes to the rest of the object
+/// never make the patch fail, unlike a test of its resourceVersion.
 fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
     let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
     let mut operations = Vec::new();
@@ -55,7 +56,7 @@ fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
         ConditionsList::None | ConditionsList::NoStatus => None,
     };
     if length.is_none() {
-        // A list that somebody else made meanwhile would be replaced by ours.
+        // Otherwise our list would replace one that another writer created meanwhile.
         operations.push(
             json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version.to_string()}),
         );
@@ -70,7 +71,7 @@ fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
     operations
 }
 
-/// The patch on `/status` that removes the entry at `placed`.
+/// Returns the patch on `/status` that removes the entry at `placed`.
 #[must_use]
 pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
     let mut operations = identity_tests(base);
@@ -92,19 +93,19 @@ fn place_path(placed: &Placed) -> String {
     format!("/status/conditions/{}", placed.index)
 }
 
-/// That our entry still stands where it was read, and says what it said: an answer that comes late, from a process that
-/// slept or was replaced, must not land on a newer word.
+/// Tests that our entry has the same index and content as it was read. A late write, from a process that slept or was
+/// replaced, must not overwrite a newer condition.
 fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
     let Condition { kind, reason, message, .. } = &placed.condition;
     let path = place_path(placed);
     [("type", kind.as_str()), ("reason", reason.as_str()), ("message", message.text())]
         .into_iter()
-        // A foreign entry may lack a field, and a test of what is not there fails for ever.
+        // A foreign entry may lack a field, and a test of a missing field always fails.
         .filter(|(_, value)| !value.is_empty())
         .map(move |(field, value)| json!({"op": "test", "path": format!("{path}/{field}"), "value": value}))
 }
 
-/// Operations written out above are always well formed; an empty patch would be refused by the API server, not misapplied.
+/// Converts the operations above, which are always valid. The API server would reject an empty patch.
 fn into_patch(operations: Vec<Value>) -> Patch {
     serde_json::from_value(Value::Array(operations)).unwrap_or_default()
 }

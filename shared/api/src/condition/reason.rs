@@ -1,7 +1,7 @@
-//! The closed sets of reasons of both conditions.
+//! The fixed sets of reasons of both conditions.
 //!
-//! A reason is what alerts and people select on, so no code invents one in passing.
-//! This file knows only the words and which status each belongs to.
+//! Alerts and people select on reasons, so no code invents one. This file defines only the words and the
+//! status of each.
 
 use crate::condition::ConditionStatus;
 
@@ -15,19 +15,19 @@ macro_rules! reasons {
             /// Every reason, in the order of the documentation.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The word as it stands in the condition.
+            /// Returns the word in the condition.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)+ }
             }
 
-            /// The status that this reason always comes with.
+            /// Returns the status that belongs to this reason.
             #[must_use]
             pub const fn status(self) -> ConditionStatus {
                 match self { $(Self::$variant => ConditionStatus::$status,)+ }
             }
 
-            /// The reason of that word; `None` for a word that is not ours.
+            /// Parses a reason. `None` for a word that is not ours.
             #[must_use]
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|reason| reason.as_str() == word)
@@ -43,37 +43,37 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why `driftObserved` has its status.
+    /// The reason of the status of `driftObserved`.
     ObservedReason {
-        /// The external resource is as the object says.
+        /// The external resource matches the object.
         InSync => False,
-        /// Absent, and never seen in sync at this generation.
+        /// Absent, and never found in sync at this generation.
         NotCreated => True,
-        /// Present but different, and never seen in sync at this generation.
+        /// Present but different, and never found in sync at this generation.
         NotUpdated => True,
-        /// Absent, after having been in sync at this generation.
+        /// Absent, after it was in sync at this generation.
         ExternalMissing => True,
-        /// Different, after having been in sync at this generation.
+        /// Different, after it was in sync at this generation.
         FieldsDiffer => True,
-        /// No poll of this object was ever completed.
+        /// No poll of this object was completed yet.
         NotYetPolled => Unknown,
-        /// The deadline of the poll passed.
+        /// The poll missed its deadline.
         PollTimedOut => Unknown,
         /// No connection: DNS, connect, TLS or reset.
         ExternalUnreachable => Unknown,
-        /// The external system refused our credential, or the credential is missing.
+        /// The external system rejected our credential, or the credential is missing.
         Unauthorized => Unknown,
         /// The external system asked us to slow down.
         RateLimited => Unknown,
-        /// The external system answered with an error, a redirect or a status that the target does not accept.
+        /// The external system responded with an error, a redirect or a status that the target does not accept.
         ExternalError => Unknown,
         /// The answer is not what the target says it should be.
         ResponseInvalid => Unknown,
-        /// The external system says that it is still working on an earlier change.
+        /// The external system reports that it is still applying an earlier change.
         Settling => Unknown,
         /// A template of the target cannot be evaluated for this object.
         RuleError => Unknown,
-        /// A requirement of the target does not hold for this object.
+        /// The object does not meet a requirement of the target.
         NotAllowed => Unknown,
         /// The target is suspended, as a whole or for this object.
         Suspended => Unknown,
@@ -81,25 +81,25 @@ reasons! {
 }
 
 reasons! {
-    /// Why `driftCorrected` has its status.
+    /// The reason of the status of `driftCorrected`.
     CorrectedReason {
-        /// The claim is laid; the first create or adopting update follows.
+        /// The claim is written. The first create or adopting update follows.
         CorrectionStarted => Unknown,
         /// The external system accepted the correction.
         CorrectionApplied => True,
-        /// The correction was refused, or nobody knows whether it was done.
+        /// The correction was rejected, or its outcome is unknown.
         CorrectionFailed => False,
-        /// So many corrections in a row changed nothing that only one an hour is tried.
+        /// So many consecutive corrections had no effect that only one per hour is tried.
         AttemptsExhausted => False,
-        /// The external resource was there before and the target does not adopt.
+        /// The external resource already existed, and the target does not adopt.
         NotOurs => False,
-        /// The object's identity was edited; the resource of the old identity is still outside.
+        /// The object's identity was edited. The resource of the old identity still exists.
         IdentityChanged => False,
-        /// Another object has the external resource, by its claim or as the oldest that names it.
+        /// Another object has the external resource, through its claim or as the oldest that names it.
         IdentityTaken => False,
         /// Two or more objects claim the external resource, and none of them is corrected.
         IdentityContested => False,
-        /// The external resource is nobody else's any more; a poll comes before anything is done.
+        /// The external resource no longer belongs to another object. A poll comes first.
         IdentityFree => Unknown,
     }
 }
@@ -117,7 +117,8 @@ impl ObservedReason {
         matches!(self, Self::ExternalMissing | Self::NotCreated)
     }
 
-    /// Returns true if this Unknown was decided without asking the external system, so that it needs no confirmation.
+    /// Returns true if this Unknown was decided without a request to the external system, so that it
+    /// needs no confirmation.
     #[must_use]
     pub const fn needs_no_read(self) -> bool {
         matches!(self, Self::RuleError | Self::NotAllowed | Self::Suspended | Self::NotYetPolled)
@@ -125,7 +126,7 @@ impl ObservedReason {
 }
 
 impl CorrectedReason {
-    /// Returns true if another object keeps this one from its external resource.
+    /// Returns true if another object blocks this one from its external resource.
     #[must_use]
     pub const fn is_held_by_another(self) -> bool {
         matches!(self, Self::IdentityTaken | Self::IdentityContested)

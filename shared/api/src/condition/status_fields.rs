@@ -1,6 +1,6 @@
-//! Fields of `.status` beside the conditions, on their way to an object with the write of a condition.
+//! Fields of `.status` besides the conditions, which are written together with a condition.
 //!
-//! Each is put or taken away by itself, so that the fields of other writers stay as they are.
+//! Each is set or removed separately, so that the fields of other writers stay unchanged.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::condition::canonical;
 
-/// Top-level fields of `.status` as they are to stand; null stands for a field that is to be taken away.
+/// Top-level fields of `.status` to write. Null means that a field is removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusFields(BTreeMap<String, Value>);
 
 impl StatusFields {
-    /// No field.
+    /// The empty set of fields.
     pub const NONE: Self = Self(BTreeMap::new());
 
     /// Sets a field.
@@ -21,24 +21,25 @@ impl StatusFields {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// Takes over all fields of `later`, which win.
+    /// Adds all fields of `later`, which win.
     pub fn extend(&mut self, later: Self) {
         self.0.extend(later.0);
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns true if a value of any has this.
+    /// Returns true if any value satisfies the condition.
     #[must_use]
     pub fn any(&self, holds: impl Fn(&Value) -> bool) -> bool {
         self.0.values().any(holds)
     }
 
-    /// Those whose value has not this, and the names of the others, which stay on an object as they are.
+    /// Returns the fields whose value does not satisfy the condition, and the names of the others, which stay unchanged
+    /// on an object.
     #[must_use]
     pub fn without(mut self, holds: impl Fn(&Value) -> bool) -> (Self, Vec<String>) {
         let mut left_out = Vec::new();
@@ -50,7 +51,7 @@ impl StatusFields {
         (self, left_out)
     }
 
-    /// Those that do not stand so on an object.
+    /// Returns the fields that an object does not have with this value.
     #[must_use]
     pub fn missing_in(&self, object: &Value) -> Self {
         let stands = |name: &str, value: &Value| {
@@ -66,7 +67,7 @@ impl StatusFields {
         )
     }
 
-    /// An object as it is once the fields stand on it.
+    /// Returns an object with the fields written to it.
     #[must_use]
     pub fn put_on(&self, object: &Value) -> Value {
         let mut object = object.clone();
@@ -85,14 +86,14 @@ impl StatusFields {
         object
     }
 
-    /// The operations of a JSON Patch on an object that has a `.status`, whatever of the fields stands there.
+    /// The JSON Patch operations for an object with a `.status`, regardless of its present fields.
     pub(super) fn operations(&self) -> Vec<Value> {
         let mut operations = Vec::new();
         for (name, value) in &self.0 {
             let path = format!("/status/{}", name.replace('~', "~0").replace('/', "~1"));
             operations.push(json!({"op": "add", "path": path, "value": value}));
             if value.is_null() {
-                // What is not there cannot be removed, so it is put there first.
+                // A missing field cannot be removed, so it is added first.
                 operations.push(json!({"op": "remove", "path": path}));
             }
         }

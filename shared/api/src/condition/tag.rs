@@ -1,8 +1,8 @@
-//! The tag at the end of every `driftObserved` message: `[desired 3f2a9c71d04b58e6, seen, correction 7, unhealed 2, fields upstream
-//! members, replace]`.
+//! The tag at the end of every `driftObserved` message: `[desired 3f2a9c71d04b58e6, seen, correction 7, unhealed 2,
+//! fields upstream members, replace]`.
 //!
-//! It carries, in the only place that every conditions list keeps, what the next poll and the controller must know.
-//! This is the one module that writes and reads it; a text that it did not write is no tag.
+//! It carries the state for the next poll and the controller, in the only place that every conditions list keeps. Only
+//! this module writes and reads it. A text in another format is not a tag.
 
 use std::fmt;
 
@@ -14,26 +14,26 @@ use crate::condition::{DesiredHash, DifferingFields};
 pub struct Tag {
     /// The hash of the desired state; `None` if it could not be rendered.
     pub desired_hash: Option<DesiredHash>,
-    /// Only in an Unknown: the object was in sync once at this generation.
+    /// Only in an Unknown: the object was in sync at this generation.
     pub seen: bool,
     /// K, the correction that this verdict verified.
     pub correction: u64,
-    /// Corrections in a row that were verified and left the object drifted.
+    /// Consecutive corrections that were verified and left the object drifted.
     pub unhealed: u32,
-    /// The fields that differ, where the target's corrections depend on them.
+    /// The fields that differ, if the target's corrections depend on them.
     pub fields: DifferingFields,
-    /// One of them asks for a deletion and a creation.
+    /// True if a difference requires a deletion and a creation.
     pub replace: bool,
 }
 
 impl Tag {
-    /// The tag at the end of a message; `None` where there is none or somebody broke it.
+    /// Finds the tag at the end of a message. `None` if there is none or another writer broke it.
     #[must_use]
     pub fn find(message: &str) -> Option<Self> {
         Self::split(message).1
     }
 
-    /// A message without its tag, and the tag.
+    /// Splits a message from its tag.
     #[must_use]
     pub fn split(message: &str) -> (&str, Option<Self>) {
         let found = message.rfind('[').and_then(|at| message.split_at_checked(at));
@@ -43,15 +43,15 @@ impl Tag {
         }
     }
 
-    /// Returns true if it says the same of what was compared and corrected and of what is to be done, whatever the fields that differ:
-    /// those change as often as the outside does, and nobody acts on such a change alone.
+    /// Returns true if it equals the other except for the fields that differ. Those change as often as the external
+    /// state, and such a change alone has no effect.
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {
         let of = |tag: &Self| (tag.desired_hash, tag.seen, tag.correction, tag.unhealed, tag.replace);
         of(self) == of(other)
     }
 
-    /// The message that ends with this tag.
+    /// Returns the message that ends with this tag.
     #[must_use]
     pub fn append_to(&self, text: &str) -> String {
         let tag = self.to_string();
@@ -72,7 +72,7 @@ impl Tag {
                 _ => return None,
             }
         }
-        // Only what this module writes is a tag: one order, no part twice, no spelled-out zero.
+        // A valid tag has one order, no duplicate part, and no explicit zero.
         spells(text, &tag).then_some(tag)
     }
 }

@@ -1,13 +1,13 @@
-//! The closed sentences of Unknown verdicts, and the size of any message.
+//! The fixed sentences of Unknown verdicts, and the maximum size of any message.
 //!
-//! An Unknown's sentence holds no number, address or time: a message that changes with every failed poll would be a write with every
-//! failed poll.
+//! The sentence of an Unknown contains no number, address or time. Otherwise every failed poll would change the message
+//! and cause a write.
 
 use std::fmt::{self, Write as _};
 
 use crate::condition::{ObservedReason, Tag};
 
-/// Messages end here, in bytes: a page of `kubectl describe` stays readable, and 100,000 of them fit in etcd.
+/// Maximum bytes of a message: a page of `kubectl describe` stays readable, and 100,000 of them fit in etcd.
 pub const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// The sentence of a reason whose text does not depend on the object.
@@ -35,7 +35,7 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
     }
 }
 
-/// A text and its tag within [`MAX_MESSAGE_BYTES`]; the text is cut at a character, the tag never.
+/// Fits a text and its tag into [`MAX_MESSAGE_BYTES`]. The text is truncated at a character boundary, the tag never.
 #[must_use]
 pub(super) fn fit_message(text: &str, tag: &Tag) -> String {
     const ELLIPSIS: &str = "…";
@@ -48,8 +48,8 @@ pub(super) fn fit_message(text: &str, tag: &Tag) -> String {
     tag.append_to(&format!("{}{ELLIPSIS}", text.get(..end).unwrap_or_default()))
 }
 
-/// Returns true if a message is what [`fit_message`] makes of a text and a tag. This is asked with every poll, so where the message
-/// is as expected nothing is made for it.
+/// Returns true if a message equals the output of [`fit_message`] for a text and a tag. It runs at every poll, so it
+/// allocates nothing if the message is as expected.
 #[must_use]
 pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
     let ends_with_tag = |rest: &str| match rest.strip_prefix(' ') {
@@ -60,14 +60,14 @@ pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
     is_whole || message == fit_message(text, tag)
 }
 
-/// Returns true if a text is what a value is written as, without making that.
+/// Returns true if a text equals the formatted value, without formatting it.
 #[must_use]
 pub(super) fn spells(text: &str, value: &impl fmt::Display) -> bool {
     let mut rest = Expected(text);
     write!(rest, "{value}").is_ok() && rest.0.is_empty()
 }
 
-/// The text that must still be written. Any other text is an error.
+/// The rest of the expected text. Any other text is an error.
 struct Expected<'t>(&'t str);
 
 impl fmt::Write for Expected<'_> {

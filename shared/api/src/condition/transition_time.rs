@@ -1,46 +1,46 @@
 //! The transition time of a condition, stored as a number.
 //!
-//! Both programs keep a time or two of every object, and as a text each would take a block of memory of its own. What is written back
-//! is letter for letter what was read.
+//! Both programs keep one or two times for every object, and each text would need its own allocation. The written text
+//! is exactly the text that was read.
 
 use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// A `lastTransitionTime`, RFC 3339; another writer may have left any text there, or none.
+/// A `lastTransitionTime`, RFC 3339. Another writer may have left any text, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransitionTime(Written);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Written {
-    /// A whole second of UTC, since 1970, as `metav1.Time` is written.
+    /// A whole second of UTC, since 1970, in the format of `metav1.Time`.
     Second(i64),
-    /// Every other text.
+    /// Any other text.
     Other(Box<str>),
 }
 
 impl TransitionTime {
-    /// Returns true if nothing is written there.
+    /// Returns true if it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Written::Other(text) if text.is_empty())
     }
 
-    /// Returns true if it is later than another; what is no time is not, nor is anything later than that.
+    /// Returns true if it is later than another. False if either is not a valid time.
     #[must_use]
     pub fn is_later_than(&self, other: &Self) -> bool {
         matches!((self.timestamp(), other.timestamp()), (Some(time), Some(other)) if time > other)
     }
 
-    /// Returns true if it is more than `margin` after `wall`, a time since 1970: only a wrong clock writes that.
+    /// Returns true if it is more than `margin` after `wall`, a time since 1970. Only a wrong clock writes that.
     #[must_use]
     pub fn is_ahead_of(&self, wall: Duration, margin: Duration) -> bool {
         let latest = i64::try_from((wall + margin).as_secs()).unwrap_or(i64::MAX);
         self.second().is_some_and(|second| second > latest)
     }
 
-    /// Seconds since 1970; `None` where it is no time.
+    /// Returns seconds since 1970, or `None` if it is not a valid time.
     #[must_use]
     pub fn second(&self) -> Option<i64> {
         self.timestamp().map(Timestamp::as_second)
@@ -74,7 +74,7 @@ impl fmt::Display for TransitionTime {
         match &self.0 {
             Written::Second(second) => match Timestamp::from_second(*second) {
                 Ok(time) => write!(formatter, "{time}"),
-                // It was read as a time, so it is one.
+                // It was parsed from a time, so it is valid.
                 Err(_) => write!(formatter, "{second}"),
             },
             Written::Other(text) => formatter.write_str(text),

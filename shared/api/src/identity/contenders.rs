@@ -1,21 +1,21 @@
-//! The objects that take part in one external resource.
+//! The objects that participate in one external resource.
 
 use super::{Claimant, Uid};
 
-/// The objects that take part in one resource, nearly always one.
+/// The objects that participate in one resource, nearly always one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contenders {
-    /// Those that claim it, sorted.
+    /// The objects that claim it, sorted.
     pub(super) claims: Vec<Uid>,
-    /// Those without a claim that may claim it, the oldest first.
+    /// The objects without a claim that may claim it, the oldest first.
     pub(super) candidates: Vec<(u32, Uid)>,
-    /// How many take part and are not being deleted.
+    /// Number of participants that are not being deleted.
     pub(super) living: usize,
-    /// How many take part.
+    /// Number of participants.
     pub(super) count: usize,
 }
 
-/// What of the contenders decides who acts. The first two claims tell whether there are two.
+/// The part that decides who acts. Two claims are enough to see a contest.
 pub(super) type Decisive = (Vec<Uid>, Option<Uid>, bool);
 
 impl Contenders {
@@ -45,14 +45,14 @@ impl Contenders {
     }
 }
 
-/// Removes an entry, where it is there.
+/// Removes an entry, if present.
 fn remove_sorted<T: Ord>(all: &mut Vec<T>, entry: &T) {
     if let Ok(place) = all.binary_search(entry) {
         all.remove(place);
     }
 }
 
-/// Inserts an entry at its place, where it is not there yet.
+/// Inserts an entry in order, if not present.
 fn insert_sorted<T: Ord>(all: &mut Vec<T>, entry: T) {
     if let Err(place) = all.binary_search(&entry) {
         all.insert(place, entry);

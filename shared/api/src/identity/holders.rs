@@ -1,26 +1,27 @@
-//! The other objects that keep an object from an external resource, in a sentence that a program reads back.
+//! The other objects that block an object from an external resource, as a sentence that can be parsed back.
 
 use std::fmt;
 
 use crate::identity::ObjectRef;
 
-/// Holders that a sentence names. Nearly always there is one; who repairs a mistake in a template needs an example.
+/// Maximum holders that a sentence names. Nearly always there is one. To fix a mistake in a template,
+/// examples are enough.
 pub const NAMED_HOLDERS: usize = 3;
 
-/// The end of a sentence that does not name all.
+/// The end of a sentence that names only some.
 const OTHERS: &str = " and others";
 
-/// The other objects that have a resource, the first of them by name.
+/// The other objects that hold a resource, the first ones by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     /// At most [`NAMED_HOLDERS`], in the order of the index.
     pub named: Vec<ObjectRef>,
-    /// There are others. How many is not said: each that comes or goes would make the sentence another one.
+    /// True if there are others. Their number is left out, because each change would change the sentence.
     pub has_more: bool,
 }
 
 impl Holders {
-    /// Reads the holders that end a sentence, after its last `: `; none where it names none.
+    /// Parses the holders at the end of a sentence, after its last `: `. Empty if it names none.
     #[must_use]
     pub fn parse(sentence: &str) -> Self {
         let (_, list) = sentence.rsplit_once(": ").unwrap_or_default();

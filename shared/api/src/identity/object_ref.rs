@@ -1,23 +1,23 @@
-//! The name of an object of any kind, for people and to find it again.
+//! The name of an object of any kind, readable and unique.
 
 use std::fmt;
 
 use crate::collections::shared_text::SharedText;
 
-/// An object, as `Proxy.example.com shop/orders`; `Service shop/orders` of a kind in the core group, and
-/// `Proxy.example.com orders` of a kind without namespaces.
+/// An object as `Proxy.example.com shop/orders`, `Service shop/orders` for the core group, or `Proxy.example.com
+/// orders` for a cluster-scoped kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
     /// The kind, with its group after a dot.
     pub kind: SharedText,
-    /// Its namespace; `None` for a cluster-scoped kind.
+    /// Its namespace. `None` for a cluster-scoped kind.
     pub namespace: Option<SharedText>,
-    /// Its name.
+    /// The object's name.
     pub name: SharedText,
 }
 
 impl ObjectRef {
-    /// Reads what [`Display`](fmt::Display) wrote; `None` for any other text.
+    /// Parses the output of [`Display`](fmt::Display). `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, place) = text.split_once(' ')?;
@@ -34,7 +34,7 @@ impl ObjectRef {
         })
     }
 
-    /// The kind without its group, and the group, which is empty for the core group.
+    /// Returns the kind without its group, and the group. Empty for the core group.
     #[must_use]
     pub fn kind_and_group(&self) -> (&str, &str) {
         self.kind.split_once('.').unwrap_or((&self.kind, ""))

@@ -8,8 +8,8 @@ use crate::collections::shared_text::SharedText;
 pub(super) struct Said(Box<[(SharedText, Claimant)]>);
 
 impl Said {
-    /// The claimant that counts: that of the first target, with the claim that the object is corrected for where that
-    /// target sees none yet.
+    /// Returns the effective claimant: that of the first target, with the claim of a running correction if the target
+    /// does not see it yet.
     pub(super) fn claimant(&self) -> Claimant {
         let Self(all) = self;
         let held = all.last().filter(|(target, held)| *target == CORRECTING && held.owns.is_some());
@@ -20,23 +20,23 @@ impl Said {
         }
     }
 
-    /// The object, as others name it.
+    /// Returns the object, as others refer to it.
     pub(super) const fn object(&self) -> &ObjectRef {
         let (_, first) = &self.0[0];
         &first.object
     }
 
-    /// The targets that report the object, the first by name first.
+    /// The targets that report the object, sorted by name.
     pub(super) fn targets(&self) -> impl Iterator<Item = &SharedText> {
         self.0.iter().map(|(target, _)| target)
     }
 
-    /// The claimant that a target reports.
+    /// Returns the claimant that a target reports.
     pub(super) fn by(&self, target: &str) -> Option<&Claimant> {
         self.0.iter().find(|(one, _)| **one == *target).map(|(_, claimant)| claimant)
     }
 
-    /// The reports once the target reports `claimant` or, without that, nothing more; `None` where none is left.
+    /// Returns the reports after a target reports `claimant`, or removes its report. `None` if none is left.
     pub(super) fn changed(said: Option<&Self>, target: &SharedText, claimant: Option<Claimant>) -> Option<Self> {
         let mut all = said.map_or_else(Vec::new, |said| said.0.to_vec());
         match (all.binary_search_by(|(other, _)| other.cmp(target)), claimant) {

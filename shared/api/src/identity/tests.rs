@@ -1,4 +1,4 @@
-//! Objects of several targets that come and go, and who may act on which resource.
+//! Objects of several targets that appear and disappear, and their rights to resources.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn object(uid: &str) -> ObjectRef {
     ObjectRef { kind: "Proxy.example.com".into(), namespace: Some("shop".into()), name: uid.into() }
 }
 
-/// An object without a claim that may claim what it names.
+/// An object without a claim that may claim its named resource.
 fn candidate(uid: &str, created: u32) -> Claimant {
     let wants = Some(name("db"));
     Claimant { object: object(uid), wants, owns: None, may_claim: true, created, deleting: false }
@@ -28,7 +28,7 @@ fn of(target: &str, uid: &str) -> Selected {
     Selected { target: target.into(), uid: uid.into() }
 }
 
-/// What each object may do once all are in, each in a target of its own.
+/// The rights of each object after all are added, each in its own target.
 fn rights(claimants: &[Claimant]) -> Vec<Rights> {
     let mut index = IdentityIndex::default();
     let uid = |claimant: &Claimant| Uid::from(&*claimant.object.name);
@@ -137,7 +137,7 @@ fn a_change_among_ten_thousand_contenders_concerns_few() {
     assert_eq!(index.remove(&seventh), [numbered(0).0]);
 }
 
-/// An object comes or changes, or one goes, as one of three targets or whoever corrects sees it.
+/// An object is added, changed or removed by one of three targets or by a running correction.
 #[derive(Clone, Debug)]
 enum Step {
     Seen { at: (u8, u8), wants: u8, owns: bool, may_claim: bool, created: u8, deleting: bool },
@@ -162,7 +162,7 @@ fn numbered((target, uid): (u8, u8)) -> Selected {
     of(&target.to_string(), &uid.to_string())
 }
 
-/// The claimants that count, found the long way: of each object that of its first target.
+/// The effective claimants by brute force: for each object, that of its first target.
 fn counting(all: &BTreeMap<Selected, Claimant>) -> BTreeMap<Uid, (Selected, Claimant)> {
     let mut counting = BTreeMap::new();
     for (selected, claimant) in all {
@@ -171,7 +171,7 @@ fn counting(all: &BTreeMap<Selected, Claimant>) -> BTreeMap<Uid, (Selected, Clai
     counting
 }
 
-/// Takes the step in both; gives whom the index names as concerned.
+/// Applies the step to both. Returns the objects that the index reports as affected.
 fn take(index: &mut IdentityIndex, all: &mut BTreeMap<Selected, Claimant>, step: Step) -> Vec<Selected> {
     match step {
         Step::Seen { at, wants, owns, may_claim, created, deleting } => {

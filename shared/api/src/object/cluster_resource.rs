@@ -1,22 +1,22 @@
-//! An object of the cluster that a target reads as the external resource: its name, and why nothing is known of it.
+//! A cluster object that a target reads as the external resource: its name, and errors of its read.
 //!
-//! It names a kind as people write it; what the API server calls its collection is found out by whoever asks. This file
-//! knows no templates and sends nothing.
+//! The kind is as written in the target. The caller resolves the name of its collection. This file uses no templates
+//! and sends nothing.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One object of the cluster, by its name.
+/// The full name of one cluster object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClusterResource {
     /// Group and version: `apps/v1`.
     pub api_version: Arc<str>,
     /// For example `StatefulSet`.
     pub kind: Arc<str>,
-    /// The namespace, where its kind has namespaces; `None` where neither the target nor the object names one.
+    /// The namespace, if its kind has namespaces. `None` if neither the target nor the object names one.
     pub namespace: Option<String>,
-    /// The name: characters that mean nothing in a path, never `.` or `..`.
+    /// The name. It needs no escaping in a path, and is never `.` or `..`.
     pub name: String,
 }
 
@@ -30,46 +30,46 @@ impl fmt::Display for ClusterResource {
 /// The namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
-    /// `None` where the kind has no namespaces.
+    /// `None` if the kind has no namespaces.
     pub namespace: Option<String>,
-    /// The name, unique there.
+    /// The name, unique within the namespace.
     pub name: String,
 }
 
-/// Why there is no answer about an object of the cluster. None of these says that it does not exist.
+/// The reason for a missing response about a cluster object. None of these means that it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
-    /// The cluster does not serve the kind in that version, or nothing of it can be read.
+    /// The cluster does not serve the kind in that version, or it cannot be read.
     #[error("the cluster serves no kind {kind} in {api_version}")]
     NotServed {
-        /// As the target says.
+        /// The version in the target.
         api_version: Arc<str>,
-        /// As the target says.
+        /// The kind in the target.
         kind: Arc<str>,
     },
-    /// Objects of the kind are in namespaces, and neither the target nor its object names one.
+    /// Objects of the kind have a namespace, and neither the target nor its object names one.
     #[error("{0} needs a namespace, and the object has none")]
     NoNamespace(Arc<str>),
-    /// The API server refuses, with this status; 0 where what stands on the way answered in a form of its own.
+    /// The API server responds with an error status. 0 if a proxy in between responded in another format.
     #[error("the API server answers with status {status}")]
     Refused {
-        /// Of the answer.
+        /// The HTTP status.
         status: u16,
-        /// The sentence for people: names at most, no values.
+        /// The sentence for display. It contains names at most, no values.
         sentence: String,
-        /// The time that it asks to be left alone.
+        /// The requested pause.
         retry_after: Option<Duration>,
     },
-    /// It did not answer in time.
+    /// There was no response in time.
     #[error("no answer within the target's timeout")]
     TimedOut,
-    /// It cannot be reached; the cause names no value.
+    /// There is no connection. The cause contains no value.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
-    /// The answer is larger than any that is read.
+    /// The response exceeds the maximum size.
     #[error("the answer is too large")]
     TooLarge,
-    /// The answer is no object.
+    /// The response is not an object.
     #[error("the answer is no JSON")]
     Unreadable,
 }

@@ -1,6 +1,6 @@
-//! The fields of an object that a set of templates reads, and the object cut down to them.
+//! The fields of an object that a set of templates reads, and the object pruned to them.
 //!
-//! This is what makes an object cost a few hundred bytes in memory.
+//! This reduces the memory of an object to a few hundred bytes.
 
 use std::collections::BTreeSet;
 
@@ -13,31 +13,31 @@ pub struct FieldPaths {
 }
 
 impl FieldPaths {
-    /// Everything that both sets read.
+    /// Adds everything that the other set reads.
     pub fn extend(&mut self, other: &Self) {
         self.paths.extend(other.paths.iter().cloned());
     }
 
-    /// Adds one path below `self`, for example `["spec", "listen"]`; the empty path means the whole object.
+    /// Adds one path below `self`, for example `["spec", "listen"]`. The empty path means the whole object.
     pub fn insert(&mut self, path: Vec<String>) {
         self.paths.insert(path);
     }
 
-    /// The paths, in order; a path may be below another one.
+    /// The paths, in order. A path may be below another one.
     pub fn iter(&self) -> impl Iterator<Item = &[String]> {
         self.paths.iter().map(Vec::as_slice)
     }
 
-    /// Returns true if a path, or one above it, is among them.
+    /// Returns true if the set contains a path, or one above it.
     #[must_use]
     pub fn covers(&self, path: &[String]) -> bool {
         self.iter().any(|known| path.starts_with(known))
     }
 
-    /// `object` with only these fields; a path that ends inside keeps everything below it.
+    /// Returns `object` with only these fields. A path that ends inside keeps everything below it.
     ///
-    /// A template evaluates on the result as on the whole: where a path leads through something that is no map, that
-    /// is kept, and a map on the way is kept even when nothing is left in it.
+    /// Templates have the same results as for the whole object. If a path leads through a value that is not a map, the
+    /// value is kept. A map on the path is kept even if it becomes empty.
     #[must_use]
     pub fn prune(&self, object: &Value) -> Value {
         let paths: Vec<&[String]> = self.iter().collect();
@@ -45,7 +45,7 @@ impl FieldPaths {
     }
 }
 
-/// `paths` are in order, so those with the same first field stand together, the shortest first.
+/// `paths` are sorted, so those with the same first field are adjacent, the shortest first.
 fn prune(value: &Value, paths: &[&[String]]) -> Value {
     let Value::Object(fields) = value else {
         return value.clone();

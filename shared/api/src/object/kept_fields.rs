@@ -1,7 +1,7 @@
-//! An object's JSON decoded straight into what is kept of it.
+//! Decodes an object's JSON directly into its kept fields.
 //!
-//! A whole object as a tree of values takes many times its bytes, so what nobody reads is skipped while it is parsed, and
-//! what one object may keep has a cap: a single huge one must not end a program that has a hundred thousand. Pure.
+//! A whole object as a tree of values takes many times its bytes. So unused fields are skipped during parsing, and the
+//! kept size is limited: a single huge object must not end a program with a hundred thousand. Pure.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use serde_json::{Map, Value};
 use crate::names;
 use crate::object::field_paths::FieldPaths;
 
-/// The most that is kept of one object: the bytes of its texts, and `NODE_BYTES` for each value. Far above what
-/// a desired state takes, and five hundred such objects fit beside the memory limit of 128 MiB.
+/// Maximum kept size of one object: the bytes of its texts, and `NODE_BYTES` for each value. Far above the size of a
+/// desired state, and five hundred such objects fit within the memory limit of 128 MiB.
 pub const MAX_KEPT_BYTES: usize = 256 * 1024;
 
-/// The deepest that a kept value may nest. serde_json gives up at 128 levels, of the whole text that it parses; the API
-/// server takes far deeper objects, and kinds whose fields are free to choose stay below thirty.
+/// Maximum depth of a kept value. serde_json fails at 128 levels of the whole text. The API server accepts far deeper
+/// objects, and kinds with free-form fields stay below thirty.
 const MAX_DEPTH: usize = 64;
 
-/// Bytes of a value in a map beside its text.
+/// Bytes of a map entry, without its text.
 const NODE_BYTES: usize = 64;
 
 /// The fields that are kept of objects.
@@ -34,27 +34,28 @@ pub struct KeptFields {
 /// The kept fields of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptObject {
-    /// Its metadata, its conditions and the fields, with nothing beside them.
+    /// Its metadata, its conditions and the kept fields, and nothing else.
     pub json: Value,
-    /// Fields were dropped because they take more than [`MAX_KEPT_BYTES`], or nest too deep.
+    /// True if fields were dropped because they exceed [`MAX_KEPT_BYTES`] or the maximum depth.
     pub is_oversized: bool,
 }
 
-/// The plan of what to keep of one value.
+/// The plan for one value.
 #[derive(Clone, Debug)]
 enum Plan {
-    /// All of it.
+    /// Keep the whole value.
     Whole,
-    /// Nothing.
+    /// Keep nothing of it.
     Nothing,
-    /// Of a list of conditions our own, each in its place.
+    /// Keep our own entries of a list of conditions, each at its index.
     OurConditions,
-    /// These fields of a map, and all others where `others` says so. What is no map is kept whole.
+    /// Keep these fields of a map, and all others if `others` is true. A value that is not a map is kept whole.
     Fields { named: BTreeMap<String, Plan>, others: bool },
 }
 
 impl KeptFields {
-    /// Keeps `fields`, and what both programs need of every object: its metadata and the two conditions.
+    /// Creates a plan for `fields`, and for the metadata and the two conditions, which both programs need
+    /// of every object.
     #[must_use]
     pub fn new(fields: FieldPaths) -> Self {
         let mut plan = Plan::none();
@@ -75,7 +76,7 @@ impl KeptFields {
         Self { fields, plan }
     }
 
-    /// The fields that the templates read.
+    /// Returns the fields that the templates read.
     #[must_use]
     pub const fn fields(&self) -> &FieldPaths {
         &self.fields
@@ -84,7 +85,7 @@ impl KeptFields {
     /// Decodes one object.
     ///
     /// # Errors
-    /// When it is no JSON.
+    /// Fails if it is not JSON.
     pub fn decode<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<KeptObject, D::Error> {
         let budget = Budget::new();
         let json = Seed { plan: &self.plan, budget: &budget, may_drop: true, depth: 0 }.deserialize(deserializer)?;
@@ -97,7 +98,7 @@ impl Plan {
         Self::Fields { named: BTreeMap::new(), others: false }
     }
 
-    /// Keeps the field at the end of a path, whole.
+    /// Keeps the whole field at the end of a path.
     fn keep(&mut self, path: &[String]) {
         let Self::Fields { named, others } = self else { return };
         match path {
@@ -107,7 +108,7 @@ impl Plan {
         }
     }
 
-    /// Sets what is kept of one field of one top-level field, however much else is kept there.
+    /// Sets the plan for one subfield of a top-level field, regardless of its other subfields.
     fn put(&mut self, top: &str, field: &str, plan: Self) {
         let Self::Fields { named, others } = self else { return };
         let below = named.entry(top.to_owned()).or_insert(Self::Fields { named: BTreeMap::new(), others: *others });
@@ -127,7 +128,7 @@ impl Plan {
     }
 }
 
-/// The bytes that may still be kept of the object.
+/// The remaining bytes of the object.
 struct Budget {
     left: Cell<usize>,
     is_spent: Cell<bool>,
@@ -150,10 +151,10 @@ impl Budget {
 struct Seed<'a> {
     plan: &'a Plan,
     budget: &'a Budget,
-    /// True if the value may be dropped where the budget is spent: never metadata and conditions, whose size the API
-    /// server or our own choice bounds.
+    /// True if the value may be dropped after the budget is spent. Never for metadata and conditions, whose size is
+    /// limited by the API server or by us.
     may_drop: bool,
-    /// Lists and maps around the value.
+    /// Number of lists and maps around the value.
     depth: usize,
 }
 
@@ -163,7 +164,7 @@ impl Seed<'_> {
         if self.may_drop && self.budget.is_spent.get() { Value::Null } else { value.into() }
     }
 
-    /// Returns true if a list or a map nests too deep to be kept, which makes the object an oversized one.
+    /// Returns true if a list or a map is too deep to be kept, which makes the object oversized.
     fn is_too_deep(&self) -> bool {
         let is_too_deep = self.depth >= MAX_DEPTH;
         self.budget.is_spent.set(self.budget.is_spent.get() || is_too_deep);
@@ -175,7 +176,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        // Of a map of which only some fields are kept, those that may not be dropped are looked for all the same.
+        // A map with only some kept fields is still searched for those that may not be dropped.
         let is_dropped = matches!(self.plan, Plan::Whole) && self.may_drop && self.budget.is_spent.get();
         if is_dropped || matches!(self.plan, Plan::Nothing) {
             return deserializer.deserialize_ignored_any(IgnoredAny).map(|_| Value::Null);
@@ -257,7 +258,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 }
 
-/// One condition: ours, or null in its place. What others write there counts for nothing.
+/// One condition: ours, or null in its place. Foreign conditions are not needed.
 struct Condition;
 
 impl<'de> DeserializeSeed<'de> for Condition {

@@ -1,7 +1,7 @@
-//! The lean object: what both programs keep of a watched object, and nothing more.
+//! The lean object: the kept part of a watched object.
 //!
-//! A whole object in memory costs a hundred times what the two programs need. They keep its identity, the two conditions, our
-//! annotations, and of everything else only the fields that the target's templates read.
+//! A whole object in memory costs a hundred times more than the programs need. They keep its identity, the two
+//! conditions, our annotations, and otherwise only the fields that the target's templates read.
 
 pub mod cluster_resource;
 pub mod field_paths;
@@ -20,17 +20,17 @@ use crate::object::kept_fields::KeptObject;
 use crate::object::object_view::ObjectView;
 use crate::resource_version::{ResourceVersion, VersionNumber};
 
-/// The longest value of a request that is kept: people and tools write a moment or an id. Any change within it counts.
+/// Maximum length of a kept request. People and tools write a time or an id. Any change within it counts.
 const MAX_REQUEST_BYTES: usize = 256;
 
-/// The identity of an object in the cluster. The uid tells a re-created one apart.
+/// The identity of an object in the cluster. The uid distinguishes a recreated object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId {
-    /// Its namespace; `None` for a cluster-scoped kind.
+    /// Its namespace. `None` for a cluster-scoped kind.
     pub namespace: Option<SharedText>,
-    /// Its name.
+    /// The object's name.
     pub name: SharedText,
-    /// Its `metadata.uid`.
+    /// The object's `metadata.uid`.
     pub uid: Uid,
 }
 
@@ -44,76 +44,76 @@ impl std::fmt::Display for ObjectId {
 }
 
 impl ObjectId {
-    /// Returns true if people who search for this mean it: it stands somewhere in `namespace/name`. Nothing searched for means all.
+    /// Returns true if `namespace/name` contains the search text. An empty search matches all objects.
     #[must_use]
     pub fn is_found_by(&self, search: &str) -> bool {
         search.is_empty() || self.to_string().contains(search)
     }
 }
 
-/// The kept parts of an object.
+/// The kept part of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeanObject {
-    /// The object.
+    /// The object's identity.
     pub id: ObjectId,
-    /// `metadata.resourceVersion` it was read at.
+    /// The `metadata.resourceVersion` at which it was read.
     pub resource_version: ResourceVersion,
-    /// A later version of its collection at which this was still its state: that of the list it came in, or of the state
-    /// that was known before it was read live. Without one, its own. Only an object that comes needs it: [`Self::kept`] drops it,
-    /// which is why it is boxed.
+    /// A later collection version at which this state was current: that of its list, or of the state known before its
+    /// live read. Otherwise its own. Boxed: only new objects need it, and [`Self::kept`] drops it.
     pub current_at: Option<Box<VersionNumber>>,
-    /// `metadata.generation`; `None` for kinds without (Service, PersistentVolumeClaim).
+    /// `metadata.generation`. `None` for kinds without one (Service, PersistentVolumeClaim).
     pub generation: Option<i64>,
-    /// `metadata.creationTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    /// `metadata.creationTimestamp`, seconds since 1970. 0 if missing or invalid.
     pub created: u32,
     /// True if `metadata.deletionTimestamp` is set.
     pub deleting: bool,
-    /// `metadata.finalizers`, in order, since a removal tests the index.
+    /// `metadata.finalizers`, in order, because a removal tests the index.
     pub finalizers: Box<[SharedText]>,
-    /// True if the object asks for no create, update or delete.
+    /// True if the object forbids creates, updates and deletions.
     pub paused: bool,
-    /// True if a deletion of the object is to leave the external resource as it is.
+    /// True if a deletion of the object leaves the external resource unchanged.
     pub orphan: bool,
-    /// What is asked of it. Boxed: of nearly all objects it is nothing.
+    /// The requests in its annotations. Boxed: nearly all objects have none.
     pub asked: Option<Box<AnnotationRequests>>,
-    /// The two conditions and where they stand.
+    /// The two conditions and their indexes.
     pub conditions: Conditions,
-    /// `self` as the templates see it, pruned to the fields they read; never conditions, managedFields or resourceVersion.
+    /// `self` as the templates see it, pruned to the fields that they read. Never contains conditions,
+    /// managedFields or resourceVersion.
     pub view: ObjectView,
-    /// The fields take more than may be kept of one object: `view` is null.
+    /// True if the fields exceed the maximum kept size of one object. Then `view` is null.
     pub is_oversized: bool,
 }
 
 /// The requests in an object's annotations, and the time of its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotationRequests {
-    /// The value of the annotation that asks for a poll at once.
+    /// The value of the annotation that requests an immediate poll.
     pub poll: Option<SharedText>,
-    /// The value of the annotation that asks for one more correction.
+    /// The value of the annotation that requests one more correction.
     pub retry: Option<SharedText>,
     /// The identity that the object gives up.
     pub give_up: Option<SharedText>,
-    /// `metadata.deletionTimestamp`, seconds since 1970; 0 where there is none, or it cannot be read.
+    /// `metadata.deletionTimestamp`, seconds since 1970. 0 if missing or invalid.
     pub deletion: u32,
 }
 
-/// An object as it was just seen, with its labels, which say whose it is.
+/// A newly seen object, with the labels that decide its target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenObject {
-    /// The object.
+    /// The lean object.
     pub object: LeanObject,
-    /// Its `metadata.labels`.
+    /// The object's `metadata.labels`.
     pub labels: Option<Value>,
 }
 
 impl LeanObject {
-    /// Keeps of a whole object what is needed. Missing metadata reads as empty: the API server always sends it.
+    /// Creates it from a whole object. Missing metadata reads as empty, because the API server always sends it.
     #[must_use]
     pub fn prune(object: &Value, paths: &FieldPaths) -> Self {
         Self::of(object, ObjectView::of(&paths.prune(&visible(object))))
     }
 
-    /// Makes an object of what was kept of it while it was decoded.
+    /// Creates it from the fields that decoding kept.
     #[must_use]
     pub fn of_kept(kept: &KeptObject, paths: &FieldPaths) -> Self {
         if kept.is_oversized {
@@ -156,26 +156,26 @@ impl LeanObject {
         }
     }
 
-    /// The object as it is kept until a newer one comes.
+    /// Returns the object for storage until a newer one arrives.
     #[must_use]
     pub fn kept(self) -> Self {
         Self { current_at: None, ..self }
     }
 
-    /// The value of the annotation that asks for a poll at once.
+    /// Returns the value of the annotation that requests an immediate poll.
     #[must_use]
     pub fn poll_requested(&self) -> Option<&str> {
         self.asked.as_ref()?.poll.as_deref()
     }
 
-    /// The value of the annotation that asks for one more correction.
+    /// Returns the value of the annotation that requests one more correction.
     #[must_use]
     pub fn retry_requested(&self) -> Option<&str> {
         self.asked.as_ref()?.retry.as_deref()
     }
 
-    /// Returns true if the object's record claims this resource, and it does not give that up. A record that this version
-    /// cannot read may claim anything.
+    /// Returns true if the object's record claims this resource, and the object does not give it up. A record that this
+    /// version cannot read may claim anything.
     #[must_use]
     pub fn claims(&self, resource: &ResourceName) -> bool {
         let Some(condition) = self.conditions.corrected() else { return false };
@@ -189,37 +189,38 @@ impl LeanObject {
         self.given_up() == Some(identity)
     }
 
-    /// The identity that the object gives up.
+    /// Returns the identity that the object gives up.
     #[must_use]
     pub fn given_up(&self) -> Option<&str> {
         self.asked.as_ref()?.give_up.as_deref()
     }
 
-    /// Returns the time at which its deletion was asked for, seconds since 1970; 0 where it was not, or that cannot be read.
+    /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {
         self.asked.as_ref().map_or(0, |asked| asked.deletion)
     }
 
-    /// Returns true if our finalizer is on the object.
+    /// Returns true if the object has our finalizer.
     #[must_use]
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == names::FINALIZER)
     }
 
-    /// Returns true if something of either program stands on the object.
+    /// Returns true if the object has a condition or finalizer of either program.
     #[must_use]
     pub fn carries_ours(&self) -> bool {
         self.conditions.observed.is_some() || self.conditions.corrected.is_some() || self.has_finalizer()
     }
 
-    /// Returns true if templates evaluate to the same for both.
+    /// Returns true if templates have the same results for both.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
         self.view == other.view && self.is_oversized == other.is_oversized
     }
 
-    /// Returns true if `self` is at least as new as `other`; versions that are no numbers order by arrival, so the later wins.
+    /// Returns true if `self` is at least as new as `other`. Versions that are not numbers order by arrival, so
+    /// the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
         match (self.resource_version.number(), other.resource_version.number()) {
@@ -230,20 +231,20 @@ impl LeanObject {
         }
     }
 
-    /// The object as it came in a list of that version. It replaces what is known unless that is newer than the list:
-    /// after the API server's store was put back to an older state, its own version is smaller than one that is known.
+    /// Returns the object as part of a list of that version. It replaces the known state unless that is newer than the
+    /// list. After a restore of the API server's store from a backup, its own version is smaller than a known one.
     #[must_use]
     pub fn listed_at(self, list_version: &str) -> Self {
         Self { current_at: VersionNumber::of(list_version).map(Box::new), ..self }
     }
 
-    /// Returns true if it came in a list that is older than what is known: only a live read can tell which of both holds.
+    /// Returns true if it came in a list older than the known state. Only a live read can decide which one is current.
     #[must_use]
     pub fn is_listed_before(&self, known: &Self) -> bool {
         self.current_at.is_some() && !self.is_as_new_as(known)
     }
 
-    /// The object as it was read live after `known` was known: it replaces that and everything older.
+    /// Returns the object as read live after `known`. It replaces that and everything older.
     #[must_use]
     pub fn read_after(self, known: &Self) -> Self {
         Self { current_at: known.resource_version.number().map(Box::new), ..self }
@@ -269,13 +270,13 @@ fn finalizers(metadata: &Value) -> Box<[SharedText]> {
     list.into_iter().flatten().filter_map(Value::as_str).map(kept_finalizer).collect()
 }
 
-/// Ours stands on every object that we delete outside, and is kept once.
+/// Shares our own finalizer, which is on every object with an external deletion.
 fn kept_finalizer(finalizer: &str) -> SharedText {
     static OURS: SharedText = literal!(names::FINALIZER);
     if finalizer == names::FINALIZER { OURS.clone() } else { finalizer.into() }
 }
 
-/// The object without what no template may see: it changes with our own writes.
+/// Returns the object without the fields that templates may not read, because our own writes change them.
 fn visible(object: &Value) -> Value {
     let mut visible = Map::new();
     for (key, value) in object.as_object().into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! An object as templates see it, kept as JSON text: a parsed tree takes many times as much memory, and most polls of an unchanged object
-//! need none of it.
+//! An object as templates see it, stored as JSON text. A parsed tree takes many times as much memory, and most polls of
+//! an unchanged object do not need it.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -11,11 +11,11 @@ use crate::collections::shared_text::SharedText;
 /// The fields of an object that templates read. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectView {
-    /// Compact, its fields in order: equal views have equal texts.
+    /// Compact JSON with ordered fields, so that equal views have equal texts.
     text: SharedText,
 }
 
-/// A view whose tree is made when it is first looked at.
+/// A view with a tree that is parsed on first access.
 #[derive(Debug)]
 pub struct OpenView<'v> {
     view: &'v ObjectView,
@@ -23,19 +23,19 @@ pub struct OpenView<'v> {
 }
 
 impl ObjectView {
-    /// The view that is this tree.
+    /// Creates the view of this tree.
     #[must_use]
     pub fn of(tree: &Value) -> Self {
         Self { text: tree.to_string().into() }
     }
 
-    /// The view to be looked into, for as long as this is kept.
+    /// Opens the view for access to its tree.
     #[must_use]
     pub const fn open(&self) -> OpenView<'_> {
         OpenView { view: self, tree: OnceLock::new() }
     }
 
-    /// Returns true if it is just this view, and not only an equal one.
+    /// Returns true if both are the same instance, not only equal.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         SharedText::ptr_eq(&self.text, &other.text)
@@ -43,7 +43,7 @@ impl ObjectView {
 }
 
 impl Default for ObjectView {
-    /// Of an object that is not kept.
+    /// The view of an object that is not kept.
     fn default() -> Self {
         Self::of(&Value::Null)
     }
@@ -53,7 +53,7 @@ impl Deref for OpenView<'_> {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        // The text was made of a tree, so it is one.
+        // The text was created from a tree, so it is valid.
         self.tree.get_or_init(|| serde_json::from_str(&self.view.text).unwrap_or_default())
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// A number that came back otherwise by its last bit would be drift that nobody made.
+        /// A number with another last bit after a round trip would be false drift.
         #[test]
         fn a_view_is_the_tree_that_it_was_made_of(tree in trees()) {
             let view = ObjectView::of(&tree);

@@ -1,33 +1,34 @@
-//! A rendered request on its way out, and how it is to be sent.
+//! A rendered request, and how to send it.
 //!
-//! The request carries no credential: that is added last, by the sender, so that whoever shows a request to people
-//! cannot show one. This file knows no templates and sends nothing.
+//! The request contains no credential. The sender adds it last, so that no displayed request can show one. This file
+//! uses no templates and sends nothing.
 
 use std::fmt;
 use std::sync::Arc;
 
 use url::Url;
 
-/// A rendered request, without its credential. `Debug` shows neither header values nor the body nor the query.
+/// A rendered request, without its credential. `Debug` hides header values, the body and the query.
 #[derive(Clone)]
 pub struct HttpRequest {
-    /// The method.
+    /// The HTTP method.
     pub method: http::Method,
-    /// The URL; never with userinfo (the sender cuts it).
+    /// The URL. Never with userinfo (the sender removes it).
     pub url: Url,
-    /// Headers from the target, the body's type among them. Shared: of all objects of a target they are mostly the same.
+    /// Headers from the target, including the body's type. Shared, because they are mostly the same for all objects
+    /// of a target.
     pub headers: Arc<http::HeaderMap>,
-    /// The body, already serialised.
+    /// The serialised body.
     pub body: Option<Vec<u8>>,
-    /// True if an object's field takes part in the URL's host: then whoever may edit the object chooses the server.
+    /// True if the URL's host contains a field of the object, so that every editor of the object chooses the server.
     pub has_chosen_host: bool,
-    /// The unix socket through which it goes; the URL's host is then only a header.
+    /// The unix socket for the request. The URL's host is then only a header.
     pub socket: Option<Arc<str>>,
 }
 
 impl HttpRequest {
-    /// Whom it goes to, as limits, pauses and the owners of Secrets tell them apart: `host:port`, or `unix:` and the path
-    /// of the socket.
+    /// Returns the destination, the key for limits, pauses and the allowed hosts of Secrets: `host:port`, or `unix:`
+    /// and the path of the socket.
     #[must_use]
     pub fn host(&self) -> String {
         match &self.socket {
@@ -37,7 +38,7 @@ impl HttpRequest {
     }
 }
 
-/// `host:port` of a URL, in lower case, an IPv6 address in brackets.
+/// Returns `host:port` of a URL, in lower case, with an IPv6 address in brackets.
 #[must_use]
 pub fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();

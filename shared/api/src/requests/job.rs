@@ -1,58 +1,58 @@
-//! A Job as it stands on the API server: whose it is, and how far it has come.
+//! A Job as read from the API server: its owner and its progress.
 //!
-//! Only what a correction asks of a Job is kept. This file sends nothing.
+//! Only the fields that corrections need are kept. This file sends nothing.
 
 use serde_json::Value;
 
 /// The stage of an unfinished Job, from its status alone. Following a Job needs no right to read Pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobStage {
-    /// Kubernetes has not taken it up, so that its deadline does not count yet.
+    /// The Job controller has not started it, so its deadline does not run yet.
     NotTakenUp,
-    /// It was taken up, and no Pod of it ever was.
+    /// It was started, and never had a Pod.
     WithoutPod,
-    /// A Pod of it is there, and none ever was ready.
+    /// It has a Pod, and none was ever ready.
     PodNotReady,
-    /// A Pod of it runs, or is or was at its end.
+    /// It has a Pod that runs, or one that has ended.
     Running,
 }
 
 /// The progress of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobProgress {
-    /// It has not ended, and has come so far.
+    /// It is unfinished, at this stage.
     Open(JobStage),
-    /// Its Pods did what they had to.
+    /// Its Pods succeeded.
     Complete,
-    /// They did not, for this reason.
+    /// Its Pods failed, for this reason.
     Failed(String),
 }
 
-/// A Job as it stands on the API server.
+/// A Job as read from the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its name.
+    /// The Job's name.
     pub name: String,
-    /// Its uid.
+    /// The Job's uid.
     pub uid: String,
-    /// Its resourceVersion.
+    /// The Job's `metadata.resourceVersion`.
     pub resource_version: String,
     /// The uids of the objects that own it.
     pub owners: Vec<String>,
-    /// It is being deleted, and is there until its Pods are gone.
+    /// True if it is being deleted. It exists until its Pods are gone.
     pub deleting: bool,
-    /// Its `spec.suspend` holds it.
+    /// True if its `spec.suspend` is set.
     pub suspended: bool,
-    /// Its generation: 1 if its spec was never edited.
+    /// Its generation. 1 if its spec was never edited.
     pub generation: Option<i64>,
-    /// Its progress.
+    /// The progress so far.
     pub progress: JobProgress,
-    /// The time of its end, by the clock of its author.
+    /// The time of its end, by the clock of the Job controller.
     pub ended_at: Option<String>,
 }
 
 impl Job {
-    /// Reads a Job; what is missing reads as empty, since the API server always sends it.
+    /// Reads a Job. Missing fields read as empty, because the API server always sends them.
     #[must_use]
     pub fn read(job: &Value) -> Self {
         let text = |place: &str| job.pointer(place).and_then(Value::as_str).map(str::to_owned);
@@ -82,7 +82,7 @@ impl Job {
         }
     }
 
-    /// Returns true if it may still do something.
+    /// Returns true if it may still have effects.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         matches!(self.progress, JobProgress::Open(_))
@@ -97,20 +97,21 @@ impl Job {
         }
     }
 
-    /// Returns true if somebody holds it, and nothing tells of a Pod of it.
+    /// Returns true if it is suspended, and its status shows no Pod.
     #[must_use]
     pub const fn is_held_unstarted(&self) -> bool {
         self.suspended && matches!(self.progress, JobProgress::Open(JobStage::NotTakenUp))
     }
 
-    /// Returns true if it is certain that no Pod of it ever was. A Job that is not held may have one before its status tells of it, and one
-    /// that is held again has lost its start time; but nobody lets go of a Job, or holds it, without an edit of its spec.
+    /// Returns true if it certainly never had a Pod. A Job that is not suspended may have one before its status
+    /// shows it, and one that was suspended again has lost its start time. But suspending and resuming a Job are
+    /// edits of its spec.
     #[must_use]
     pub fn surely_never_had_a_pod(&self) -> bool {
         self.is_held_unstarted() && self.generation == Some(1)
     }
 
-    /// Returns true if it belongs to the object of this uid.
+    /// Returns true if the object with this uid owns it.
     #[must_use]
     pub fn is_owned_by(&self, uid: &str) -> bool {
         self.owners.iter().any(|owner| owner == uid)
@@ -124,7 +125,7 @@ fn stage_of(status: &Value) -> JobStage {
     if ["ready", "failed", "succeeded"].into_iter().any(has) || uncounted("succeeded") {
         JobStage::Running
     } else if ["active", "terminating"].into_iter().any(has) || uncounted("failed") {
-        // A Pod that is taken away may never have run.
+        // A Pod that is being removed may never have run.
         JobStage::PodNotReady
     } else if status["startTime"].is_null() {
         JobStage::NotTakenUp

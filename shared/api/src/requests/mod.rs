@@ -1,4 +1,4 @@
-//! Rendered requests to external systems, and the Jobs that make some of them.
+//! Rendered requests to external systems, and the Jobs that send some of them.
 
 pub mod http_request;
 pub mod job;

@@ -1,16 +1,16 @@
-//! A rendered query on its way out.
+//! A rendered query.
 //!
-//! It carries no credential, and names no server: whoever sends it knows both. This file knows no templates.
+//! It contains no credential and no server: the sender knows both. This file uses no templates.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One query and its parameters. `Debug` shows no parameter.
+/// One query and its parameters. `Debug` hides the parameters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SqlQuery {
-    /// With `$1`, `$2` … for the parameters.
+    /// The text, with `$1`, `$2` … for the parameters.
     pub text: Arc<str>,
-    /// As PostgreSQL reads them; `None` for NULL.
+    /// The parameters in PostgreSQL's text format. `None` for NULL.
     pub parameters: Vec<Option<String>>,
 }
 

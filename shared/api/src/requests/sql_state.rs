@@ -1,41 +1,41 @@
-//! PostgreSQL's code for what became of a statement: five characters, the first two of which are its class.
+//! PostgreSQL's status code of a statement: five characters, of which the first two are the class.
 //!
-//! It is the one word of a server that people are shown.
+//! It is the only part of a server's error that is displayed.
 
 use std::fmt;
 
-/// A SQLSTATE.
+/// A validated SQLSTATE.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SqlState([u8; 5]);
 
 impl SqlState {
-    /// From its five digits and capital letters; `None` for anything else.
+    /// Parses five digits and capital letters. `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let code = <[u8; 5]>::try_from(text.as_bytes()).ok()?;
         code.iter().all(|letter| letter.is_ascii_digit() || letter.is_ascii_uppercase()).then_some(Self(code))
     }
 
-    /// The code.
+    /// Returns the code.
     #[must_use]
     pub fn code(&self) -> &str {
-        // Only ASCII gets in.
+        // Parsing accepts only ASCII.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The class: the first two characters.
+    /// Returns the class: the first two characters.
     #[must_use]
     pub fn class(&self) -> &str {
         self.code().get(..2).unwrap_or_default()
     }
 
-    /// The server refuses who asks (class 28), or what the role may not do (42501).
+    /// Returns true if the server rejects the role (class 28), or the role lacks a right (42501).
     #[must_use]
     pub fn is_denial(&self) -> bool {
         matches!((self.class(), self.code()), ("28", _) | (_, "42501"))
     }
 
-    /// The server is ending, starting, or was told to end this session (57P).
+    /// Returns true if the server is stopping, starting, or ended this session on request (57P).
     #[must_use]
     pub fn is_shutdown(&self) -> bool {
         self.code().starts_with("57P")

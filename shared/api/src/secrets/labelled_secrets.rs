@@ -1,7 +1,8 @@
-//! The Secrets that their owners labelled for this program, as values.
+//! The values of the Secrets that their owners labelled for this program.
 //!
-//! A credential goes only where its owner allows it: the owner labels the Secret for the program and may name the
-//! hosts it may be sent to. This file decides that over plain data. Nothing here shows a secret value: not by `Debug`, not in an error.
+//! A credential is only sent where its owner allows it: the owner labels the Secret for the program and may list the
+//! allowed hosts. This file makes that decision over plain data. No secret value is ever shown: not by `Debug`, not
+//! in an error.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::names::HOSTS_ANNOTATION;
 
-/// Every Secret that this program may use, by name. Swapped as one value when one changes.
+/// Every Secret that this program may use, by name. Replaced as a whole if one changes.
 #[derive(Clone, Debug, Default)]
 pub struct LabelledSecrets {
     secrets: BTreeMap<String, Arc<LabelledSecret>>,
@@ -21,17 +22,17 @@ pub struct LabelledSecrets {
 /// The version of a Secret: its uid and resourceVersion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SecretVersion {
-    /// `metadata.uid`.
+    /// The Secret's `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion`.
+    /// The Secret's `metadata.resourceVersion`.
     pub resource_version: String,
 }
 
-/// One Secret: where it may be sent, and its keys.
+/// One Secret: its allowed hosts, and its keys.
 #[derive(Clone, Debug)]
 pub struct LabelledSecret {
     hosts: AllowedHosts,
-    /// For a value that cannot be used the problem, so that the error can name it.
+    /// Values by key. For an unusable value, the problem to report in errors.
     data: BTreeMap<String, Result<SecretString, &'static str>>,
     version: SecretVersion,
 }
@@ -39,64 +40,64 @@ pub struct LabelledSecret {
 /// The hosts that may receive a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AllowedHosts {
-    /// The owner named no hosts.
+    /// Any host, because the owner listed none.
     Any,
-    /// Entries, each `host` (every port) or `host:port` in lower case, or `unix:/path`.
+    /// The listed hosts, each `host` (every port) or `host:port` in lower case, or `unix:/path`.
     Only(Vec<String>),
 }
 
-/// Problem of a value that is no text.
+/// The problem of a value that is not text.
 const NOT_TEXT: &str = "not UTF-8 text";
 
 /// Prefix of a unix socket's name.
 const UNIX: &str = "unix:";
 
-/// Why a credential cannot be used. Names Secrets, keys and hosts, never a value.
+/// The reason why a credential cannot be used. Contains names of Secrets, keys and hosts, never a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    /// No such Secret among the labelled ones.
+    /// There is no labelled Secret of this name.
     #[error("Secret {name} does not exist or is not labelled for this program")]
     NoSecret {
-        /// The Secret.
+        /// The Secret's name.
         name: String,
     },
     /// The Secret lacks the key.
     #[error("Secret {name} has no key {key}")]
     NoKey {
-        /// The Secret.
+        /// The Secret's name.
         name: String,
-        /// The key.
+        /// The missing key.
         key: String,
     },
-    /// The value cannot be used for what it is wanted for: not text, not a header value, not a PEM bundle.
+    /// The value has the wrong format for its use: not text, not a header value, not a PEM bundle.
     #[error("Secret {name} key {key} is {problem}")]
     Unusable {
-        /// The Secret.
+        /// The Secret's name.
         name: String,
-        /// The key.
+        /// The key of the value.
         key: String,
-        /// The mistake, from a closed list of texts.
+        /// The problem, from a fixed list of texts.
         problem: &'static str,
     },
-    /// The owner named no hosts it may be sent to, and objects choose to which it would go.
+    /// The owner listed no allowed hosts, and objects choose the host.
     #[error("Secret {name} names no hosts ({HOSTS_ANNOTATION}), which it has to where objects choose the host")]
     HostsNotNamed {
-        /// The Secret.
+        /// The Secret's name.
         name: String,
     },
-    /// The owner named the hosts it may be sent to, and this one is not among them.
+    /// The owner listed the allowed hosts, and this one is not among them.
     #[error("Secret {name} may not be sent to {host}")]
     HostNotAllowed {
-        /// The Secret.
+        /// The Secret's name.
         name: String,
-        /// The host and port that were asked for.
+        /// The host and port of the request.
         host: String,
     },
 }
 
 impl LabelledSecret {
-    /// From the value of the hosts annotation (comma-separated `host`, `host:port` or `unix:/path`; absent means any host, present
-    /// and empty means none) and the Secret's decoded data.
+    /// Creates a Secret from its hosts annotation (comma-separated `host`, `host:port` or `unix:/path`; absent means
+    /// any host, present and empty means none) and its decoded data.
     #[must_use]
     pub fn new(hosts: Option<&str>, data: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
         Self {
@@ -109,20 +110,20 @@ impl LabelledSecret {
         }
     }
 
-    /// The same in this version.
+    /// Returns the Secret with this version.
     #[must_use]
     pub fn in_version(self, version: SecretVersion) -> Self {
         Self { version, ..self }
     }
 
-    /// The same without the value of one key, which has this problem.
+    /// Returns the Secret with this problem in place of one key's value.
     #[must_use]
     pub fn without_value(mut self, key: String, problem: &'static str) -> Self {
         self.data.insert(key, Err(problem));
         self
     }
 
-    /// Bytes of its keys and values.
+    /// Returns the size of its keys and values in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let text = |value: &Result<SecretString, _>| value.as_ref().map_or(0, |text| text.expose_secret().len());
@@ -135,11 +136,11 @@ impl LabelledSecret {
         &self.version
     }
 
-    /// Whether it may be sent there (`host:port`, an IPv6 address in brackets, or `unix:/path`); `name` is what it is called in
-    /// an error. Where objects choose the host its owner must have named those it may be sent to.
+    /// Checks that it may be sent to a host (`host:port`, an IPv6 address in brackets, or `unix:/path`). `name` is its
+    /// name in errors. If objects choose the host, its owner must have listed the allowed hosts.
     ///
     /// # Errors
-    /// When it may not.
+    /// Fails if it may not be sent there.
     pub fn check_host(&self, name: &str, host_and_port: &str, has_chosen_host: bool) -> Result<(), CredentialError> {
         if has_chosen_host && self.hosts == AllowedHosts::Any {
             return Err(CredentialError::HostsNotNamed { name: name.to_owned() });
@@ -150,16 +151,16 @@ impl LabelledSecret {
         Ok(())
     }
 
-    /// Returns true if its owner named the hosts that it may be sent to.
+    /// Returns true if its owner listed the allowed hosts.
     #[must_use]
     pub fn names_hosts(&self) -> bool {
         self.hosts != AllowedHosts::Any
     }
 
-    /// The value of one key; where it may be sent is to be checked besides.
+    /// Returns the value of one key. The caller checks the host separately.
     ///
     /// # Errors
-    /// When it has no such key with text.
+    /// Fails if it has no such key with text.
     pub fn text(&self, name: &str, key: &str) -> Result<&SecretString, CredentialError> {
         let value = self.data.get(key);
         let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
@@ -170,7 +171,7 @@ impl LabelledSecret {
 impl AllowedHosts {
     fn parse(annotation: &str) -> Self {
         let entries = annotation.split(',').map(str::trim).map(|entry| match entry.starts_with(UNIX) {
-            // A path is told to the letter.
+            // A path is case-sensitive.
             true => entry.to_owned(),
             false => entry.to_lowercase(),
         });
@@ -189,25 +190,25 @@ impl AllowedHosts {
 }
 
 impl LabelledSecrets {
-    /// Returns true if they were listed: before that, a Secret that is not among them may well exist.
+    /// Returns true if the Secrets were listed. Before that, a missing Secret may exist.
     #[must_use]
     pub const fn are_listed(&self) -> bool {
         self.listed
     }
 
-    /// All that were listed.
+    /// Creates the set of all listed Secrets.
     #[must_use]
     pub const fn of(secrets: BTreeMap<String, Arc<LabelledSecret>>) -> Self {
         Self { secrets, listed: true, refused: false }
     }
 
-    /// None, since the API server does not list them: none can be used, and nothing is known of any.
+    /// Creates the empty set for a program that may not list Secrets. None can be used, and nothing is known about any.
     #[must_use]
     pub fn refused() -> Self {
         Self { refused: true, ..Self::from_iter([]) }
     }
 
-    /// Returns true if the API server does not list them.
+    /// Returns true if the API server refuses to list them.
     #[must_use]
     pub const fn are_refused(&self) -> bool {
         self.refused
@@ -218,23 +219,23 @@ impl LabelledSecrets {
         self.secrets.insert(name, Arc::new(secret));
     }
 
-    /// Removes one Secret: it was deleted, or its label was taken away.
+    /// Removes one Secret after its deletion, or after its label was removed.
     pub fn remove(&mut self, name: &str) {
         self.secrets.remove(name);
     }
 
-    /// Whether the Secret, or what somebody gives for it, may be sent there.
+    /// Checks that a Secret, or a token obtained with it, may be sent to a host.
     ///
     /// # Errors
-    /// When it is not among the labelled ones, or may not.
+    /// Fails if it is not among the labelled ones, or may not be sent there.
     pub fn check_host(&self, name: &str, host_and_port: &str) -> Result<(), CredentialError> {
         self.secret_for(name, host_and_port).map(drop)
     }
 
-    /// The Secret of that name; where it may be sent is to be checked besides.
+    /// Returns a Secret by name. The caller checks the host separately.
     ///
     /// # Errors
-    /// When it is not among the labelled ones.
+    /// Fails if it is not among the labelled ones.
     pub fn secret(&self, name: &str) -> Result<&LabelledSecret, CredentialError> {
         self.secrets.get(name).map(Arc::as_ref).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })
     }
@@ -245,10 +246,10 @@ impl LabelledSecrets {
         Ok(secret)
     }
 
-    /// Whether the Secret may be used where objects choose the host: its owner named those it may be sent to.
+    /// Checks that a Secret may be used if objects choose the host: its owner must have listed the allowed hosts.
     ///
     /// # Errors
-    /// [`CredentialError::HostsNotNamed`] where it names none.
+    /// [`CredentialError::HostsNotNamed`] if it lists none.
     pub fn check_hosts_are_named(&self, name: &str) -> Result<(), CredentialError> {
         match self.secrets.get(name).map(Arc::as_ref) {
             Some(LabelledSecret { hosts: AllowedHosts::Any, .. }) => {
@@ -258,21 +259,21 @@ impl LabelledSecrets {
         }
     }
 
-    /// The value of one key that helps to say where the Secret may be sent, which is to be checked then; `None` where it has
-    /// no such key.
+    /// Returns the value of a key that determines the host, which the caller then checks. `None` without such a key.
     ///
     /// # Errors
-    /// When the Secret is not among the labelled ones, or the value is no text.
+    /// Fails if the Secret is not among the labelled ones, or the value is not text.
     pub fn value(&self, name: &str, key: &str) -> Result<Option<&SecretString>, CredentialError> {
         let secret = self.secret(name)?;
         let Some(value) = secret.data.get(key) else { return Ok(None) };
         value.as_ref().map(Some).map_err(|problem| CredentialError::unusable(name, key, problem))
     }
 
-    /// The value of one key, for a request to `host_and_port` (`host:port`, an IPv6 address in brackets, or `unix:/path`).
+    /// Returns the value of one key for a request to `host_and_port` (`host:port`, an IPv6 address in
+    /// brackets, or `unix:/path`).
     ///
     /// # Errors
-    /// When the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
+    /// Fails if the Secret is not among the labelled ones, may not be sent there, or has no such key with text.
     pub fn credential(&self, name: &str, key: &str, host_and_port: &str) -> Result<&SecretString, CredentialError> {
         self.secret_for(name, host_and_port)?.text(name, key)
     }
@@ -285,7 +286,7 @@ impl FromIterator<(String, LabelledSecret)> for LabelledSecrets {
 }
 
 impl CredentialError {
-    /// A value that cannot be used, with a closed text that says why.
+    /// Creates the error for an unusable value, with a fixed text as reason.
     #[must_use]
     pub fn unusable(name: &str, key: &str, problem: &'static str) -> Self {
         Self::Unusable { name: name.to_owned(), key: key.to_owned(), problem }

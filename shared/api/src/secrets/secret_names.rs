@@ -1,8 +1,8 @@
-//! Names that look like those of secrets, whatever a target says of them.
+//! Recognises names of secrets, independently of the target.
 //!
-//! What stands under such a name is never shown.
+//! Values with such a name are never shown.
 
-/// A name that holds one of these is taken for a secret's.
+/// A name that contains one of these words counts as a secret's.
 const SECRET_LOOKING: [&str; 11] = [
     "password",
     "passwd",
@@ -17,11 +17,11 @@ const SECRET_LOOKING: [&str; 11] = [
     "authorization",
 ];
 
-/// Returns true if what stands under this name is not to be shown.
+/// Returns true if the value of this name must be hidden.
 #[must_use]
 pub fn looks_secret(name: &str) -> bool {
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
     let plain: Vec<u8> = letters.collect();
-    // Names and words are short: to look for each word at each place takes a fraction of what a search prepares.
+    // Names and words are short: a naive search takes a fraction of the set-up time of a better one.
     (0..plain.len()).any(|start| SECRET_LOOKING.iter().any(|word| plain[start..].starts_with(word.as_bytes())))
 }

@@ -1,19 +1,19 @@
 //! The backoff after failures.
 //!
-//! Every series of growing delays stands here with its reason, so that no two places answer the same trouble differently. The time
+//! Every backoff series is defined here with its reason, so that the same failure is always handled alike. The time
 //! comes in as a value.
 
 use std::time::Duration;
 
 use crate::timing::moment::Moment;
 
-/// A series of delays: none for the first `at_once` failures, then `first`, each next one `factor` times as long, up to
-/// `longest`.
+/// A series of delays: none for the first `at_once` failures, then `first`, then each `factor` times as long,
+/// up to `longest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// Failures in a row that are followed by no delay.
+    /// Consecutive failures without a delay.
     pub at_once: u32,
-    /// The delay after those.
+    /// The first delay after them.
     pub first: Duration,
     /// The factor of each next delay.
     pub factor: u32,
@@ -22,42 +22,42 @@ pub struct Series {
 }
 
 impl Series {
-    /// The API server refuses a write. A right that was granted again takes effect within five minutes.
+    /// The API server refuses a write. A right that is granted again takes effect within five minutes.
     pub const WRITE_REFUSED: Self = Self::doubling(1, 300);
 
-    /// The API server does not answer. Everything waits for it, so it is noticed soon that it is back.
+    /// The API server does not respond. Everything waits for it, so its return is noticed quickly.
     pub const API_UNAVAILABLE: Self = Self::doubling(1, 30);
 
-    /// An external host gives no answer. It is asked soon after a hiccup, and an outage costs one request in half a
-    /// minute.
+    /// An external host does not respond. It is retried soon after a hiccup, and an outage costs one request
+    /// every 30 seconds.
     pub const HOST_SILENT: Self = Self::doubling(1, 30);
 
-    /// What no target selects any more cannot be read or written. Nobody waits for it, and what is refused for an hour waits
-    /// for a person.
+    /// Objects that no target selects any more cannot be read or written. It is not urgent, and an error that lasts an
+    /// hour needs a person.
     pub const CLEAN_UP: Self = Self::doubling(60, 3600);
 
-    /// A target's task ended by itself. Long enough to be no load, short enough that a mended cause shows within a minute.
+    /// A target's task ended unexpectedly. Long enough to cause no load, short enough that a fix shows within a minute.
     pub const TASK_ENDED: Self = Self::doubling(2, 60);
 
-    /// Another writer was faster. Five tries in a row win against most writers; one that is as fast as the API server
-    /// would otherwise be answered with as many refused writes as it makes. What is to be said stands within a minute
-    /// of the other's rest.
+    /// Another writer was faster. Five tries in a row win against most writers. Against one as fast as the API server,
+    /// each of its writes would otherwise cause one rejected write of ours. The condition is written within a minute
+    /// after the other writer stops.
     pub const RACE_LOST: Self = Self { at_once: 4, ..Self::doubling(1, 30) };
 
-    /// The external system was corrected. The second correction follows the first at once; an ineffective correction and a war with another
-    /// writer both end in one try every five minutes.
+    /// The external system was corrected. The second correction follows the first at once. An ineffective correction
+    /// and a conflict with another writer both slow down to one try every five minutes.
     pub const CORRECTION: Self =
         Self { at_once: 1, first: Duration::from_secs(2), factor: 3, longest: Duration::from_secs(300) };
 
-    /// A correction could not be sent, for what somebody has to mend: a Secret, or what a template reads. Who mends it waits for
-    /// half a minute at most. A try asks nobody.
+    /// A correction could not be sent, because a Secret or a field that a template reads needs a fix. The fix takes
+    /// effect after at most half a minute. A try sends no request.
     pub const NOTHING_SENT: Self = Self::doubling(1, 30);
 
     const fn doubling(first: u64, longest: u64) -> Self {
         Self { at_once: 0, first: Duration::from_secs(first), factor: 2, longest: Duration::from_secs(longest) }
     }
 
-    /// The delay after so many failures in a row.
+    /// Returns the delay after this many consecutive failures.
     #[must_use]
     pub fn delay(&self, failures: u32) -> Duration {
         match failures.checked_sub(self.at_once.saturating_add(1)) {
@@ -70,7 +70,7 @@ impl Series {
     }
 }
 
-/// Failures in a row of one thing, and when it may be tried again.
+/// Consecutive failures of one operation, and the time of the next try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     series: Series,
@@ -79,13 +79,13 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Nothing failed yet.
+    /// Creates a backoff without failures.
     #[must_use]
     pub const fn new(series: Series) -> Self {
         Self { series, failures: 0, ready_at: Moment::START }
     }
 
-    /// It failed now. Gives the delay before the next try.
+    /// Records a failure. Returns the delay before the next try.
     pub fn fail(&mut self, now: Moment) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let delay = self.series.delay(self.failures);
@@ -93,13 +93,13 @@ impl Backoff {
         delay
     }
 
-    /// It succeeded, or something else is to be tried: the series begins anew.
+    /// Resets the series after a success, or for another operation.
     pub const fn reset(&mut self) {
         self.failures = 0;
         self.ready_at = Moment::START;
     }
 
-    /// It fails in another way now: what failed before counts on.
+    /// Continues with another series after a different failure. Earlier failures still count.
     pub const fn follow(&mut self, series: Series) {
         self.series = series;
     }
@@ -110,13 +110,13 @@ impl Backoff {
         self.series
     }
 
-    /// Failures in a row.
+    /// Returns the number of consecutive failures.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// The earliest moment of the next try; [`Moment::START`] where nothing failed.
+    /// Returns the earliest time of the next try. [`Moment::START`] without failures.
     #[must_use]
     pub const fn ready_at(&self) -> Moment {
         self.ready_at

@@ -1,4 +1,4 @@
-//! Time as a value: points in time, delays, rates and the queue of what is due.
+//! Time as a value: points in time, delays, rates and the work queue.
 
 pub mod backoff;
 pub mod moment;

@@ -1,23 +1,23 @@
 //! A point in time that can only be compared with others of the same process.
 //!
-//! Decisions about age and order use this and never the wall clock, which people and NTP move. It is a value like
-//! any other: where the time comes from is the business of `process::clock` in drift-kube, so that deciding code stays pure.
+//! Decisions about age and order use it and never the wall clock, which people and NTP change. It is a plain value:
+//! only `process::clock` in drift-kube reads the time, so that decision code stays pure.
 
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// Monotonic time since the process began to count, suspended time included; the zero is the first reading of the clock.
+/// Monotonic time since the first reading of the clock, including time in suspend.
 ///
-/// In nanoseconds, which last for centuries, and never zero: a moment that may be missing takes no more room than one.
+/// Stored in nanoseconds, which last for centuries, and never zero, so that an optional moment takes no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(NonZeroU64);
 
 impl Moment {
-    /// The moment the count began.
+    /// The moment of the first reading.
     pub const START: Self = Self(NonZeroU64::MIN);
 
-    /// The moment that lies `since_start` after the start; the last one that can be told where that is too long.
+    /// Creates the moment `since_start` after the start, capped at the maximum.
     #[must_use]
     pub const fn from_start(since_start: Duration) -> Self {
         Self(NonZeroU64::MIN.saturating_add(nanoseconds(since_start)))
@@ -35,13 +35,13 @@ impl Moment {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
-    /// The moment `span` before this one; the start where there is none.
+    /// Returns the moment `span` before this one, but not before the start.
     #[must_use]
     pub const fn saturating_sub(self, span: Duration) -> Self {
         Self::from_start(self.since_start().saturating_sub(span))
     }
 
-    /// The first moment, this one or later, that lies a whole number of ticks after the start.
+    /// Rounds up to a whole number of ticks after the start.
     #[must_use]
     pub fn rounded_up(self, tick: Duration) -> Self {
         let since_start = nanoseconds(self.since_start());
@@ -56,14 +56,14 @@ impl Moment {
     }
 }
 
-/// As many as can be counted: 584 years.
+/// Capped at the maximum: 584 years.
 const fn nanoseconds(span: Duration) -> u64 {
     let count = span.as_nanos();
     if count > u64::MAX as u128 { u64::MAX } else { count as u64 }
 }
 
 impl Default for Moment {
-    /// The start.
+    /// The start moment.
     fn default() -> Self {
         Self::START
     }
@@ -72,7 +72,7 @@ impl Default for Moment {
 impl Add<Duration> for Moment {
     type Output = Self;
 
-    /// The moment `span` after this one; the last one that can be told where there is none.
+    /// Returns the moment `span` after this one, capped at the maximum.
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(nanoseconds(span)))
     }
@@ -87,7 +87,7 @@ impl AddAssign<Duration> for Moment {
 impl Sub for Moment {
     type Output = Duration;
 
-    /// As [`Moment::saturating_since`].
+    /// Same as [`Moment::saturating_since`].
     fn sub(self, earlier: Self) -> Duration {
         self.saturating_since(earlier)
     }

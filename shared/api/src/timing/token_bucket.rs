@@ -1,32 +1,32 @@
-//! A token bucket over values: so many at once, then one every so often.
+//! A token bucket as a value: a burst, then a steady rate.
 //!
-//! It bounds writes, reads and events where the decision is pure, so it takes the time instead of reading it.
+//! It limits writes, reads and events. Decisions about them are pure, so it gets the time as an argument.
 
 use std::time::Duration;
 
 use crate::timing::moment::Moment;
 
-/// A bucket that fills by one token every `refill`, up to `capacity`.
+/// A bucket that gains one token every `refill`, up to `capacity`.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     capacity: u32,
     refill: Duration,
     tokens: u32,
-    /// Since when the next token has been filling.
+    /// Start of the interval of the next token.
     filling_since: Moment,
 }
 
 impl TokenBucket {
-    /// A full bucket. A `refill` of zero means that it is never empty.
+    /// Creates a full bucket. A `refill` of zero means that it is never empty.
     #[must_use]
     pub const fn full(capacity: u32, refill: Duration, now: Moment) -> Self {
         Self { capacity, refill, tokens: capacity, filling_since: now }
     }
 
-    /// Takes a token, or says when the next one will be there.
+    /// Takes a token.
     ///
     /// # Errors
-    /// The moment of the next token, where there is none now.
+    /// Returns the moment of the next token if there is none now.
     pub fn take(&mut self, now: Moment) -> Result<(), Moment> {
         self.fill(now);
         match self.tokens.checked_sub(1) {
@@ -38,7 +38,7 @@ impl TokenBucket {
         }
     }
 
-    /// The moment from which [`TokenBucket::take`] succeeds; `now` where it would already.
+    /// Returns the earliest moment at which [`TokenBucket::take`] succeeds, at least `now`.
     #[must_use]
     pub fn available_at(&self, now: Moment) -> Moment {
         let mut bucket = *self;
@@ -46,7 +46,7 @@ impl TokenBucket {
         if bucket.tokens > 0 { now } else { bucket.filling_since + bucket.refill }
     }
 
-    /// Returns true if nothing was taken for so long that it is full again.
+    /// Returns true if the bucket is full again.
     #[must_use]
     pub fn is_full(&self, now: Moment) -> bool {
         let mut bucket = *self;

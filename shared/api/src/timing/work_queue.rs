@@ -1,39 +1,39 @@
-//! The objects that are to be worked on, as client-go's work queue keeps them: each at most once, in the order in which
-//! they were added, now or at a time to come.
+//! A work queue like client-go's: each object is queued at most once, in the order of addition, for now or for
+//! a later time.
 //!
-//! An object that is handed out is not handed out again before it is done, so that no two pieces of work for one object are under
-//! way. What is added meanwhile comes back after that.
+//! An object is not handed out again before its work is done, so that there is never concurrent work for one object. An
+//! object added during its work is queued after that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::identity::Uid;
 use crate::timing::moment::Moment;
 
-/// A work queue, keyed by object. An object that is neither to be worked on nor worked on is not kept.
+/// A work queue, keyed by object. An idle object takes no memory.
 #[derive(Clone, Debug, Default)]
 pub struct WorkQueue {
-    /// To be handed out, by the turn that they got when they were added.
+    /// Ready objects, by their turn, which they got when they were added.
     ready: BTreeMap<u64, Uid>,
-    /// To be added when their time comes: nearly all that there are.
+    /// Objects with a later time: nearly all of them.
     later: BTreeSet<(Moment, Uid)>,
     /// The time of each object in `later`.
     times: HashMap<Uid, Moment>,
-    /// Those that are ready or handed out.
+    /// Objects that are ready or in progress.
     current: BTreeMap<Uid, Stage>,
     turns: u64,
 }
 
-/// The stage of an object that is ready or handed out.
+/// The stage of an object that is ready or in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// With its turn.
+    /// Ready, with its turn.
     Ready(u64),
-    /// Handed out, and whether it was added after that.
+    /// In progress. `again` is true if it was added meanwhile.
     UnderWay { again: bool },
 }
 
 impl WorkQueue {
-    /// The object is to be worked on now; where it is worked on already, once more after that.
+    /// Queues the object for now. If it is in progress, it is queued again after that.
     pub fn add(&mut self, uid: &Uid) {
         match self.current.get_mut(uid) {
             Some(Stage::UnderWay { again }) => *again = true,
@@ -42,8 +42,8 @@ impl WorkQueue {
         }
     }
 
-    /// The object is to be worked on at that time, or at the earlier one that it has. Being handed out takes the time
-    /// away: whoever works on an object says anew when to look again.
+    /// Queues the object for a time, unless it has an earlier one. Handing it out clears the time, so each run sets the
+    /// time of the next one.
     pub fn add_after(&mut self, uid: &Uid, at: Moment) {
         let earlier = self.times.get(uid).copied();
         if earlier.is_none_or(|earlier| at < earlier) {
@@ -53,7 +53,7 @@ impl WorkQueue {
         }
     }
 
-    /// The next object; it is under way from now on, until it is [`done`](Self::done).
+    /// Takes the next object. It is in progress until it is [`done`](Self::done).
     pub fn next(&mut self, now: Moment) -> Option<Uid> {
         self.add_what_is_due(now);
         let (_, uid) = self.ready.pop_first()?;
@@ -64,7 +64,7 @@ impl WorkQueue {
         Some(uid)
     }
 
-    /// The work on the object ended; what was added meanwhile gets its turn now.
+    /// Marks the work on the object as done, and queues it again if it was added meanwhile.
     pub fn done(&mut self, uid: &Uid) {
         let Some(Stage::UnderWay { again }) = self.current.get(uid).copied() else { return };
         self.current.remove(uid);
@@ -73,7 +73,7 @@ impl WorkQueue {
         }
     }
 
-    /// The object is not to be worked on any more. Work that is under way stays so until it is done.
+    /// Removes the object from the queue. Work in progress stays so until it is done.
     pub fn remove(&mut self, uid: &Uid) {
         self.forget_time(uid);
         match self.current.get_mut(uid) {
@@ -86,25 +86,25 @@ impl WorkQueue {
         }
     }
 
-    /// Returns the number of objects that wait for their turn, without those whose time has not come.
+    /// Returns the number of ready objects, without those with a later time.
     #[must_use]
     pub fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// Returns the time at which the next object is to be worked on: `now` where one waits already, `None` where there is none.
+    /// Returns the time of the next object: `now` if one is ready, `None` if the queue is empty.
     #[must_use]
     pub fn next_at(&self, now: Moment) -> Option<Moment> {
         if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
     }
 
-    /// Returns the time at which this object is to be worked on, where its time is still to come.
+    /// Returns the future time of this object, if it has one.
     #[must_use]
     pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
         self.times.get(uid).copied()
     }
 
-    /// Gives an object that is neither ready nor handed out its turn.
+    /// Gives a turn to an object that is neither ready nor in progress.
     fn line_up(&mut self, uid: Uid) {
         self.turns += 1;
         self.ready.insert(self.turns, uid.clone());
@@ -147,7 +147,7 @@ mod tests {
         Moment::from_start(Duration::from_secs(seconds))
     }
 
-    /// All objects that are to be worked on or worked on.
+    /// All objects that are queued or in progress.
     fn kept(queue: &WorkQueue) -> BTreeSet<Uid> {
         assert_eq!(queue.later.len(), queue.times.len());
         queue.times.keys().chain(queue.current.keys()).cloned().collect()
@@ -230,7 +230,7 @@ mod tests {
         ]
     }
 
-    /// What is to come, told in the plainest way: since when an object is due, and which are under way.
+    /// A simple reference model: the due time of each object, and those in progress.
     #[derive(Default)]
     struct Model {
         due: BTreeMap<u8, u64>,
@@ -243,7 +243,7 @@ mod tests {
             *due = at.min(*due);
         }
 
-        /// Those of which one has to come now.
+        /// The objects of which one must be next.
         fn may_come(&self, now: u64) -> BTreeSet<u8> {
             let due = self.due.iter().filter(|(object, at)| **at <= now && !self.working.contains(object));
             due.map(|(object, _)| *object).collect()

@@ -1,7 +1,7 @@
-//! The rights that targets lack, and the rules that would grant them.
+//! The rights that targets lack, and the rules that grant them.
 //!
-//! A person who adds a target for a kind of their own reads this on its ConfigMap and copies the rules into a role, so they are
-//! exact: no verb on a resource that does not need it.
+//! A person who adds a target for their own kind reads these rules on its ConfigMap and copies them into a role. So
+//! they are exact: no verb on a resource that does not need it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,17 @@ use tokio::sync::watch;
 use crate::access::Right;
 use crate::events::NoticeKind;
 
-/// One thing to tell about the rights of a target.
+/// A change of a target's missing rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RightsNews {
-    /// Some are missing; the rules that grant them, and where these belong.
+    /// Some rights are missing: the rules that grant them, and the role they belong in.
     Missing(String),
-    /// All are there, after some were missing.
+    /// All rights are granted, after some were missing.
     Granted,
 }
 
 impl RightsNews {
-    /// An Event on the target's ConfigMap: its kind, reason and note, which is logged here too.
+    /// Returns the kind, reason and note of an Event on the target's ConfigMap. Also logs the note.
     #[must_use]
     pub fn words(&self, program: &str, target: &str) -> (NoticeKind, &'static str, String) {
         match self {
@@ -39,7 +39,7 @@ impl RightsNews {
     }
 }
 
-/// Follows which of some rights are missing.
+/// Follows the missing ones among some rights.
 #[derive(Debug)]
 pub struct MissingRights {
     rights: BTreeSet<Right>,
@@ -49,12 +49,12 @@ pub struct MissingRights {
 
 impl MissingRights {
     pub(crate) fn new(rights: Vec<Right>, mut missing: watch::Receiver<BTreeSet<Right>>) -> Self {
-        // What is known already is news here.
+        // A right that is already missing counts as a change here.
         missing.mark_changed();
         Self { rights: rights.into_iter().collect(), missing, told: BTreeSet::new() }
     }
 
-    /// Waits until there is something new to tell.
+    /// Waits for the next change.
     pub async fn next(&mut self) -> RightsNews {
         loop {
             if self.missing.changed().await.is_err() {
@@ -70,7 +70,7 @@ impl MissingRights {
     }
 }
 
-/// The rules that grant some rights: `add to a ClusterRole of its ServiceAccount: {apiGroups: …}`.
+/// Returns the rules that grant some rights: `add to a ClusterRole of its ServiceAccount: {apiGroups: …}`.
 #[must_use]
 pub fn rules(missing: &BTreeSet<Right>) -> String {
     let mut places = BTreeMap::<Vec<String>, Vec<String>>::new();
@@ -78,7 +78,7 @@ pub fn rules(missing: &BTreeSet<Right>) -> String {
     for right in missing {
         namespaces.entry(right.namespace.as_deref()).or_default().insert(right);
     }
-    // Namespaces that need the same rules are named together.
+    // Namespaces with equal rules are combined.
     for (namespace, rights) in namespaces {
         places.entry(rules_of(&rights)).or_default().extend(namespace.map(str::to_owned));
     }
@@ -91,10 +91,10 @@ pub fn rules(missing: &BTreeSet<Right>) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// The common part of one rule's resources: their group, the single object it is for, the verbs.
+/// The common parts of one rule's resources: their group, the single object, the verbs.
 type InCommon<'r> = (&'r str, Option<&'r str>, Vec<&'r str>);
 
-/// One rule for the resources of one group that need the same verbs.
+/// Builds one rule for the resources of a group with equal verbs.
 fn rules_of(rights: &BTreeSet<&Right>) -> Vec<String> {
     let mut verbs = BTreeMap::<(&str, String, Option<&str>), Vec<&str>>::new();
     for right in rights {

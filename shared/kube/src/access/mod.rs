@@ -1,8 +1,8 @@
 //! Checks that our ServiceAccount has the rights that the configuration needs, before work fails.
 //!
-//! A missing right shows up as a watch that never lists or a condition that never comes; here it is a line in
-//! `/readyz` and the log that says which rule to add. The program goes on: what it may do, it does.
-//! Deciding what is needed is the callers' business.
+//! A missing right would appear as a watch that never lists or a condition that is never written. Here it is a line in
+//! `/readyz` and the log with the rule to add. The program continues with the rights that it has. The callers decide
+//! which rights are needed.
 
 pub mod missing;
 mod of_account;
@@ -27,32 +27,32 @@ use crate::client;
 use crate::client::{CALL_DEADLINE, CallError};
 use crate::telemetry::health::HealthPart;
 
-/// Interval of checks for missing rights: a person is probably adding them.
+/// Interval of checks while rights are missing: a person is probably adding them.
 const RECHECK_MISSING: Duration = Duration::from_secs(30);
 
-/// How soon rights that were there are asked for again: a dozen small requests a minute, and a right that is taken away
-/// shows in `/readyz` before somebody wonders.
+/// Interval of checks while no right is missing: a dozen small requests a minute, and a revoked right quickly
+/// shows in `/readyz`.
 const RECHECK_PRESENT: Duration = Duration::from_secs(60);
 
-/// One right that is needed.
+/// One required right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Right {
-    /// For example `patch`.
+    /// The verb, for example `patch`.
     pub verb: &'static str,
-    /// The API group; empty for the core.
+    /// The API group. Empty for the core group.
     pub group: String,
-    /// The plural.
+    /// The plural resource name.
     pub resource: String,
-    /// For example `status`; empty for the resource itself.
+    /// For example `status`. Empty for the resource itself.
     pub subresource: &'static str,
-    /// The one object it is needed for; `None` for any.
+    /// The only object that it is needed for. `None` for any.
     pub name: Option<String>,
-    /// The namespace; `None` for all, or for a cluster-scoped resource.
+    /// The namespace. `None` for all, or for a cluster-scoped resource.
     pub namespace: Option<String>,
 }
 
 impl Right {
-    /// As a rule names it: `proxies/status`.
+    /// The resource name in a rule: `proxies/status`.
     fn resource_name(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.clone()
@@ -61,7 +61,7 @@ impl Right {
         }
     }
 
-    /// Says that the right is missing, and what to add.
+    /// Returns the message about the missing right, with the rule to add.
     #[must_use]
     pub fn missing(&self) -> String {
         let (verb, group, resource) = (self.verb, &self.group, self.resource_name());
@@ -81,7 +81,7 @@ impl Right {
         SelfSubjectAccessReview { spec, ..Default::default() }
     }
 
-    /// The same as a question to the API server.
+    /// Returns the attributes of an access review.
     fn attributes(&self) -> ResourceAttributes {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         ResourceAttributes {
@@ -96,10 +96,10 @@ impl Right {
     }
 }
 
-/// Asks for each right; gives those that are missing.
+/// Checks each right and returns the missing ones.
 ///
 /// # Errors
-/// When the API server does not answer: nothing is known then.
+/// Fails if the API server does not answer. The rights are then unknown.
 pub async fn missing_rights(client: &kube::Client, rights: &BTreeSet<Right>) -> Result<Vec<Right>, CallError> {
     let mut missing = Vec::new();
     for right in rights {
@@ -115,7 +115,7 @@ async fn is_allowed(client: &kube::Client, right: &Right) -> Result<bool, CallEr
     Ok(review.status.is_some_and(|status| status.allowed))
 }
 
-/// Has the API server answer a review.
+/// Sends an access review to the API server.
 async fn send_review<R: Serialize + DeserializeOwned>(
     client: &kube::Client,
     path: String,
@@ -128,7 +128,7 @@ async fn send_review<R: Serialize + DeserializeOwned>(
     client::request(client, CALL_DEADLINE, request).await
 }
 
-/// Keeps asking for the rights that are `needed` at the moment, and says in `part`, the log and `missing` which are not there.
+/// Checks the rights that are currently `needed` in a loop. Reports missing ones in `part`, the log and `missing`.
 pub async fn watch_access(
     client: kube::Client,
     mut needed: watch::Receiver<BTreeSet<Right>>,
@@ -162,7 +162,7 @@ pub async fn watch_access(
     }
 }
 
-/// Each sentence once in the log, all of them in the part.
+/// Logs each message once, and sets all of them in the health part.
 fn say(part: &HealthPart, before: Option<Vec<String>>, sentences: Vec<String>) -> Vec<String> {
     let before = before.unwrap_or_default();
     for sentence in sentences.iter().filter(|sentence| !before.contains(sentence)) {

@@ -8,22 +8,22 @@ use kube::core::Resource;
 use crate::access::{Right, send_review};
 use crate::client::CallError;
 
-/// A ServiceAccount.
+/// Names a ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its namespace.
+    /// The account's namespace.
     pub namespace: String,
-    /// Its name.
+    /// The account's name.
     pub name: String,
 }
 
 impl Account {
-    /// As the API server calls it.
+    /// Its user name at the API server.
     fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
 
-    /// The groups that every ServiceAccount is in.
+    /// The groups of every ServiceAccount.
     fn groups(&self) -> Vec<String> {
         let of_namespace = format!("system:serviceaccounts:{}", self.namespace);
         vec!["system:serviceaccounts".to_owned(), of_namespace, "system:authenticated".to_owned()]
@@ -40,10 +40,10 @@ impl Account {
     }
 }
 
-/// Asks for each right of an account; gives those that are missing.
+/// Checks each right of an account and returns the missing ones.
 ///
 /// # Errors
-/// When the API server does not answer, or whoever asks may not: nothing is known then.
+/// Fails if the API server does not answer, or the caller may not review other accounts. The rights are then unknown.
 pub async fn missing_rights_of(
     client: &kube::Client,
     account: &Account,

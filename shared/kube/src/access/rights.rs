@@ -1,7 +1,7 @@
-//! The rights that the program needs now: its own, and those of each target at work.
+//! The currently required rights: the program's own, and those of each active target.
 //!
-//! Targets come and go, and with them the kinds that must be watched. Whoever needs rights holds a guard; when it is dropped the
-//! rights are no longer asked for.
+//! Targets come and go, and with them the watched kinds. The user of a right holds a guard. After its drop the rights
+//! are no longer checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::access::missing::MissingRights;
 use crate::client::ResolvedKind;
 use drift_language::ObjectSelection;
 
-/// The rights that are needed, by whoever needs them.
+/// The required rights, by their users.
 #[derive(Clone, Debug)]
 pub struct RightsNeeded {
     owners: Arc<Mutex<BTreeMap<u64, Vec<Right>>>>,
@@ -21,7 +21,7 @@ pub struct RightsNeeded {
     missing: watch::Sender<BTreeSet<Right>>,
 }
 
-/// Rights are needed while this lives.
+/// Guard: the rights are checked until it is dropped.
 #[derive(Debug)]
 #[must_use = "the rights are no longer asked for when this is dropped"]
 pub struct Need {
@@ -37,7 +37,7 @@ impl Default for RightsNeeded {
 }
 
 impl RightsNeeded {
-    /// Notes rights that are needed from now on.
+    /// Adds required rights until the guard is dropped.
     pub fn need(&self, rights: Vec<Right>) -> Need {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = owners.keys().next_back().map_or(0, |last| last + 1);
@@ -46,13 +46,13 @@ impl RightsNeeded {
         Need { rights: self.clone(), owner }
     }
 
-    /// Follows all of them, and where to say which are missing.
+    /// Returns a receiver of all required rights, and a sender for the missing ones.
     #[must_use]
     pub fn to_be_asked(&self) -> (watch::Receiver<BTreeSet<Right>>, watch::Sender<BTreeSet<Right>>) {
         (self.all.subscribe(), self.missing.clone())
     }
 
-    /// Follows which of some rights are missing.
+    /// Follows the missing ones among some rights.
     #[must_use]
     pub fn follow_missing(&self, rights: Vec<Right>) -> MissingRights {
         MissingRights::new(rights, self.missing.subscribe())
@@ -76,7 +76,7 @@ impl Drop for Need {
     }
 }
 
-/// `verbs` on objects of a kind (or a subresource of them), in every namespace of a selection.
+/// Returns `verbs` on objects of a kind (or a subresource of them), in every namespace of a selection.
 #[must_use]
 pub fn rights_on(
     kind: &ResolvedKind,
@@ -84,12 +84,12 @@ pub fn rights_on(
     verbs: &[&'static str],
     subresource: &'static str,
 ) -> Vec<Right> {
-    // To an object that lives in no namespace the selection's namespaces mean nothing.
+    // The selection's namespaces do not apply to a cluster-scoped object.
     let places = if kind.namespaced { places(selection) } else { vec![None] };
     rights_at(&places, kind, verbs, subresource)
 }
 
-/// `verbs` on objects of a kind that stand in this namespace, or where it is `None` beside the objects of a selection.
+/// Returns `verbs` on objects of a kind in this namespace. `None` means the namespaces of the selection.
 #[must_use]
 pub fn rights_beside(
     kind: &ResolvedKind,
@@ -122,7 +122,7 @@ fn rights_at(
     places.iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
 }
 
-/// `verbs` on Jobs, in every namespace of a selection.
+/// Returns `verbs` on Jobs, in every namespace of a selection.
 #[must_use]
 pub fn rights_on_jobs(selection: &ObjectSelection, verbs: &[&'static str]) -> Vec<Right> {
     let right = |namespace: &Option<String>, verb: &'static str| Right {
@@ -136,13 +136,13 @@ pub fn rights_on_jobs(selection: &ObjectSelection, verbs: &[&'static str]) -> Ve
     places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
 }
 
-/// To create Events about objects, in every namespace of a selection.
+/// Returns the right to create Events about objects, in every namespace of a selection.
 #[must_use]
 pub fn rights_to_tell(selection: &ObjectSelection) -> Vec<Right> {
     places(selection).into_iter().map(right_to_tell).collect()
 }
 
-/// To create Events in a namespace, or in all.
+/// Returns the right to create Events in a namespace, or in all.
 #[must_use]
 pub fn right_to_tell(namespace: Option<String>) -> Right {
     let (group, resource) = ("events.k8s.io".to_owned(), "events".to_owned());
@@ -172,7 +172,7 @@ pub fn rights_at_home(namespace: &str, lease: &str) -> Vec<Right> {
     ]
 }
 
-/// To read the Lease of the other program.
+/// Returns the right to read the Lease of the other program.
 #[must_use]
 pub fn right_to_read_lease(namespace: &str, lease: &str) -> Right {
     Right {

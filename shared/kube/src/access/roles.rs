@@ -1,44 +1,43 @@
-//! The roles that grant what targets need: for one account, one for the whole cluster and one for each namespace.
+//! The roles that grant the rights that targets need: for one account, one for the cluster and one for each namespace.
 //!
-//! Each rule is about one resource and knows which targets want which of its verbs, so that whoever reviews it sees why it is there.
-//! Pure.
+//! Each rule covers one resource and lists the targets that need its verbs, so that a reviewer sees the reason. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::access::Right;
 
-/// The verbs in the order in which people write them; others come behind them.
+/// The usual order of verbs. Others follow.
 const ORDER: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// The rules of one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// The namespace; `None` for the whole cluster.
+    /// The namespace. `None` for the whole cluster.
     pub namespace: Option<String>,
-    /// Sorted by group and resource.
+    /// The rules, sorted by group and resource.
     pub rules: Vec<Rule>,
 }
 
 /// The verbs on one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The API group; empty for the core.
+    /// The API group. Empty for the core group.
     pub group: String,
-    /// The plural, with its subresource: `proxies/status`.
+    /// The plural resource name, with its subresource: `proxies/status`.
     pub resource: String,
-    /// The one object that it is about; `None` for all.
+    /// The only object that it covers. `None` for all.
     pub name: Option<String>,
-    /// In the order in which people write them.
+    /// The verbs in their usual order.
     pub verbs: Vec<&'static str>,
     /// The verbs with the targets that need them. Targets with the same needs share an entry.
     pub wanted: Vec<(Vec<&'static str>, Vec<String>)>,
 }
 
-/// Targets by the right that they want.
+/// Targets by the right that they need.
 type Wanting = BTreeMap<Right, BTreeSet<String>>;
 
-/// The roles that grant these rights, each with the target that wants it, and nothing else. What is granted in the whole cluster is
-/// not granted in a namespace again.
+/// Returns the roles that grant exactly these rights, each given with its target. A right for the whole cluster is not
+/// repeated for a namespace.
 #[must_use]
 pub fn roles(wanted: impl IntoIterator<Item = (Right, String)>) -> Vec<Role> {
     let mut wanting = Wanting::new();
@@ -82,7 +81,7 @@ fn rules(wanting: Vec<(Right, BTreeSet<String>)>) -> Vec<Rule> {
     resources.into_iter().map(rule).collect()
 }
 
-/// Each verb once.
+/// Sorts the verbs and removes duplicates.
 fn ordered(verbs: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
     let place = |verb: &'static str| (ORDER.iter().position(|known| *known == verb).unwrap_or(ORDER.len()), verb);
     let sorted: BTreeSet<_> = verbs.into_iter().map(place).collect();

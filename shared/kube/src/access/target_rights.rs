@@ -20,17 +20,17 @@ pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     rights
 }
 
-/// What the poller must be allowed to do with what `read.kubernetes` reads, in this namespace or, where it is `None`, beside the
-/// target's objects, to hear of its changes too where the target wants that. It is the user's to grant, and an answer without the
-/// right says so.
+/// Returns the poller's rights on the resources of `read.kubernetes`, including a watch if the target needs one, in
+/// this namespace. `None` means the namespaces of the target's objects. The user grants them. A read without the
+/// right reports it.
 #[must_use]
 pub fn rights_to_read(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
     let verbs: &[&'static str] = if target.watched_read().is_some() { &["get", "list", "watch"] } else { &["get"] };
     rights_beside(kind, namespace, &target.objects, verbs)
 }
 
-/// What the controller must be allowed to do with Secrets beside the objects of a target: they are found by their label, which a
-/// right cannot be limited to. Where no object names one, nobody misses it.
+/// Returns the controller's rights on Secrets in the namespaces of a target's objects. They are selected by label, to
+/// which a right cannot be restricted. If no object names a Secret, a missing right has no effect.
 #[must_use]
 pub fn rights_on_secrets(target: &Target) -> Vec<Right> {
     if target.correct.mode == Mode::Correct && target.secrets.iter().any(DeclaredSecret::is_of_object) {
@@ -42,8 +42,8 @@ pub fn rights_on_secrets(target: &Target) -> Vec<Right> {
     }
 }
 
-/// What the controller must be allowed to do for a target. One that only observes is only watched; should it have to
-/// take a finalizer off, the missing right shows then.
+/// Returns the controller's rights for a target. A target that only observes is only watched. If a finalizer must be
+/// removed, a missing right is reported then.
 #[must_use]
 pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
@@ -66,8 +66,8 @@ pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> 
     rights
 }
 
-/// What the controller must be allowed to do with the objects of the cluster that a target's manifest makes, in this namespace or,
-/// where it is `None`, beside the target's objects.
+/// Returns the controller's rights on the cluster objects that a target's manifest creates, in this namespace. `None`
+/// means the namespaces of the target's objects.
 #[must_use]
 pub fn rights_on_resource(target: &Target, namespace: Option<&str>, kind: &ResolvedKind) -> Vec<Right> {
     let deletes = target.correct.actions().delete;

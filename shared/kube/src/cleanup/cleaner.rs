@@ -1,6 +1,6 @@
-//! One kind of traces to remove from objects that no target selects, with its delay and rate.
+//! The interface of one kind of clean-up on objects that no target selects, with its delay and rate.
 //!
-//! A program says what that is.
+//! Each program implements it.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::client::WriteError;
 use drift_api::object::LeanObject;
 use drift_api::timing::backoff::Series;
 
-/// One thing that a program puts on objects, and how it takes it off.
+/// A mark that a program puts on objects, and its removal.
 pub trait Cleaner {
-    /// The label under which it is counted.
+    /// The outcome label of its metric.
     const OUTCOME: &'static str;
 
-    /// Returns true if it stands on the object.
+    /// Returns true if the object has the mark.
     fn is_marked(&self, object: &LeanObject) -> bool;
 
-    /// Takes it off an object as it was just read. A refusal is news at the first try only.
+    /// Removes the mark from a freshly read object. A refusal is reported at the first try only.
     fn clean(
         &self,
         kind: &ResolvedKind,
@@ -29,29 +29,29 @@ pub trait Cleaner {
 /// Delay and rate of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepSettings {
-    /// The time that no target must have selected an object.
+    /// Minimum time without a target that selects the object.
     pub patience: Duration,
-    /// The least time between two objects.
+    /// Minimum time between two objects.
     pub spacing: Duration,
-    /// Objects at once.
+    /// Maximum number of concurrent objects.
     pub at_once: usize,
-    /// The pauses after failures.
+    /// The delays after failures.
     pub retries: Series,
-    /// True if nothing of ours is left on an object afterwards: what is noted of it is struck out then.
+    /// True if no mark of ours is left on an object afterwards. Its note is then removed.
     pub is_last: bool,
 }
 
 impl SweepSettings {
-    /// A finalizer holds up whoever deletes the object. Five seconds: a person renames a target, or relabels an object, by
-    /// two commands, and a watch tells within one second. A third of what a small API server takes, and a quarter of our
-    /// calls.
+    /// Settings for finalizers, which block the deletion of objects. Five seconds, because a person renames a target,
+    /// or relabels an object, with two commands, and a watch reports within one second. The rate is a third of the
+    /// capacity of a small API server, and a quarter of our calls.
     #[must_use]
     pub const fn of_finalizers() -> Self {
         let (patience, spacing) = (Duration::from_secs(5), Duration::from_millis(5));
         Self { patience, spacing, at_once: 8, retries: Series::WRITE_REFUSED, is_last: false }
     }
 
-    /// Nobody waits for a condition to go: 50 a second, a twelfth of what a small API server takes.
+    /// Settings for conditions, which are not urgent: 50 a second, a twelfth of the capacity of a small API server.
     #[must_use]
     pub const fn of_conditions(patience: Duration) -> Self {
         let spacing = Duration::from_millis(20);

@@ -1,8 +1,8 @@
-//! The orphan collector: takes what is ours off the objects that no target selects any more.
+//! The orphan collector, which removes our marks from objects that no target selects any more.
 //!
-//! The watches tell of such objects in their reach; where a target is gone the kind is listed. Each object is read live and
-//! judged again right before it is touched, and only once every target of its kind has read its list. When to look is the
-//! schedule's business, and what is taken off the program's own ([`Cleaner`]).
+//! Watches report such objects within their reach. For a removed target, the kind is listed. Each object is read live
+//! and judged again right before the write, and only after every target of its kind has read its list. The schedule
+//! decides when to look, and each program what to remove ([`Cleaner`]).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::subscriptions::Orphan;
 use drift_api::object::ObjectId;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Attempts when the object changes at the same moment.
+/// Maximum attempts if the object changes concurrently.
 const TRIES: usize = 3;
 
 type Published = watch::Receiver<Arc<Configuration>>;
 
-/// Takes one thing off objects, for one term of leadership.
+/// Removes one kind of mark from objects, for one term of leadership.
 pub struct Collector<C> {
     context: CollectorContext,
     objects: ObjectClient,
@@ -42,12 +42,12 @@ pub struct Collector<C> {
 }
 
 impl<C: Cleaner> Collector<C> {
-    /// A collector that hears of orphans from now on.
+    /// Creates a collector that receives orphans from now on.
     pub fn new(context: &CollectorContext, cleaner: C, settings: SweepSettings) -> Self {
         let mut ticks = tokio::time::interval(settings.spacing);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            // It only reads: what is written is the cleaner's business.
+            // Only for reads. The cleaner does the writes.
             objects: ObjectClient::new(context.client.clone(), ""),
             orphans: context.watches.hear_of_orphans(),
             context: context.clone(),
@@ -58,7 +58,7 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// Collects for as long as it is polled.
+    /// Collects until the future is dropped.
     pub async fn run(mut self) {
         let mut configuration = self.context.configuration.clone();
         self.arrange(&configuration.borrow_and_update().clone());
@@ -69,7 +69,7 @@ impl<C: Cleaner> Collector<C> {
                     Ok(()) => None,
                     Err(_) => return,
                 },
-                // A list that is broken off stays due.
+                // An interrupted list stays due.
                 looks = self.next_looks() => Some(looks),
             };
             match looks {
@@ -79,7 +79,7 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// Lists what is to be listed until objects are to be looked at.
+    /// Lists due kinds until there are objects to look at.
     async fn next_looks(&mut self) -> (KindName, Vec<ObjectId>) {
         loop {
             self.hear();
@@ -99,7 +99,7 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// Waits until something is due, or an orphan is heard of.
+    /// Waits until something is due or an orphan is reported.
     async fn rest(&mut self) {
         let due = self.schedule.next_due();
         let wake = async {
@@ -120,7 +120,8 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// Takes in an object without a target. One that left a selection is looked at in any case: a write may still land on it.
+    /// Schedules an object without a target. One that left a selection is always scheduled, because a write may still
+    /// be in flight.
     fn hear_of(&mut self, Orphan { kind, object, has_left }: &Orphan) {
         if *has_left || self.cleaner.is_marked(object) {
             self.schedule.hear_of(kind, &object.id, *has_left, clock::now());
@@ -130,7 +131,7 @@ impl<C: Cleaner> Collector<C> {
     async fn list(&mut self, name: &KindName, namespaces: &[String]) {
         let kind = match self.locate(name).await {
             Ok(kind) => kind,
-            // Its objects went with it, and with them all that targets left.
+            // Its objects are gone with it, including all marks.
             Err(KindError::Missing { .. }) => return self.end_list(name, "the kind is gone"),
             Err(error) => return self.fail(name, "kind", &error),
         };
@@ -178,7 +179,7 @@ impl<C: Cleaner> Collector<C> {
                 None => certain.push(id),
             }
         }
-        // Whoever lost sight of an object meanwhile has said so before.
+        // A watch that lost sight of an object has reported it before.
         self.hear();
         certain.retain(|id| self.schedule.is_due(name, &id.uid, clock::now()));
         if !certain.is_empty() {
@@ -195,7 +196,7 @@ impl<C: Cleaner> Collector<C> {
         self.strike_out(name);
     }
 
-    /// Returns the end of a look that needs no request; `None` if certainly no target selects the object.
+    /// Returns the result of a look that needs no request. `None` if certainly no target selects the object.
     fn doubt(&self, name: &KindName, id: &ObjectId) -> Option<LookEnd> {
         let configuration = self.context.configuration.borrow();
         let active = configuration.active();
@@ -211,7 +212,7 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// Begins no further object once the configuration says something else, or the kind fails.
+    /// Cleans objects. Starts no further object after a change of the configuration or a failure of the kind.
     async fn clean_all(&mut self, name: &KindName, kind: &ResolvedKind, ids: Vec<ObjectId>, configuration: &Published) {
         let Self { context, objects, cleaner, settings, schedule, ticks, .. } = self;
         let look = &KindSweep { context, objects, cleaner, ticks, name, kind };
@@ -233,13 +234,13 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// The kind, in a version that the cluster serves.
+    /// Resolves the kind in a version that the cluster serves.
     async fn locate(&self, name: &KindName) -> Result<ResolvedKind, KindError> {
         self.context.noted.all().locate(&self.context.client, name).await
     }
 }
 
-/// A look at objects of one kind.
+/// A sweep over objects of one kind.
 struct KindSweep<'a, C> {
     context: &'a CollectorContext,
     objects: &'a ObjectClient,
@@ -250,7 +251,7 @@ struct KindSweep<'a, C> {
 }
 
 impl<C: Cleaner> KindSweep<'_, C> {
-    /// Cleans an object, if it is left as it is now.
+    /// Cleans an object if it still is an orphan.
     async fn clean(&self, id: &ObjectId, is_first_try: bool) -> Result<LookEnd, WriteError> {
         let Some(_busy) = self.context.under_way.begin(&id.uid) else { return Ok(LookEnd::Unripe) };
         for _ in 0..TRIES {
@@ -285,7 +286,7 @@ impl<C: Cleaner> KindSweep<'_, C> {
     }
 }
 
-/// Of a whole object only its labels are needed.
+/// Only the labels of an object are needed.
 fn labels() -> FieldPaths {
     let mut fields = FieldPaths::default();
     fields.insert(vec!["metadata".to_owned(), "labels".to_owned()]);

@@ -1,4 +1,4 @@
-//! The clean-up played through with paused time, over an API server in memory that has Proxies in two pages.
+//! Clean-up with paused time, on an in-memory API server with Proxies in two pages.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -34,14 +34,14 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const SECOND_PAGE: &str = "p060";
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The marked objects by name, and when each write to them arrived.
+/// The marked objects by name, and the time of each write to them.
 #[derive(Clone, Default)]
 struct Cluster {
     marked: Arc<Mutex<BTreeSet<String>>>,
     writes: Arc<Mutex<Vec<Moment>>>,
     refuses: bool,
     has_no_kind: bool,
-    /// The noted version is served no more, and v2 is.
+    /// True if the noted version is no longer served, and v2 is.
     is_at_v2: bool,
     /// The label of every object.
     tier: Arc<Mutex<&'static str>>,
@@ -138,7 +138,7 @@ fn configuration(targets: &[&Arc<Target>], whole: &[&str]) -> Arc<Configuration>
     Arc::new(Configuration { targets, whole, loaded: true, ..Configuration::default() })
 }
 
-/// A target that has read its list, until the subscription is dropped.
+/// A target with a complete list, until the subscription is dropped.
 fn subscribe(watches: &KindWatches) -> Subscription {
     let kind = ResolvedKind { resource: resource(), namespaced: true };
     let subscription = watches.subscribe(&target(), &kind, &FieldPaths::default());
@@ -146,14 +146,14 @@ fn subscribe(watches: &KindWatches) -> Subscription {
         dispatch.set_active(BTreeMap::from([("a".into(), target().objects.clone())]));
         dispatch.arrange();
     });
-    // A second subscription has a watch of its own number.
+    // The watch of a second subscription has another number.
     for (number, change) in [1, 2].into_iter().flat_map(|one| [(one, Change::ListBegan), (one, Change::ListEnded)]) {
         watches.step_and_tell(|dispatch| dispatch.hear(number, change, clock::now()));
     }
     subscription
 }
 
-/// The watch tells of an object with that label.
+/// The watch reports an object with that label.
 fn hear(watches: &KindWatches, mut object: Value, tier: &str) {
     let labels = json!({ "tier": tier });
     object["metadata"]["labels"] = labels.clone();
@@ -166,7 +166,7 @@ fn resource() -> kube::core::ApiResource {
     kube::core::ApiResource::from_gvk_with_plural(&gvk, "proxies")
 }
 
-/// A collector that runs while a test plays.
+/// A collector that runs during a test.
 struct Bench {
     cluster: Cluster,
     log: Log,
@@ -177,7 +177,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Plays `play` beside a collector that was begun with the active target.
+    /// Runs `play` together with a collector that was started with the active target.
     async fn play(cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
         let answers = cluster.clone();
         let (client, log) = answering(move |sent| answers.answer(sent));
@@ -197,7 +197,7 @@ impl Bench {
         tokio::select! {
             () = collector.run() => panic!("it ended by itself"),
             () = async {
-                // So that the first configuration has been seen.
+                // Lets the collector see the first configuration.
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 play(&bench).await;
             } => {}
@@ -224,7 +224,7 @@ impl Bench {
 #[tokio::test(start_paused = true)]
 async fn what_a_target_left_goes_slowly_then_its_note() {
     Bench::play(Cluster::of(120), async |bench| {
-        // A steady state costs nothing.
+        // A steady state causes no requests.
         tokio::time::sleep(100 * MINUTE).await;
         assert_eq!((bench.lists(), bench.writes().len()), (0, 0));
         let gone = clock::now();
@@ -310,7 +310,7 @@ async fn what_is_refused_is_tried_less_and_less_often() {
 #[tokio::test(start_paused = true)]
 async fn an_object_in_use_or_just_left_stays() {
     Bench::play(Cluster::of(2), async |bench| {
-        // A target that is gone has one still, and lost the other five minutes after it was gone.
+        // A removed target keeps one object, and lost the other five minutes after its removal.
         let subscription = subscribe(&bench.watches);
         hear(&bench.watches, bench.cluster.object("p000"), "1");
         hear(&bench.watches, bench.cluster.object("p001"), "1");
@@ -335,7 +335,7 @@ async fn an_object_that_left_and_came_back_is_kept() {
         let _subscription = subscribe(&bench.watches);
         hear(&bench.watches, bench.cluster.object("p000"), "1");
         hear(&bench.watches, bench.cluster.object("p000"), "2");
-        // Nobody has told of its return.
+        // The return was not reported.
         tokio::time::sleep(11 * MINUTE).await;
         assert!(bench.log.lines().iter().any(|line| line.contains("p000")), "nobody looked");
         hear(&bench.watches, bench.cluster.object("p000"), "2");

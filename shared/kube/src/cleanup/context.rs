@@ -21,7 +21,7 @@ struct Outcome {
     outcome: &'static str,
 }
 
-/// Objects that were cleaned, by outcome. Cheap to clone.
+/// Counter of cleaned objects, by outcome. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct CleanedObjects(Family<Outcome, Counter>);
 
@@ -34,7 +34,7 @@ impl CleanedObjects {
         counter
     }
 
-    /// Counts one.
+    /// Counts one object.
     pub fn count(&self, outcome: &'static str) {
         self.0.get_or_create(&Outcome { outcome }).inc();
     }
@@ -43,17 +43,17 @@ impl CleanedObjects {
 /// The context of the orphan collector, for one term of leadership.
 #[derive(Clone)]
 pub struct CollectorContext {
-    /// The API server.
+    /// The API client.
     pub client: kube::Client,
     /// The selections to search.
     pub noted: NotedSelections,
     /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// The watches.
+    /// The watches of kinds.
     pub watches: KindWatches,
-    /// The objects that are worked on.
+    /// The objects with work in progress.
     pub under_way: UnderWay,
-    /// The counter.
+    /// The counter of cleaned objects.
     pub cleaned: CleanedObjects,
 }
 

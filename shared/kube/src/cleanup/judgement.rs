@@ -1,8 +1,8 @@
-//! Whether what stands on an object was left there: no active target selects it, and it is certain that none is only
-//! out of sight.
+//! Decides if a mark on an object is an orphan: no active target selects the object, and certainly none is
+//! only temporarily missing.
 //!
-//! A target counts as gone only when its ConfigMap exists, parses whole and lacks it. A ConfigMap that is missing, or has a bad
-//! document, says nothing: whatever its targets may have written stays.
+//! A target counts as removed only if its ConfigMap exists, parses completely and lacks it. A missing ConfigMap, or one
+//! with a bad document, proves nothing, so the marks of its targets stay.
 
 use crate::cleanup::selections::{Selection, Selections};
 use crate::client::KindName;
@@ -14,23 +14,23 @@ use drift_api::object::LeanObject;
 pub enum Judgement {
     /// An active target selects it.
     Selected,
-    /// A noted target may select it of which nothing is known at the moment.
+    /// A noted target whose state is currently unknown may select it.
     Undecided,
-    /// Targets may have selected it, and none does.
+    /// A target may have selected it, and none does now.
     Left,
-    /// No target was ever noted that could have selected it: what stands there is not ours to take away.
+    /// No noted target could have selected it, so the mark is not ours to remove.
     Foreign,
 }
 
-/// Returns true if it is known what has become of a noted target. The ConfigMap that has it now counts, else the one that had
-/// it last: a target keeps its name when it moves to another ConfigMap.
+/// Returns true if the state of a noted target is known. The ConfigMap that has it now counts, otherwise the last one
+/// that had it: a target keeps its name when it moves to another ConfigMap.
 #[must_use]
 pub fn is_decided(active: ActiveTargets<'_>, selection: &Selection, config_map: &str) -> bool {
     let present = active.targets.get(&selection.target).map(|target| target.document.config_map.as_str());
     active.whole.contains(present.unwrap_or(config_map))
 }
 
-/// Returns true if some noted target that may have had objects of that kind in that namespace is undecided.
+/// Returns true if a noted target that may have had objects of that kind in that namespace is undecided.
 #[must_use]
 pub fn is_in_doubt(
     selections: &Selections,

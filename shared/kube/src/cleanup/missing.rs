@@ -1,7 +1,8 @@
-//! Missing targets: the notes on the Lease name them, they are not active, and nothing says that they were removed.
+//! Missing targets: they are noted on the Lease and not active, and there is no evidence of their removal.
 //!
-//! The last good text of a target is in memory alone. If its ConfigMap is gone, has lost its label or is wrong when a
-//! program starts, nobody works on its objects, and no object shows that. These signs stand until it is decided.
+//! The last valid text of a target exists only in memory. If its ConfigMap is gone, has lost its label or is
+//! invalid when a program starts, its objects are not processed, and no object shows that. These signs stay until
+//! the state is known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ struct TargetLabel {
     target: String,
 }
 
-/// Shows missing targets: a metric, a line in `/readyz`, an Event on the program's Lease, and the log. Cheap to clone.
+/// Reports missing targets: a metric, a line in `/readyz`, an Event on the program's Lease, and the log.
+/// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct MissingTargets {
     gauge: Family<TargetLabel, Gauge>,
@@ -36,7 +38,7 @@ pub struct MissingTargets {
     lease: ObjectReference,
 }
 
-/// The current signs of one missing target; they go when it is dropped.
+/// The current signs of one missing target, removed on drop.
 struct Sign {
     gauge: Family<TargetLabel, Gauge>,
     label: TargetLabel,
@@ -51,7 +53,7 @@ impl Drop for Sign {
 }
 
 impl MissingTargets {
-    /// Registers the gauge. Events are about `lease`, which the notes stand on.
+    /// Registers the gauge. Events are about `lease`, which has the notes.
     pub fn register(registry: &mut Registry, health: Health, events: EventWriter, lease: ObjectReference) -> Self {
         let gauge = Family::default();
         let help = "1 for each target that the Lease's notes name, that is not active, and that nobody removed";
@@ -59,7 +61,7 @@ impl MissingTargets {
         Self { gauge, health, events, lease }
     }
 
-    /// Keeps the signs up to date for as long as it is polled, which is a term of leadership.
+    /// Keeps the signs up to date until the future is dropped, for a term of leadership.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
         let mut signs = BTreeMap::new();
         loop {
@@ -86,7 +88,7 @@ impl MissingTargets {
             let sentence = sentence(&format!("{namespace}/{config_map}"), has_problem(configuration, &config_map));
             let known = before.remove(&target).filter(|sign| sign.sentence == sentence);
             let sign = known.unwrap_or_else(|| self.sign(&target, sentence));
-            // After the drop of an older sign of this target, which removes the series.
+            // After the drop of an older sign of this target, which removes its time series.
             self.gauge.get_or_create(&sign.label).set(1);
             signs.insert(target, sign);
         }
@@ -110,7 +112,7 @@ impl MissingTargets {
     }
 }
 
-/// The targets that are noted, not active, and not known to be removed, each with the ConfigMap that last had it.
+/// Returns the targets that are noted, not active, and not known to be removed, each with its last ConfigMap.
 fn missing_targets(selections: &Selections, active: ActiveTargets<'_>) -> BTreeMap<String, String> {
     let undecided = selections.iter().filter(|(selection, config_map)| {
         !active.targets.contains_key(&selection.target) && !is_decided(active, selection, config_map)

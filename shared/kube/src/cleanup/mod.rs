@@ -1,8 +1,8 @@
-//! Removes what targets leave on objects when they go.
+//! Removes the marks that removed targets leave on objects.
 //!
-//! Each program notes on its own Lease what its targets select, before it first writes to an object of theirs. What is gone from the
-//! configuration is known from these notes, also by a process that never saw the target. Selections and schedule are pure: they take
-//! the notes, what is active and the time, and say what is to be done.
+//! Each program notes the selections of its targets on its own Lease before it first writes to one of their objects.
+//! These notes show which targets were removed, even to a process that never saw the target. Selections and schedule
+//! are pure: they get the notes, the active targets and the time, and return the work to do.
 
 mod cleaner;
 mod collector;

@@ -1,7 +1,7 @@
 //! The selections of the program's targets, and those noted on its Lease.
 //!
-//! Nothing is written to an object of a target before the target's selection stands noted: whoever works on a target holds its note,
-//! and a note that somebody holds is not struck out.
+//! Before any write to an object of a target, its selection must be noted. The task that works on a target holds its
+//! note, and a held note is not removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_language::Target;
 
-/// The most that the notes may take on the Lease, bytes. All annotations of an object together may take 256 KiB, and a
-/// Lease that cannot be written is lost; the rest is for what else stands there.
+/// Maximum size of the notes on the Lease, in bytes. All annotations of an object together may take 256 KiB, and a
+/// Lease that cannot be written is lost. The rest is for its other annotations.
 const MOST_BYTES: usize = 192 * 1024;
 
-/// The selections of one program's targets, for all its parts. Cheap to clone.
+/// The selections of one program's targets, shared by all its parts. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct NotedSelections {
     notes: watch::Sender<Notes>,
@@ -26,14 +26,14 @@ pub struct NotedSelections {
 
 #[derive(Debug, Default)]
 struct Notes {
-    /// What stood on the Lease when the term was begun by which these notes go; each term has its own.
+    /// The content of the Lease at the beginning of the term of these notes. Each term has its own.
     found: Arc<BTreeMap<String, String>>,
     wanted: Selections,
     current: BTreeSet<Selection>,
     holders: BTreeMap<Selection, usize>,
 }
 
-/// A note that stands on the Lease for as long as this lives.
+/// A note that stays on the Lease until this is dropped.
 #[derive(Debug)]
 #[must_use = "the note may be struck out when this is dropped"]
 pub struct HeldNote {
@@ -48,8 +48,8 @@ impl Default for NotedSelections {
 }
 
 impl NotedSelections {
-    /// Begins a term with the notes that stood on the Lease when it was taken. Work that is begun again within a term keeps
-    /// its notes: what was noted and struck out meanwhile counts.
+    /// Begins a term with the notes found on the Lease when it was acquired. Work that restarts within a term keeps its
+    /// notes, including changes since then.
     pub fn begin(&self, lease: &LeaseHandle) {
         let annotations = lease.leadership().found_annotations();
         if Arc::ptr_eq(&annotations, &self.notes.borrow().found) {
@@ -76,18 +76,18 @@ impl NotedSelections {
         });
     }
 
-    /// All notes.
+    /// Returns all notes.
     #[must_use]
     pub fn all(&self) -> Selections {
         self.read(Clone::clone)
     }
 
-    /// Asks the notes something.
+    /// Calls `ask` with all notes.
     pub fn read<R>(&self, ask: impl FnOnce(&Selections) -> R) -> R {
         ask(&self.notes.borrow().wanted)
     }
 
-    /// Strikes notes out; whether none of them was held.
+    /// Removes notes. Returns true if none of them was held.
     pub fn forget(&self, selections: &[Selection]) -> bool {
         let mut all = true;
         self.notes.send_if_modified(|notes| {
@@ -104,7 +104,7 @@ impl NotedSelections {
         all
     }
 
-    /// Waits until the target's note stands on the Lease.
+    /// Waits until the target's note is on the Lease.
     pub async fn hold(&self, target: &Target) -> HeldNote {
         let selection = Selection::of(target);
         let mut changes = self.notes.subscribe();
@@ -112,7 +112,7 @@ impl NotedSelections {
             if self.try_hold(&selection) {
                 return HeldNote { noted: self.clone(), selection };
             }
-            // The sender lives in `self`.
+            // `self` owns the sender.
             let _ = changes.changed().await;
         }
     }
@@ -129,7 +129,7 @@ impl NotedSelections {
         stands
     }
 
-    /// Keeps the notes on the Lease, for as long as it is polled.
+    /// Keeps the notes on the Lease until the future is dropped.
     pub async fn keep(&self, lease: &LeaseHandle) {
         let mut changes = self.notes.subscribe();
         let mut written = None;
@@ -141,7 +141,7 @@ impl NotedSelections {
                     bytes = text.len(),
                     "the targets select too much to be noted on the Lease, and new ones must wait: name fewer namespaces"
                 );
-                // The sender lives in `self`.
+                // `self` owns the sender.
                 let _ = changes.changed().await;
             } else if written.as_ref() != Some(&wanted) {
                 lease.put(SELECTIONS_ANNOTATION, &text).await;

@@ -1,9 +1,9 @@
 //! The schedule of sweeps.
 //!
-//! An object that no target selects is looked at once that has been so for the patience. A kind is listed where a noted selection is
-//! no target's any more, since no watch reaches there. Every change of what is selected of a kind begins the patience anew, so
-//! nothing is touched that a target selected lately, and a steady state costs nothing. What fails is tried again with growing pauses.
-//! What is due stays so until its end is told, so whoever is broken off begins anew.
+//! An object that no target selects is looked at after the patience. A kind is listed if a noted selection no longer
+//! belongs to a target, because no watch covers it. Every change of a kind's selections restarts the patience, so that
+//! an object that was selected recently is never touched, and a steady state costs nothing. Failures are retried with
+//! growing delays. Due work stays due until its end is reported, so an interrupted sweep starts over.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -17,9 +17,9 @@ use drift_api::object::ObjectId;
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 
-/// Failures in a row after which a kind is left alone for a while: the next would fail too.
+/// Consecutive failures after which a kind is paused, because the next try would fail too.
 const FAILURES_IN_A_ROW: u32 = 3;
-/// The most objects of one kind that are looked at before anything else gets its turn.
+/// Maximum looks at objects of one kind before other work gets its turn.
 const LOOKS_AT_ONCE: usize = 64;
 
 /// The schedule of sweeps.
@@ -28,7 +28,7 @@ pub struct Schedule {
     patience: Duration,
     retries: Series,
     kinds: BTreeMap<KindName, CurrentVerdict>,
-    /// The kind that had its turn last.
+    /// The kind that had the last turn.
     last: Option<KindName>,
 }
 
@@ -36,55 +36,55 @@ pub struct Schedule {
 #[derive(Debug)]
 struct CurrentVerdict {
     snapshot: Snapshot,
-    /// The time at which it is to be listed.
+    /// The time of its next list.
     listing: Option<Moment>,
     orphans: HashMap<Uid, Orphan>,
     due: BTreeSet<(Moment, Uid)>,
-    /// Nothing of the kind is tried before it is ready.
+    /// Backoff of the whole kind.
     backoff: Backoff,
     trouble: Option<&'static str>,
 }
 
-/// An object that no target may select.
+/// An object that probably no target selects.
 #[derive(Debug)]
 struct Orphan {
     id: ObjectId,
-    /// `None` until the snapshot says something else.
+    /// The time of the next look. `None` until the snapshot changes.
     due: Option<Moment>,
     backoff: Backoff,
 }
 
-/// Something to do now.
+/// A duty that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Duty {
-    /// List the objects of the kind in these namespaces; none means all.
+    /// List the objects of the kind in these namespaces. Empty means all.
     List(KindName, Vec<String>),
     /// Look at these objects.
     KindSweep(KindName, Vec<ObjectId>),
 }
 
-/// The end of a look.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookEnd {
-    /// There is nothing to do any more.
+    /// Nothing is left to do.
     Settled,
-    /// It is not certain yet that no target selects the object, or it is worked on.
+    /// A target may still select the object, or it is being worked on.
     Unripe,
-    /// The object may be of a target of which nothing is known; that changes with the configuration.
+    /// The object may belong to a target of unknown state. This changes with the configuration.
     Undecided,
-    /// The object could not be read or written, for a cause of this sort.
+    /// The object could not be read or written, for this kind of cause.
     Failed(&'static str),
 }
 
 impl Schedule {
-    /// The schedule of a process that has just begun: for it everything changed just now. `patience` is how long no target
-    /// must have selected an object.
+    /// Creates the schedule of a new process, in which everything counts as changed just now. `patience` is the minimum
+    /// time without a target that selects an object.
     #[must_use]
     pub const fn new(patience: Duration, retries: Series) -> Self {
         Self { patience, retries, kinds: BTreeMap::new(), last: None }
     }
 
-    /// Takes in what is active and noted now.
+    /// Updates the active and noted selections.
     pub fn arrange(&mut self, selections: &Selections, active: ActiveTargets<'_>, now: Moment) {
         let noted: BTreeSet<KindName> = selections.iter().map(|(selection, _)| selection.kind_name()).collect();
         self.kinds.retain(|kind, _| noted.contains(kind));
@@ -100,7 +100,7 @@ impl Schedule {
         }
     }
 
-    /// An object that no target selects was heard of; where a target had it until now it waits for the whole patience.
+    /// Schedules a reported object that no target selects. If it just left a target, it waits for the whole patience.
     pub fn hear_of(&mut self, kind: &KindName, id: &ObjectId, has_left: bool, now: Moment) {
         let due = now + self.patience;
         if let Some(current) = self.kinds.get_mut(kind)
@@ -110,7 +110,7 @@ impl Schedule {
         }
     }
 
-    /// A list has an object that no target seems to select, which has been so for the patience.
+    /// Schedules an object in a list that apparently no target selects. It has been so for the patience.
     pub fn find(&mut self, kind: &KindName, id: &ObjectId, now: Moment) {
         if let Some(current) = self.kinds.get_mut(kind).filter(|current| !current.orphans.contains_key(&id.uid)) {
             current.put(id, Some(now));
@@ -123,7 +123,7 @@ impl Schedule {
         self.kinds.values().filter_map(CurrentVerdict::next_due).min()
     }
 
-    /// Returns the next duty, of each kind in turn.
+    /// Returns the next duty. Kinds take turns.
     pub fn due(&mut self, now: Moment) -> Option<Duty> {
         let is_due = |(_, current): &(&KindName, &CurrentVerdict)| current.next_due().is_some_and(|due| due <= now);
         let after_last = self.kinds.iter().filter(|(kind, _)| self.last.as_ref().is_some_and(|last| *kind > last));
@@ -143,7 +143,7 @@ impl Schedule {
         self.orphan(kind, uid).and_then(|orphan| orphan.due).is_some_and(|due| due <= now)
     }
 
-    /// Returns true if the kind did not fail lately.
+    /// Returns true if the kind is not in backoff.
     #[must_use]
     pub fn is_ready(&self, kind: &KindName, now: Moment) -> bool {
         self.kinds.get(kind).is_some_and(|current| current.backoff.ready_at() <= now)
@@ -159,7 +159,7 @@ impl Schedule {
         self.kinds.get(kind)?.orphans.get(uid)
     }
 
-    /// A list was read to its end.
+    /// Records the end of a list.
     pub fn end_list(&mut self, kind: &KindName) {
         if let Some(current) = self.kinds.get_mut(kind) {
             current.listing = None;
@@ -167,7 +167,7 @@ impl Schedule {
         }
     }
 
-    /// A look ended. Gives whether that is a new sort of trouble.
+    /// Records the end of a look. Returns true if the trouble is new.
     pub fn end_look(&mut self, kind: &KindName, uid: &Uid, end: LookEnd, now: Moment) -> bool {
         let later = now + self.patience;
         let Some(current) = self.kinds.get_mut(kind) else { return false };
@@ -188,17 +188,17 @@ impl Schedule {
         false
     }
 
-    /// A kind could not be looked up or listed. Gives whether that is a new sort of trouble.
+    /// Records a failed look-up or list of a kind. Returns true if the trouble is new.
     pub fn fail(&mut self, kind: &KindName, cause: &'static str, now: Moment) -> bool {
         let Some(current) = self.kinds.get_mut(kind) else { return false };
-        // One such failure is as good as many of objects.
+        // One such failure counts as much as several of objects.
         while current.backoff.failures() + 1 < FAILURES_IN_A_ROW {
             current.backoff.fail(now);
         }
         current.fail(cause, now)
     }
 
-    /// What is noted of the kind and has nothing to say any more: its targets are gone or reach elsewhere, and a list since
+    /// Returns the noted selections that are finished: their targets are gone or select elsewhere, and a list since
     /// then left no object to look at.
     #[must_use]
     pub fn finished(&self, kind: &KindName) -> Vec<Selection> {
@@ -206,7 +206,7 @@ impl Schedule {
         current.map(|current| current.snapshot.finished().cloned().collect()).unwrap_or_default()
     }
 
-    /// Strikes out what is finished. What another writer holds is looked at again later.
+    /// Removes finished selections. A held one is tried again later.
     pub fn strike_out(&mut self, kind: &KindName, is_held: bool, now: Moment) {
         let later = now + self.patience;
         let Some(current) = self.kinds.get_mut(kind) else { return };
@@ -225,7 +225,7 @@ impl CurrentVerdict {
         Self { snapshot, listing: None, orphans: HashMap::new(), due: BTreeSet::new(), backoff, trouble: None }
     }
 
-    /// The snapshot says something else: whatever is known of objects is looked at once that has stood for the patience.
+    /// Restarts after a change of the snapshot: every known object waits for the patience again.
     fn begin_anew(&mut self, due: Moment) {
         self.succeed();
         self.listing = self.snapshot.finished().next().map(|_| due);

@@ -1,8 +1,8 @@
-//! The scopes of identities in which objects may have claimed something that nobody has seen yet.
+//! The identity scopes in which objects may have claims that are not known yet.
 //!
-//! A target may have objects with claims if it stands on the Lease's notes; what it claims is known once it has read its list, and
-//! stands in the scope of today or in one of before an edit. One of which nothing is known at the moment, as after a restart with its
-//! document broken, keeps its scope incomplete; where its note does not say which that is, all of them.
+//! A target may have objects with claims if it is noted on the Lease. Its claims are known after it has read its list.
+//! They are in its current scope, or in one from before an edit. A target of unknown state, as after a restart with an
+//! invalid document, keeps its scope incomplete. If its note does not contain the scope, all scopes are incomplete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::cleanup::judgement::is_decided;
 use crate::cleanup::selections::Selections;
 use crate::config::ActiveTargets;
 
-/// The scopes in which not everybody is known.
+/// The scopes with unknown claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IncompleteScopes {
-    /// Every scope may be one.
+    /// Every scope may be incomplete.
     #[default]
     All,
-    /// These, each with the targets whose objects are not known.
+    /// These scopes, each with the targets whose objects are not known.
     These(BTreeMap<ScopeId, BTreeSet<String>>),
 }
 
 impl IncompleteScopes {
-    /// Finds them; `is_listed` says of an active target whether its list is read.
+    /// Finds the incomplete scopes. `is_listed` returns true for an active target with a complete list.
     #[must_use]
     pub fn find(selections: &Selections, active: ActiveTargets<'_>, is_listed: impl Fn(&Target) -> bool) -> Self {
         let mut incomplete = BTreeMap::<ScopeId, BTreeSet<String>>::new();
@@ -37,7 +37,7 @@ impl IncompleteScopes {
             match noted.identity_scope() {
                 _ if is_known => {}
                 Some(scope) => _ = incomplete.entry(scope).or_default().insert(noted.target.clone()),
-                // The note of an active target without a scope is of its present one.
+                // The note of an active target without a scope refers to its present one.
                 None if target.is_some() => {}
                 None => return Self::All,
             }
@@ -45,7 +45,7 @@ impl IncompleteScopes {
         Self::These(incomplete)
     }
 
-    /// Returns true if everybody is known who may have claimed something in a scope.
+    /// Returns true if all claims in a scope are known.
     #[must_use]
     pub fn is_complete(&self, scope: ScopeId) -> bool {
         match self {
@@ -54,7 +54,7 @@ impl IncompleteScopes {
         }
     }
 
-    /// The targets whose objects are not known yet in a scope, for people; `None` if it is complete.
+    /// Returns the targets whose objects are not known yet in a scope, for display. `None` if it is complete.
     #[must_use]
     pub fn awaited(&self, scope: ScopeId) -> Option<String> {
         match self {

@@ -1,7 +1,7 @@
 //! The places where targets have or had objects, as noted on the Lease.
 //!
-//! A noted selection speaks of a kind and namespaces and not of labels: labels change on objects, and whoever looks again for what
-//! was left looks at them all.
+//! A noted selection contains a kind and namespaces but no labels. Labels of objects change, and the search for orphans
+//! looks at all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +19,15 @@ use drift_language::{ObjectSelection, Target};
 pub struct Selection {
     /// The target's name.
     pub target: String,
-    /// As the target says.
+    /// The version in the target.
     pub api_version: String,
-    /// As the target says.
+    /// The kind in the target.
     pub kind: String,
-    /// Only these namespaces; empty means all.
+    /// Only these namespaces. Empty means all.
     #[serde(default)]
     pub namespaces: Vec<String>,
-    /// The scope of the target's identities, in which its objects may have claimed something; `None` where the program
-    /// that wrote the note said nothing of it.
+    /// The scope of the target's identities, in which its objects may have claims. `None` if an older version
+    /// wrote the note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
@@ -42,33 +42,33 @@ impl Selection {
         Self { target: target.name.clone(), api_version, kind, namespaces, scope }
     }
 
-    /// The kind of its objects.
+    /// Returns the kind of its objects.
     #[must_use]
     pub fn kind_name(&self) -> KindName {
         KindName::new(&self.api_version, &self.kind)
     }
 
-    /// The scope of the target's identities, if the note says it.
+    /// Returns the scope of the target's identities, if noted.
     #[must_use]
     pub fn identity_scope(&self) -> Option<ScopeId> {
         self.scope.as_deref().and_then(ScopeId::parse)
     }
 
-    /// Returns true if an object of that kind in that namespace (`None`: of a cluster-scoped kind) may be one of its objects.
+    /// Returns true if it may include an object of that kind in that namespace (`None` for a cluster-scoped kind).
     #[must_use]
     pub fn covers(&self, kind: &KindName, namespace: Option<&str>) -> bool {
         let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
         self.kind_name() == *kind && (self.namespaces.is_empty() || namespace.is_none_or(is_inside))
     }
 
-    /// Returns true if it is all of that kind and those namespaces that a target has now, labels aside.
+    /// Returns true if it equals the kind and namespaces that a target has now. Labels are ignored.
     #[must_use]
     pub fn is_all_of(&self, now: &ObjectSelection) -> bool {
         self.api_version == now.api_version && self.kind == now.kind && self.namespaces == now.namespaces
     }
 }
 
-/// All that one program has noted: each selection, and the ConfigMap that last had its target.
+/// All notes of one program: each selection with the last ConfigMap of its target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selections {
     config_maps: BTreeMap<Selection, String>,
@@ -84,8 +84,8 @@ struct Entry {
 }
 
 impl Selections {
-    /// Reads an annotation. What cannot be read is left out, since everything else stays as true as it was; gives how
-    /// many entries that were.
+    /// Parses an annotation. Invalid entries are skipped, because the others remain valid. Returns the number
+    /// of skipped entries.
     #[must_use]
     pub fn parse(text: &str) -> (Self, usize) {
         let Ok(entries) = serde_json::from_str::<Vec<serde_json::Value>>(text) else { return (Self::default(), 1) };
@@ -100,14 +100,14 @@ impl Selections {
         (selections, unreadable)
     }
 
-    /// Notes a target that is active. What was noted of it without a scope by an earlier program is of this one.
+    /// Adds the note of an active target. An older note without a scope gets its scope.
     pub fn add(&mut self, target: &Target) {
         let noted = Selection::of(target);
         self.config_maps.remove(&Selection { scope: None, ..noted.clone() });
         self.config_maps.insert(noted, target.document.config_map.clone());
     }
 
-    /// Strikes a note out.
+    /// Removes a note.
     pub fn remove(&mut self, selection: &Selection) {
         self.config_maps.remove(selection);
     }
@@ -123,22 +123,22 @@ impl Selections {
         self.config_maps.iter().map(|(selection, config_map)| (selection, config_map.as_str()))
     }
 
-    /// The selections of one kind.
+    /// Returns the selections of one kind.
     pub fn of_kind<'a>(&'a self, kind: &'a KindName) -> impl Iterator<Item = &'a Selection> + Clone {
         self.config_maps.keys().filter(move |selection| selection.kind_name() == *kind)
     }
 
-    /// Finds a noted kind in a version that the cluster serves.
+    /// Resolves a noted kind in a version that the cluster serves.
     ///
     /// # Errors
-    /// [`KindError`]; `Missing` where no served version has it.
+    /// [`KindError`]; `Missing` if no served version has it.
     pub async fn locate(&self, client: &kube::Client, kind: &KindName) -> Result<ResolvedKind, KindError> {
         let noted = self.of_kind(kind).map(|selection| selection.api_version.as_str());
         locate_served_kind(client, &kind.group, &kind.kind, noted).await
     }
 }
 
-/// The namespaces that these selections reach; empty means all.
+/// Returns the namespaces of these selections. Empty means all.
 #[must_use]
 pub fn namespaces_of<'a>(selections: impl Iterator<Item = &'a Selection> + Clone) -> Vec<String> {
     if selections.clone().any(|selection| selection.namespaces.is_empty()) {

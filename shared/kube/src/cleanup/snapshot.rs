@@ -1,4 +1,4 @@
-//! The selections of one kind at one moment.
+//! The selections of one kind at one point in time.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::client::KindName;
 use crate::config::ActiveTargets;
 use drift_language::ObjectSelection;
 
-/// All that says which objects of a kind are selected, and of which targets nothing is known.
+/// Everything that decides which objects of a kind are selected, and the targets of unknown state.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Snapshot {
     selections: Vec<(String, ObjectSelection)>,
@@ -28,12 +28,12 @@ impl Snapshot {
         }
     }
 
-    /// Returns true if `now` says something else, apart from notes that were struck out.
+    /// Returns true if `now` differs, apart from removed notes.
     pub(super) fn say_more_than(&self, now: &Self) -> bool {
         self.selections != now.selections || self.undecided != now.undecided || !now.noted.is_subset(&self.noted)
     }
 
-    /// Returns the noted selections of targets that are certainly gone or moved.
+    /// Returns the noted selections of targets that certainly are removed or select elsewhere.
     pub(super) fn finished(&self) -> impl Iterator<Item = &Selection> + Clone {
         let is_in_use = |selection: &Selection| {
             self.selections.iter().any(|(target, now)| *target == selection.target && selection.is_all_of(now))
@@ -41,7 +41,7 @@ impl Snapshot {
         self.noted.iter().filter(move |selection| !is_in_use(selection) && !self.undecided.contains(*selection))
     }
 
-    /// Strikes out the finished selections.
+    /// Removes the finished selections.
     pub(super) fn strike_out(&mut self) {
         let finished: Vec<Selection> = self.finished().cloned().collect();
         self.noted.retain(|selection| !finished.contains(selection));

@@ -1,4 +1,4 @@
-//! What counts as left, when it is looked for, and which notes may go: tables, and random histories.
+//! Orphans, the times of looks, and removable notes: tables, and random histories.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn proxies(name: &str, namespaces: &str, tier: &str) -> Arc<Target> {
     )
 }
 
-/// What is active, owned.
+/// The active targets, owned.
 #[derive(Clone, Default)]
 struct World {
     targets: BTreeMap<String, Arc<Target>>,
@@ -338,14 +338,14 @@ fn each_kind_has_its_turn() {
     assert_eq!(kinds, [&service, &proxy, &service, &proxy].map(Clone::clone));
 }
 
-/// One step of a history: what the configuration says from then on, and for how long.
+/// One step of a history: the new configuration, and its duration.
 fn steps() -> impl Strategy<Value = Vec<(usize, bool, u64)>> {
     proptest::collection::vec((0..4_usize, any::<bool>(), 1..900_u64), 1..20)
 }
 
 proptest! {
-    /// Whatever happens to one target's document, an object that it once selected is swept only when its ConfigMap has
-    /// been whole, and has said for ten minutes on end that nobody selects it.
+    /// Whatever happens to one target's document, a formerly selected object is swept only after its ConfigMap has been
+    /// complete and has selected it no more for ten minutes without interruption.
     #[test]
     fn no_history_touches_what_is_wanted_or_in_doubt(history in steps()) {
         let texts = [Some(proxies("a", "[x]", "1")), Some(proxies("a", "[x]", "2")), Some(proxies("b", "[x]", "1")), None];
@@ -356,7 +356,7 @@ proptest! {
         let mut last = World::default();
         for (text, is_whole, seconds) in history {
             let target = texts[text].clone();
-            // A document that turned bad leaves the last good one active.
+            // A document that becomes invalid leaves its last valid version active.
             let targets = if is_whole { target.iter().map(|target| (target.name.clone(), target.clone())).collect() } else { last.targets.clone() };
             let whole = if is_whole { BTreeSet::from(["m".to_owned()]) } else { BTreeSet::new() };
             let world = World { targets, whole };
@@ -398,7 +398,7 @@ proptest! {
         }
     }
 
-    /// No text on the Lease breaks the reader, and what it reads it writes the same.
+    /// No text on the Lease breaks the parser, and parsed notes are written unchanged.
     #[test]
     fn no_annotation_breaks_the_reader(text in r#"[\[\]{}":,a-c]{0,40}"#) {
         let (notes, _) = Selections::parse(&text);
@@ -408,7 +408,7 @@ proptest! {
 
 #[test]
 fn labels_decide_only_where_they_were_read() {
-    // An object without any labels is out of every selection that asks for one.
+    // An object without labels is outside every selection that requires one.
     let bare = LeanObject::prune(&json!({"metadata": {"namespace": "x", "uid": "u"}}), &FieldPaths::default());
     assert_eq!(bare.view.open().pointer("/metadata/labels"), None::<&Value>);
     let one = proxies("a", "[x]", "1");

@@ -1,6 +1,6 @@
-//! The objects in the API server's answers, decoded into what their consumer keeps: whole, or lean.
+//! Decodes the objects in the API server's responses to the form that their consumer keeps: whole, or lean.
 //!
-//! A page or an event is parsed once, and what nobody keeps of it never becomes a value.
+//! A page or an event is parsed once, and unused fields never become values.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::{KeptFields, KeptObject};
 use drift_api::object::{LeanObject, SeenObject};
 
-/// Decodes objects.
+/// Decodes objects of a response.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {
     /// The decoded object.
     type Object: Send;
@@ -23,19 +23,19 @@ pub(crate) trait Decode: Clone + Send + Sync + 'static {
     /// Requests only the metadata of each object.
     const METADATA_ONLY: bool = false;
 
-    /// Decodes one.
+    /// Decodes one object.
     fn decode<'de, D: Deserializer<'de>>(&self, json: D) -> Result<Self::Object, D::Error>;
 
-    /// Returns what can be kept of an object that cannot be decoded, so that it does not look deleted.
+    /// Returns the readable part of an object that cannot be decoded, so that it does not look deleted.
     fn remains(&self, _json: &[u8]) -> Option<Self::Object> {
         None
     }
 
-    /// Its `metadata.resourceVersion`.
+    /// Returns its `metadata.resourceVersion`.
     fn version(object: &Self::Object) -> Option<Cow<'_, str>>;
 }
 
-/// Keeps objects as they are.
+/// Keeps objects whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WholeObjects;
 
@@ -51,7 +51,7 @@ impl Decode for WholeObjects {
     }
 }
 
-/// Keeps of the objects of a kind what templates read.
+/// Keeps only the fields that templates read.
 #[derive(Clone, Debug)]
 pub(crate) struct LeanObjects {
     kind: ResolvedKind,
@@ -59,7 +59,7 @@ pub(crate) struct LeanObjects {
 }
 
 impl LeanObjects {
-    /// Of that kind, with these fields.
+    /// Creates a decoder for a kind with these fields.
     pub(crate) fn new(kind: ResolvedKind, fields: FieldPaths) -> Self {
         Self { kind, kept: KeptFields::new(fields) }
     }
@@ -90,7 +90,7 @@ impl Decode for LeanObjects {
     }
 }
 
-/// The little that is looked for in an object of which not even the metadata and the conditions can be decoded.
+/// The minimal part of an object whose metadata and conditions cannot be decoded.
 #[derive(Deserialize)]
 struct Remains {
     metadata: RemainingMetadata,
@@ -113,7 +113,7 @@ impl Remains {
     }
 }
 
-/// Lists of built-in kinds leave out what every item has in common.
+/// Adds kind and apiVersion, which lists of built-in kinds omit from their items.
 fn complete(object: &mut Value, kind: &ResolvedKind) {
     if let Some(fields) = object.as_object_mut() {
         fields.entry("apiVersion").or_insert_with(|| kind.resource.api_version.clone().into());
@@ -123,7 +123,7 @@ fn complete(object: &mut Value, kind: &ResolvedKind) {
 
 /// One page of a list.
 pub(crate) struct ListAnswer<T> {
-    /// The objects.
+    /// The decoded objects.
     pub(crate) items: Vec<T>,
     /// The metadata of the list.
     pub(crate) metadata: ListMetadata,
@@ -142,22 +142,22 @@ pub(crate) struct ListMetadata {
 
 /// One event of a watch.
 pub(crate) enum WatchAnswer<T> {
-    /// Added or modified.
+    /// An added or modified object.
     Changed(T),
-    /// Deleted.
+    /// A deleted object.
     Deleted(T),
-    /// Nothing that can be read happened up to this version, if it is known.
+    /// No further event up to this version, if it is known.
     Bookmark(Option<String>),
-    /// The watch is over.
+    /// The watch has ended.
     Error(Box<kube::core::Status>),
 }
 
-/// Parses a page. Of an item that cannot be decoded what remains is kept, if anything, and the log names it.
+/// Parses a page. For an item that cannot be decoded, keeps its readable part, if any, and logs its name.
 pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswer<K::Object>, Error> {
     let mut answer = ListAnswer { items: Vec::new(), metadata: ListMetadata::default() };
     Parts::of(json).for_each_field(|field, part| {
         match field {
-            // A list of nothing may be null.
+            // An empty list may be null.
             "items" if part != b"null" => {
                 Parts::of(part).for_each_item(|item| answer.items.extend(decoded(decode, item)))?;
             }
@@ -169,7 +169,7 @@ pub(crate) fn parse_list<K: Decode>(decode: &K, json: &[u8]) -> Result<ListAnswe
     Ok(answer)
 }
 
-/// Parses an event. Of an object that cannot be decoded what remains is kept, if anything, and the log names it.
+/// Parses an event. For an object that cannot be decoded, keeps its readable part, if any, and logs its name.
 pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAnswer<K::Object>, Error> {
     let (mut kind, mut object) = (String::new(), None);
     Parts::of(json).for_each_field(|field, part| {
@@ -197,7 +197,7 @@ pub(crate) fn parse_event<K: Decode>(decode: &K, json: &[u8]) -> Result<WatchAns
     })
 }
 
-/// Decodes one object. One that cannot be decoded must not keep the others of its kind from their consumers.
+/// Decodes one object. An object that cannot be decoded must not affect the others of its kind.
 fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
     let error = match decode.decode(&mut serde_json::Deserializer::from_slice(json)) {
         Ok(object) => return Some(object),
@@ -212,7 +212,7 @@ fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
     remains
 }
 
-/// A text in the metadata of an object that cannot be decoded, or its kind.
+/// Returns a text in the metadata of an object that cannot be decoded, or its kind.
 fn metadata_text(json: &[u8], field: &str) -> Option<String> {
     let mut fields = FieldPaths::default();
     fields.insert(vec!["kind".to_owned()]);

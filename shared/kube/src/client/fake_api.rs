@@ -1,6 +1,6 @@
-//! For tests: an API server that is a function, behind a real kube client.
+//! For tests: an API server that is a function, with a real kube client.
 //!
-//! It shows the exact requests that code sends, without a network.
+//! It records the exact requests, without a network.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use tower::util::MapResponseLayer;
 
 use crate::client::retry_after;
 
-/// One request as it arrived.
+/// One request as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) method: String,
@@ -49,7 +49,7 @@ impl Log {
     }
 }
 
-/// An API server that plays answers in turn and then is silent.
+/// An API server that returns these responses in turn and then none.
 pub(crate) fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
     let answers = Arc::new(Mutex::new(answers.into_iter()));
     client(move |_: Sent| {
@@ -64,7 +64,7 @@ pub(crate) fn scripted(answers: Vec<Response<Body>>) -> (kube::Client, Log) {
     })
 }
 
-/// A client whose API server is `answer`.
+/// A client with the API server `answer`.
 pub(crate) fn client<F>(answer: F) -> (kube::Client, Log)
 where
     F: Fn(Sent) -> BoxFuture<'static, Response<Body>> + Clone + Send + Sync + 'static,
@@ -85,7 +85,7 @@ where
     (builder.with_layer(&MapResponseLayer::new(retry_after::with_status)).build(), log)
 }
 
-/// A client whose API server answers at once.
+/// A client with an API server that responds immediately.
 pub(crate) fn answering<F>(answer: F) -> (kube::Client, Log)
 where
     F: Fn(&Sent) -> Response<Body> + Clone + Send + Sync + 'static,
@@ -111,14 +111,14 @@ async fn received(request: Request<Body>) -> Sent {
     }
 }
 
-/// An answer with a JSON body.
+/// A response with a JSON body.
 pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = axum::http::StatusCode::from_u16(code).unwrap_or_default();
     response
 }
 
-/// An error as the API server writes it.
+/// An error in the API server's format.
 pub(crate) fn refuse(code: u16, reason: &str, message: &str) -> Response<Body> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "code": code, "reason": reason, "message": message});

@@ -1,7 +1,7 @@
-//! JSON text cut into the texts of its parts, so that each part is decoded by itself.
+//! Splits JSON text into the texts of its parts, so that each part can be decoded separately.
 //!
-//! serde_json's `RawValue` does the same. Its feature gives one field name a meaning in every `Value`, also in values
-//! that tenants and other systems write.
+//! serde_json's `RawValue` does the same, but its feature gives one field name a special meaning in every `Value`,
+//! including values from tenants and other systems.
 
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Deserializer, Error};
@@ -13,12 +13,12 @@ pub(super) struct Parts<'j> {
 }
 
 impl<'j> Parts<'j> {
-    /// A cursor at the beginning.
+    /// Creates a cursor at the beginning.
     pub(super) const fn of(json: &'j [u8]) -> Self {
         Self { json, at: 0 }
     }
 
-    /// Calls `part` with the name and the text of each field of the map that the whole text is.
+    /// Calls `part` with the name and the text of each field. The whole text must be a map.
     pub(super) fn for_each_field(
         mut self,
         mut part: impl FnMut(&str, &'j [u8]) -> Result<(), Error>,
@@ -32,7 +32,7 @@ impl<'j> Parts<'j> {
         if self.peek().is_none() { Ok(()) } else { Err(Error::custom("more than one value")) }
     }
 
-    /// Calls `part` with the text of each item of the list that the whole text is.
+    /// Calls `part` with the text of each item. The whole text must be a list.
     pub(super) fn for_each_item(mut self, mut part: impl FnMut(&'j [u8])) -> Result<(), Error> {
         self.expect(b'[')?;
         while self.has_part(b']')? {
@@ -41,7 +41,7 @@ impl<'j> Parts<'j> {
         Ok(())
     }
 
-    /// Whether another part follows before `end`.
+    /// Returns true if another part follows before `end`.
     fn has_part(&mut self, end: u8) -> Result<bool, Error> {
         match self.peek() {
             Some(b',') => self.at += 1,
@@ -68,7 +68,7 @@ impl<'j> Parts<'j> {
         self.json.get(self.at).copied()
     }
 
-    /// The text of the value that follows, however deep it nests.
+    /// Returns the text of the next value, at any depth.
     fn value(&mut self) -> Result<&'j [u8], Error> {
         self.peek();
         let rest = self.json.get(self.at..).unwrap_or_default();

@@ -6,42 +6,42 @@ use kube::core::{ApiResource, DynamicObject, Resource};
 use drift_api::object::ObjectId;
 use drift_language::ObjectSelection;
 
-/// A kind of objects, whatever the version.
+/// A kind of objects, in any version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KindName {
-    /// The API group; empty for the core group.
+    /// The API group. Empty for the core group.
     pub group: String,
-    /// For example `Proxy`.
+    /// The kind, for example `Proxy`.
     pub kind: String,
 }
 
 impl KindName {
-    /// The kind that an `apiVersion` and a `kind` speak of.
+    /// Creates it from an `apiVersion` and a `kind`.
     #[must_use]
     pub fn new(api_version: &str, kind: &str) -> Self {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         Self { group: group.to_owned(), kind: kind.to_owned() }
     }
 
-    /// The kind that a selection speaks of.
+    /// Returns the kind of a selection.
     #[must_use]
     pub fn of(selection: &ObjectSelection) -> Self {
         Self { group: selection.group().to_owned(), kind: selection.kind.clone() }
     }
 
-    /// Returns true if a selection speaks of this kind.
+    /// Returns true if a selection has this kind.
     #[must_use]
     pub fn is_of(&self, selection: &ObjectSelection) -> bool {
         selection.is_of(&self.group, &self.kind)
     }
 }
 
-/// A kind that can carry the conditions.
+/// A kind that supports the conditions.
 #[derive(Clone, Debug)]
 pub struct ResolvedKind {
     /// Group, version, kind, plural.
     pub resource: ApiResource,
-    /// True if objects live in namespaces.
+    /// True if its objects have namespaces.
     pub namespaced: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The cluster of a command: kubeconfig and context, as for kubectl.
+//! The cluster of a command: kubeconfig and context, as in kubectl.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::{ConnectError, causes, configuration};
 
-/// Kubeconfig and context.
+/// The kubeconfig and context.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KubeconfigSettings {
     /// The kubeconfig file [default: what KUBECONFIG names, else ~/.kube/config, else the pod's service account]
@@ -18,10 +18,10 @@ pub struct KubeconfigSettings {
 }
 
 impl KubeconfigSettings {
-    /// The configuration of a client for the cluster that is meant.
+    /// Returns the client configuration for the chosen cluster.
     ///
     /// # Errors
-    /// When there is no such file or context, or it cannot be used. The API server itself is not asked.
+    /// Fails if the file or context does not exist, or cannot be used. No request is sent.
     pub async fn configuration(&self) -> Result<kube::Config, ConnectError> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let named = match &self.kubeconfig {

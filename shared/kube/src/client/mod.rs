@@ -1,7 +1,7 @@
-//! The connection to the API server, and a deadline for every call on it.
+//! The connection to the API server, with a deadline for every call.
 //!
-//! kube's own retries of 429, 503 and 504 go on for minutes and proxy variables lead elsewhere without a word, so both are off: a
-//! call answers, fails or times out within a named time, and the caller decides what to do then.
+//! kube's own retries of 429, 503 and 504 continue for minutes, and proxy variables silently redirect requests, so both
+//! are off. A call succeeds, fails or times out within its deadline, and the caller decides how to continue.
 
 mod decode;
 #[cfg(test)]
@@ -31,37 +31,37 @@ use kube::client::ClientBuilder;
 use kube::core::Status;
 use tower::util::MapResponseLayer;
 
-/// The time that a connection may take to come up: an API server in reach answers in milliseconds, and a standby address
-/// deserves its try within the deadline of one call.
+/// Timeout of a connection attempt. A reachable API server responds in milliseconds, and a standby address must be
+/// tried within the deadline of one call.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The deadline of an ordinary call on one object: far above what a healthy API server needs (milliseconds), far below
-/// what people wait for.
+/// Deadline of an ordinary call on one object: far above the milliseconds that a healthy API server needs, far below
+/// the patience of people.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The deadline of one page of a list: 500 large objects over a slow line.
+/// Deadline of one page of a list: 500 large objects over a slow line.
 pub const LIST_DEADLINE: Duration = Duration::from_secs(60);
 
-/// The most that is read of one answer or one event: several times the largest object that an API server takes (3 MiB), and
-/// little of the memory of a program.
+/// Maximum bytes of one response or one event: several times the largest object that an API server accepts (3 MiB), and
+/// a small part of a program's memory.
 pub(crate) const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
-/// Most characters of a cause. A chain of transport errors adds nothing new after that.
+/// Maximum characters of a cause. A chain of transport errors adds nothing new after that.
 const MAX_CAUSE_CHARACTERS: usize = 300;
 
-/// Why a call on the API server gave nothing.
+/// The reason of a failed call to the API server.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// No answer within the deadline.
+    /// No response within the deadline.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// The answer is larger than any that is read.
+    /// The response exceeds the maximum size.
     #[error("the answer has more than {0} bytes")]
     TooLarge(usize),
-    /// The API server answered with an error.
+    /// The API server responded with an error.
     #[error("{}", refusal_text(.0))]
     Answered(Box<Status>),
-    /// The API server answered with something that cannot be read.
+    /// The API server's response cannot be parsed.
     #[error("{0}")]
     Unreadable(String),
     /// The request did not reach the API server.
@@ -70,7 +70,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The HTTP status of the API server's answer, where there was one.
+    /// Returns the HTTP status of the API server's response, if there was one.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
@@ -79,13 +79,13 @@ impl CallError {
         }
     }
 
-    /// Returns true if there was no answer at all, good or bad: other calls will hardly get one either.
+    /// Returns true if there was no response at all. Other calls would probably get none either.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         matches!(self, Self::TimedOut(_) | Self::Transport(_))
     }
 
-    /// Returns true if a patch that held a uid met another object of that name: a uid never changes.
+    /// Returns true if a patch with a uid met another object of that name: a uid never changes.
     #[must_use]
     pub fn is_about_another(&self) -> bool {
         let Self::Answered(status) = self else { return false };
@@ -93,7 +93,7 @@ impl CallError {
         status.code == 422 && causes.into_iter().any(|cause| cause.field == "metadata.uid")
     }
 
-    /// Returns the time that the API server asked to be left alone.
+    /// Returns the pause that the API server asked for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let Self::Answered(status) = self else { return None };
@@ -101,15 +101,16 @@ impl CallError {
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// Returns the time that the API server asked to be left alone by all calls: priority and fairness refused, not a webhook. The answer does
-    /// not tell whether that of an aggregated API server did, which uses the same library: it pauses all calls too.
+    /// Returns the pause that the API server asked for on all calls: priority and fairness rejected the request, not a
+    /// webhook. The response does not show if it came from an aggregated API server, which uses the same library. Its
+    /// pause applies to all calls too.
     #[must_use]
     pub fn pause_of_all_calls(&self) -> Option<Duration> {
         let Self::Answered(status) = self else { return None };
         retry_after::is_too_busy(status).then(|| self.retry_after()).flatten()
     }
 
-    /// Returns true if the same call may succeed later without anybody changing anything: no answer, 429, 502, 503, 504.
+    /// Returns true if the same call may succeed later without any change: no response, 429, 502, 503, 504.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         self.code().is_none_or(|code| matches!(code, 408 | 429 | 502 | 503 | 504))
@@ -120,12 +121,12 @@ impl From<kube::Error> for CallError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::Answered(status),
-            // Its text quotes the answer.
+            // Its text quotes the response.
             kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
                 Self::Unreadable("the answer is not what was asked for".to_owned())
             }
             kube::Error::Service(error) => Self::Transport(told_plainly(causes(error.as_ref()))),
-            // An answer had begun.
+            // The response had begun.
             kube::Error::ReadEvents(_) => Self::Unreadable(causes(&error)),
             other => Self::Transport(causes(&other)),
         }
@@ -135,7 +136,7 @@ impl From<kube::Error> for CallError {
 /// Prefix of the HTTP client's message for a missing connection.
 const UNCONNECTED: &str = "client error (Connect): ";
 
-/// Without the HTTP client's own words, where they only say that there is no connection.
+/// Removes the HTTP client's own words if they only state that there is no connection.
 fn told_plainly(cause: String) -> String {
     match cause.strip_prefix(UNCONNECTED) {
         Some(cause) => format!("the API server cannot be reached: {}", cause.trim_start_matches("tcp connect error: ")),
@@ -143,7 +144,7 @@ fn told_plainly(cause: String) -> String {
     }
 }
 
-/// Why there is no client.
+/// The reason why no client can be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Neither a kubeconfig nor a service account was found, or it cannot be read.
@@ -154,26 +155,26 @@ pub enum ConnectError {
     Unusable(String),
 }
 
-/// Chooses rustls' ring provider for the whole process. Every `main` calls this first: kube takes the
-/// process's, and panics where there is none.
+/// Selects rustls' ring provider for the whole process. Every `main` calls this first, because kube uses the process's
+/// provider and panics without one.
 pub fn install_crypto() {
-    // An error says that one is installed already, which is what is wanted.
+    // An error means that one is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// The configuration that `KUBECONFIG`, `~/.kube/config` or the pod's service account names. The API server itself is not asked.
+/// Returns the configuration from `KUBECONFIG`, `~/.kube/config` or the pod's service account. No request is sent.
 ///
 /// # Errors
-/// When there is none.
+/// Fails if none of them exists.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
 pub async fn configuration() -> Result<kube::Config, ConnectError> {
     kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))
 }
 
-/// A client of this configuration.
+/// Creates a client with this configuration.
 ///
 /// # Errors
-/// When its credentials or certificates cannot be used.
+/// Fails if its credentials or certificates cannot be used.
 pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError> {
     if config.proxy_url.take().is_some() {
         tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
@@ -187,7 +188,7 @@ pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError>
 /// Waits for a call, at most `deadline`.
 ///
 /// # Errors
-/// When the call fails or gives no answer in time; whether it took effect is then unknown.
+/// Fails if the call fails or times out. After a timeout it is unknown if the call took effect.
 pub async fn within<T>(deadline: Duration, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
     match tokio::time::timeout(deadline, call).await {
         Ok(answer) => answer.map_err(CallError::from),
@@ -195,10 +196,10 @@ pub async fn within<T>(deadline: Duration, call: impl Future<Output = Result<T, 
     }
 }
 
-/// Sends a request and reads the answer as JSON.
+/// Sends a request and parses the JSON response.
 ///
 /// # Errors
-/// As [`within`], and when the answer is no such JSON. Unlike kube's own, no part of an answer is logged.
+/// Same as [`within`], and fails if the response is not such JSON. Unlike in kube, no part of a response is logged.
 pub async fn request<T: serde::de::DeserializeOwned>(
     client: &kube::Client,
     deadline: Duration,
@@ -208,10 +209,10 @@ pub async fn request<T: serde::de::DeserializeOwned>(
     serde_json::from_str(&text).map_err(|error| CallError::from(kube::Error::SerdeError(error)))
 }
 
-/// Sends a request and reads an answer of at most `limit` bytes.
+/// Sends a request and reads a response of at most `limit` bytes.
 ///
 /// # Errors
-/// As [`within`], and [`CallError::TooLarge`].
+/// Same as [`within`], and [`CallError::TooLarge`].
 pub(crate) async fn read_bytes(
     client: &kube::Client,
     deadline: Duration,
@@ -221,7 +222,7 @@ pub(crate) async fn read_bytes(
     let mut bytes = Vec::new();
     let read = async {
         let body = pin!(client.request_stream(request).await?);
-        // One more than may be, to see that there is more.
+        // Reads one byte more than allowed, to detect a larger response.
         let mut body = body.take(limit as u64 + 1);
         body.read_to_end(&mut bytes).await.map_err(kube::Error::ReadEvents)
     };
@@ -229,15 +230,15 @@ pub(crate) async fn read_bytes(
     if bytes.len() > limit { Err(CallError::TooLarge(limit)) } else { Ok(bytes) }
 }
 
-/// The answer is not what was asked for. The error's own text quotes the answer.
+/// Creates the error for an unexpected response. The error's own text would quote the response.
 pub(crate) fn not_asked_for(error: serde_json::Error) -> CallError {
     CallError::from(kube::Error::SerdeError(error))
 }
 
 /// Returns the text of a refusal, without values of the object.
 ///
-/// The API server quotes values in the messages of a failed validation, and admission webhooks quote what they like;
-/// so of those only the fields and the name of the webhook are kept.
+/// The API server quotes values in the messages of a failed validation, and admission webhooks may quote anything. So
+/// only the fields and the name of the webhook are kept from those.
 #[must_use]
 pub fn refusal_text(status: &Status) -> String {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
@@ -255,14 +256,14 @@ pub fn refusal_text(status: &Status) -> String {
     if detail.is_empty() { format!("{} {reason}", status.code) } else { format!("{} {reason}: {detail}", status.code) }
 }
 
-/// The name of the admission policy that refused. What its rule says may quote an object.
+/// Returns the name of the admission policy that refused. The message of its rule may quote an object.
 fn denying_policy(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("ValidatingAdmissionPolicy '")?;
     let (policy, rest) = rest.split_once('\'')?;
     rest.contains(" denied request: ").then_some(policy)
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes in one line.
 pub(crate) fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

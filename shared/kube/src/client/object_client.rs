@@ -1,7 +1,7 @@
-//! Reads and patches of single objects, each with a deadline, and what an answer means for the writer.
+//! Reads and patches single objects with deadlines, and classifies the responses for the writer.
 //!
-//! Both programs write one condition, or a finalizer, by JSON Patch onto exactly the state that they computed it for; the answers
-//! differ in what is to be done next, and [`WriteError`] says which.
+//! Both programs write one condition, or a finalizer, by JSON Patch onto exactly the state that it was computed for.
+//! [`WriteError`] tells the writer how to continue.
 
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::{DynamicObject, Request, Resource, Status};
@@ -14,32 +14,33 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::KeptFields;
 use drift_api::object::{LeanObject, ObjectId};
 
-/// How the API server words a JSON Patch that does not apply: a failed `test`, or a path that is not there.
-/// A failed validation says "is invalid" and names its causes; a webhook words it as it likes.
+/// The API server's message for a JSON Patch that does not apply: a failed `test`, or a missing path. A failed
+/// validation says "is invalid" and names its causes. A webhook uses any words.
 const PATCH_DOES_NOT_APPLY: &str = "the server rejected our request due to an error in our request";
 
-/// Why a write to an object did not land.
+/// The reason of a failed write to an object.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A test in the patch failed, or a conflict: the object is not in the state that the write was computed for.
+    /// A test in the patch failed, or a conflict: the object is not in the expected state.
     #[error("the object moved")]
     Moved,
-    /// The object does not exist any more.
+    /// The object no longer exists.
     #[error("the object is gone")]
     Gone,
-    /// The API server refuses this write: 403, 422 by validation, other 4xx, 500. Message for people, no values.
+    /// The API server refuses this write: 403, 422 by validation, other 4xx, 500. The message is for display and
+    /// contains no values.
     #[error("refused: {0}")]
     Refused(String),
-    /// No answer in time, or 429/502/503/504. Whether it landed is unknown.
+    /// No response in time, or 429/502/503/504. It is unknown if the write took effect.
     #[error("the API server is unavailable: {0}")]
     Unavailable(CallError),
-    /// Nothing was sent: we do not hold the Lease.
+    /// Nothing was sent, because we do not hold the Lease.
     #[error("the Lease is not ours any more")]
     NotLeading,
 }
 
 impl WriteError {
-    /// The label of a metric.
+    /// Returns the label for metrics.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {
         match self {
@@ -63,13 +64,13 @@ impl From<CallError> for WriteError {
     }
 }
 
-/// Returns true if the answer says that the patch does not apply to the object as it is.
+/// Returns true if the response says that the patch does not apply to the object's state.
 fn is_failed_test(status: &Status) -> bool {
     let has_causes = status.details.as_ref().is_some_and(|details| !details.causes.is_empty());
     status.code == 422 && !has_causes && status.message.starts_with(PATCH_DOES_NOT_APPLY)
 }
 
-/// Reads and patches single objects; every call has a deadline.
+/// Reads and patches single objects. Every call has a deadline.
 #[derive(Clone)]
 pub struct ObjectClient {
     client: kube::Client,
@@ -83,16 +84,16 @@ impl std::fmt::Debug for ObjectClient {
 }
 
 impl ObjectClient {
-    /// For one field manager (`names::POLLER_MANAGER` or `CONTROLLER_MANAGER`).
+    /// Creates a client for one field manager (`names::POLLER_MANAGER` or `CONTROLLER_MANAGER`).
     #[must_use]
     pub const fn new(client: kube::Client, manager: &'static str) -> Self {
         Self { client, manager }
     }
 
-    /// Reads an object live; `None` where it is gone or has another uid.
+    /// Reads an object live. `None` if it is gone or has another uid.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses.
+    /// Fails if the API server does not answer or refuses.
     pub async fn read(
         &self,
         kind: &ResolvedKind,
@@ -107,16 +108,16 @@ impl ObjectClient {
         }
     }
 
-    /// The way to the API server.
+    /// Returns the API client.
     #[must_use]
     pub const fn client(&self) -> &kube::Client {
         &self.client
     }
 
-    /// Finds the object of a name, whatever its uid; `None` where there is none. Of its fields none is kept.
+    /// Finds an object by name, with any uid. `None` if there is none. None of its fields is kept.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses.
+    /// Fails if the API server does not answer or refuses.
     pub async fn find(&self, kind: &ResolvedKind, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
         let request = collection_of(kind, id).get(&id.name, &GetParams::default());
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
@@ -126,10 +127,10 @@ impl ObjectClient {
         }
     }
 
-    /// Applies a JSON Patch to `/status`; gives the object as it is after the write.
+    /// Applies a JSON Patch to `/status`. Returns the object after the write.
     ///
     /// # Errors
-    /// [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn patch_status(
         &self,
         kind: &ResolvedKind,
@@ -142,10 +143,10 @@ impl ObjectClient {
         self.answer(request, id, fields).await
     }
 
-    /// Tries a JSON Patch on `/status` without changing anything; gives all of the object as it would be after it.
+    /// Tries a JSON Patch on `/status` as a dry run. Returns the whole resulting object.
     ///
     /// # Errors
-    /// [`CallError`], as the API server answers.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn try_status(
         &self,
         kind: &ResolvedKind,
@@ -162,7 +163,7 @@ impl ObjectClient {
     /// Applies a JSON Patch to the object itself (finalizers).
     ///
     /// # Errors
-    /// [`WriteError`].
+    /// Returns a [`WriteError`].
     pub async fn patch(
         &self,
         kind: &ResolvedKind,
@@ -174,11 +175,11 @@ impl ObjectClient {
         self.answer(request, id, fields).await
     }
 
-    /// Applies a merge patch to the object itself, under a field manager of its own. The patch is to hold the uid: so it never
-    /// lands on another object of that name.
+    /// Applies a merge patch to the object itself, under its own field manager. The patch must contain the uid, so that
+    /// it never applies to another object of that name.
     ///
     /// # Errors
-    /// [`CallError`], as the API server answers.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn merge(
         &self,
         kind: &ResolvedKind,

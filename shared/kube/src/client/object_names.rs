@@ -1,6 +1,6 @@
-//! Objects of which only the name is kept: for whoever wants to hear that something changed, and not what.
+//! Objects of which only the name is kept, for consumers that need the fact of a change but not its content.
 //!
-//! The API server sends their metadata alone, and of that nothing but three texts becomes a value.
+//! The API server sends only their metadata, of which three texts are kept.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::de::Deserializer;
 use crate::client::Decode;
 use drift_api::object::cluster_resource::ObjectName;
 
-/// Keeps where objects stand.
+/// Keeps the namespaces and names of objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectNames;
 

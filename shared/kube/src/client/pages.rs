@@ -1,7 +1,8 @@
-//! A collection of the API server, read in pages.
+//! Reads a collection of the API server in pages.
 //!
-//! Pages bound the memory that a list takes, in bytes and not in objects, whose sizes differ a thousandfold: each page asks for as
-//! many objects as the last one lets expect, and one that is too large is given up and asked for anew.
+//! Pages limit the memory of a list, in bytes instead of objects, whose sizes differ a thousandfold. The sizes in the
+//! last page determine the number of objects in the next. A page that is too large is discarded and requested again
+//! with fewer objects.
 
 use std::collections::VecDeque;
 
@@ -14,13 +15,13 @@ use crate::client::{CallError, Decode, LIST_DEADLINE, LeanObjects, MAX_ANSWER_BY
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
 
-/// Objects in the first page of a list, and the most in any: what kubectl and controllers ask for.
+/// Objects in the first page of a list, and the maximum of any page, the same as in kubectl and controllers.
 const MOST_OBJECTS: u32 = 500;
 
-/// Target size of a page: 500 ordinary objects, and a quarter of the most that is read, because sizes differ.
+/// Target size of a page: 500 ordinary objects, and a quarter of the maximum response, because sizes differ.
 const PAGE_BYTES: usize = MAX_ANSWER_BYTES / 4;
 
-/// By what the objects of a page are divided that was too large.
+/// Divisor of the number of objects after a page that was too large.
 const TOO_LARGE_FACTOR: u32 = 8;
 
 /// One list, page by page.
@@ -41,21 +42,21 @@ enum Next {
     Ended,
 }
 
-/// One page.
+/// One page of a list.
 pub(crate) struct Page<T> {
-    /// The objects.
+    /// The decoded objects.
     pub(crate) items: Vec<T>,
-    /// The version of the list, to watch from.
+    /// The version of the list, from which a watch can start.
     pub(crate) version: String,
 }
 
 impl<K: Decode> Pages<K> {
-    /// A list of `path`; nothing is asked for yet.
+    /// Creates a list of `path`. No request is sent yet.
     pub(crate) fn new(client: kube::Client, path: &str, label_selector: Option<String>, decode: K) -> Self {
         Self { client, request: Request::new(path), label_selector, decode, next: Next::First, limit: MOST_OBJECTS }
     }
 
-    /// The next page; `None` after the last. After an error the list is to be begun anew.
+    /// Reads the next page. `None` after the last. After an error, the list must start over.
     pub(crate) async fn next(&mut self) -> Result<Option<Page<K::Object>>, CallError> {
         let continue_token = match std::mem::replace(&mut self.next, Next::Ended) {
             Next::Ended => return Ok(None),
@@ -71,7 +72,7 @@ impl<K: Decode> Pages<K> {
         Ok(Some(Page { items: answer.items, version: answer.metadata.resource_version }))
     }
 
-    /// The bytes of one page, of fewer objects where they were too many.
+    /// Reads the bytes of one page, with fewer objects if it was too large.
     async fn read(&mut self, continue_token: Option<String>) -> Result<Vec<u8>, CallError> {
         loop {
             let parameters = ListParams {
@@ -93,13 +94,13 @@ impl<K: Decode> Pages<K> {
     }
 }
 
-/// One look at the objects of a kind.
+/// One pass over the objects of a kind.
 pub struct ObjectPages {
     lists: VecDeque<Pages<LeanObjects>>,
 }
 
 impl ObjectPages {
-    /// A look at these namespaces (none: all), keeping `fields` of each object. Nothing is asked for yet.
+    /// Creates a pass over these namespaces (empty: all) that keeps `fields` of each object. No request is sent yet.
     #[must_use]
     pub fn new(client: &kube::Client, kind: &ResolvedKind, namespaces: &[String], fields: FieldPaths) -> Self {
         let decode = LeanObjects::new(kind.clone(), fields);
@@ -108,19 +109,19 @@ impl ObjectPages {
         Self { lists }
     }
 
-    /// The next page; `None` after the last. A page may be empty.
+    /// Reads the next page, which may be empty. `None` after the last.
     ///
     /// # Errors
-    /// When the API server does not answer or refuses; the look is then to be begun anew.
+    /// Fails if the API server does not answer or refuses. The pass must then start over.
     pub async fn next(&mut self) -> Result<Option<Vec<LeanObject>>, CallError> {
         let page = self.next_seen().await?;
         Ok(page.map(|page| page.into_iter().map(|seen| seen.object).collect()))
     }
 
-    /// The same with the labels of each object.
+    /// Reads the next page, including the labels of each object.
     ///
     /// # Errors
-    /// As [`Self::next`].
+    /// Same as [`Self::next`].
     pub async fn next_seen(&mut self) -> Result<Option<Vec<SeenObject>>, CallError> {
         while let Some(list) = self.lists.front_mut() {
             match list.next().await? {
@@ -146,7 +147,7 @@ mod tests {
     use crate::client::fake_api::{Sent, answering, reply};
     use serde_json::{Value, json};
 
-    /// Of a query, one number.
+    /// Returns a number in a query string.
     fn parameter(sent: &Sent, name: &str) -> Option<usize> {
         let (_, rest) = sent.uri.split_once(&format!("&{name}="))?;
         rest.split('&').next()?.parse().ok()

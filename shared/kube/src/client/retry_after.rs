@@ -1,7 +1,7 @@
-//! Retry-After of refusals that come without a `Status`.
+//! Reads Retry-After of refusals without a `Status`.
 //!
-//! Priority and fairness of the API server refuses in plain text and names the seconds in a header only, which kube drops.
-//! A `Status` with `retryAfterSeconds` in place of that text reaches whoever sent the request.
+//! Priority and fairness of the API server rejects in plain text, with the seconds only in a header, which kube drops.
+//! A `Status` with `retryAfterSeconds` replaces that text for the sender of the request.
 
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
@@ -10,14 +10,14 @@ use http::{HeaderValue, Response, StatusCode};
 use kube::core::Status;
 use serde_json::json;
 
-/// The message of a `Status` made of the plain text with which the API server refuses whatever comes. What webhooks say
-/// begins otherwise.
+/// The message of a `Status` that replaces the API server's plain-text rejection. Messages of
+/// webhooks begin differently.
 const TOO_BUSY: &str = "the API server takes no more requests at the moment";
 
-/// The type of every `Status` of the API server.
+/// The content type of every `Status` of the API server.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The answer, with a `Status` in place of a plain text that says when to come again.
+/// Returns the response, with a `Status` in place of a plain text with Retry-After.
 pub(super) fn with_status<B>(answer: Response<B>) -> Response<Body>
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
@@ -39,7 +39,7 @@ where
     Response::from_parts(head, Body::from(status.to_string()))
 }
 
-/// Returns true if priority and fairness refused, before it looked at what was asked for: a plain text 429.
+/// Returns true if priority and fairness rejected the request before it was processed: a plain-text 429.
 pub(super) fn is_too_busy(status: &Status) -> bool {
     status.code == StatusCode::TOO_MANY_REQUESTS.as_u16() && status.message == TOO_BUSY
 }
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(error.pause_of_all_calls(), Some(Duration::from_secs(7)));
         let error = met(503, Some("7"), "service unavailable\n").await;
         assert_eq!((error.retry_after(), error.pause_of_all_calls()), (Some(Duration::from_secs(7)), None));
-        // A date is nothing that the API server sends.
+        // The API server never sends a date.
         for (code, header) in [(429, None), (429, Some("Wed, 21 Oct 2026 07:28:00 GMT")), (500, Some("7"))] {
             let error = met(code, header, text).await;
             assert_eq!((error.code(), error.retry_after()), (Some(code), None), "{header:?}");

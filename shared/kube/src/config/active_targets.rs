@@ -1,4 +1,4 @@
-//! The active targets, as those see them who ask about one kind.
+//! The active targets, with access by kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::client::KindName;
 use drift_language::Target;
 
-/// The active targets, and the ConfigMaps that exist and parse whole.
+/// The active targets, and the ConfigMaps that exist and parse completely.
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveTargets<'a> {
     /// Every target by its name.
     pub targets: &'a BTreeMap<String, Arc<Target>>,
-    /// The ConfigMaps whose word is complete.
+    /// The ConfigMaps in which every document is valid.
     pub whole: &'a BTreeSet<String>,
 }
 

@@ -1,9 +1,9 @@
-//! The judge of documents that remembers the last good text of each.
+//! Judges documents, and remembers the last valid version of each.
 //!
-//! It joins the watch of the ConfigMaps, which knows no language, to the catalogue, which knows no watch, and to the schemas
-//! of kinds: an edit that reads a field which its kind lacks, or that names a kind which the cluster does not have, is a bad
-//! document like any other, and its last good text stays: with a misspelt kind the target would let go of all its objects.
-//! A target that never was active has none; it waits for its kind, which says the same.
+//! It connects the watch of ConfigMaps, the catalogue, and the schemas of kinds. An edit that reads a field which its
+//! kind lacks, or names a kind which the cluster does not have, is invalid, and the last valid version stays active:
+//! with a misspelt kind, the target would release all its objects. A target that was never active has no such version.
+//! It waits for its kind, and reports the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::config::watch::{Configuration, Documents, Judge};
 use crate::kinds::{KindError, LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
 use drift_language::{Catalogue, DocumentName, Refused, Target, UnknownField};
 
-/// The time that the kinds of edited targets are asked for. An edit takes effect within a second where the API server is well;
-/// where it is not, the target is looked at again once it is active.
+/// Timeout of requests for the kinds of edited targets. With a healthy API server an edit takes effect within a second.
+/// Otherwise, the target is checked again after it is active.
 const SCHEMAS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Remembers what was last good.
+/// Remembers the last valid versions.
 pub struct LastGood {
     client: kube::Client,
     catalogue: Catalogue,
-    /// How often an edit was refused for what its kind lacks: the schema of a kind that was edited too is published some
-    /// seconds later.
+    /// Number of times that an edit was rejected for its kind's schema. The schema of a kind edited at the same time is
+    /// published some seconds later.
     looks: BTreeMap<DocumentName, u32>,
-    /// The refused documents, with their text.
+    /// The rejected documents, with the hash of their text.
     refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
 }
 
-/// A kind that goes away is not for an edit to answer for.
+/// An edit is not responsible for a kind that is removed.
 fn is_same_kind(before: &Target, after: &Target) -> bool {
     (before.objects.group(), &before.objects.kind) == (after.objects.group(), &after.objects.kind)
 }
 
-/// The same with the text that was refused.
+/// Returns the rejected documents, each with the hash of its text.
 fn remembered<'e>(
     refused: &Refused,
     edits: impl Iterator<Item = (&'e Arc<Target>, &'e Arc<Target>)>,
@@ -46,14 +46,15 @@ fn remembered<'e>(
 }
 
 impl LastGood {
-    /// A judge with nothing to remember yet.
+    /// Creates a judge without history.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
         Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new(), refused: BTreeMap::new() }
     }
 
-    /// The edits of active targets that read fields which their kinds lack, or that name kinds which are not there. Where the active text does so too, neither
-    /// works, and the edit may be the way out. An edit that cannot be judged now is refused as it was before, if it was.
+    /// Returns the edits of active targets that read fields which their kinds lack, or name missing kinds. If the
+    /// active text does so too, neither works, and the edit may be the fix. An edit that cannot be checked now keeps
+    /// its earlier rejection, if any.
     async fn refused(&self, next: &Catalogue) -> Refused {
         let mut refused = Refused::new();
         let edits: Vec<_> = self.catalogue.edits(next).collect();
@@ -83,12 +84,12 @@ impl LastGood {
                 };
             }
         };
-        // What was not answered by then is as it was.
+        // Missing responses leave the earlier result unchanged.
         _ = tokio::time::timeout(SCHEMAS_WITHIN, ask).await;
         refused
     }
 
-    /// Counts the looks, and gives how soon to look again.
+    /// Counts the rejections, and returns the time until the next check.
     fn count_looks(&mut self, refused: &Refused) -> Option<Duration> {
         self.looks.retain(|document, _| refused.contains_key(document));
         for document in refused.keys() {
@@ -150,7 +151,7 @@ mod tests {
         json!({"components": {"schemas": {"r": kind}}})
     }
 
-    /// A judge, and the schema that the API server publishes: none where it does not answer.
+    /// A judge, and the schema that the API server publishes. Without one it does not answer.
     fn judge() -> (LastGood, Arc<Mutex<Option<Value>>>) {
         let published = Arc::new(Mutex::new(Some(schema(&["ttl"]))));
         let answered = published.clone();
@@ -173,7 +174,7 @@ mod tests {
         (LastGood::new(client), published)
     }
 
-    /// The active text, what is wrong, and whether the ConfigMap is active as it stands.
+    /// The active text, its problems, and true if the current ConfigMap is active.
     async fn judged(judge: &mut LastGood, documents: &Documents) -> (String, Vec<String>, bool) {
         let found = judge.judge(documents).await;
         let problems = found.problems.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The ConfigMaps with targets as they are at this moment: a single look without a watch.
+//! Lists the current ConfigMaps with targets once, without a watch.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::Resource;
@@ -8,10 +8,10 @@ use crate::client::{CallError, Pages, WholeObjects};
 use crate::config::watch::{Documents, document_texts};
 use drift_api::names::{TARGETS_LABEL, TRUE};
 
-/// The labelled ConfigMaps of a namespace, whole.
+/// Lists the labelled ConfigMaps of a namespace, complete.
 ///
 /// # Errors
-/// When the API server does not answer or refuses.
+/// Fails if the API server does not answer or refuses.
 pub async fn list_config_maps(client: &kube::Client, namespace: &str) -> Result<Vec<Value>, CallError> {
     let path = ConfigMap::url_path(&(), Some(namespace));
     let mut pages = Pages::new(client.clone(), &path, Some(format!("{TARGETS_LABEL}={TRUE}")), WholeObjects);
@@ -22,7 +22,7 @@ pub async fn list_config_maps(client: &kube::Client, namespace: &str) -> Result<
     Ok(config_maps)
 }
 
-/// Every document in these ConfigMaps.
+/// Returns every document in these ConfigMaps.
 #[must_use]
 pub fn documents_in(config_maps: &[Value]) -> Documents {
     let name = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();

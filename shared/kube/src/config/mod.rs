@@ -1,6 +1,6 @@
-//! The ConfigMaps with targets: watched, parsed, and judged as the active targets.
+//! The ConfigMaps with targets: watched, parsed, and turned into the active targets.
 //!
-//! A bad document never takes down good ones: the last good text of each stays.
+//! An invalid document never affects valid ones: the last valid version of each stays active.
 
 mod active_targets;
 mod last_good;

@@ -1,7 +1,7 @@
-//! The news about documents: each change for the worse or the better, once.
+//! Reports each change of a document's validity once.
 //!
-//! A bad document stays bad for hours and is read again with every change nearby; saying so each time would bury the
-//! news. Pure.
+//! An invalid document stays so for hours and is parsed again with every change of its neighbours. Repeating the report
+//! would hide changes. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use drift_language::{DocumentName, Problem};
 
 use crate::events::NoticeKind;
 
-/// One thing to tell about a document.
+/// One change of a document to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// It is bad, and why: every problem of it.
+    /// It is invalid, with all its problems.
     Invalid(DocumentName, String),
-    /// It was bad and is active now.
+    /// It was invalid and is active now.
     Mended(DocumentName),
-    /// It is active, and perhaps not as it is meant.
+    /// It is active, with likely mistakes.
     Doubtful(DocumentName, String),
 }
 
-/// The news that was reported.
+/// The changes that were reported.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportedDocuments {
     bad: BTreeMap<DocumentName, String>,
@@ -28,7 +28,7 @@ pub(crate) struct ReportedDocuments {
 }
 
 impl News {
-    /// The document, what an Event about it is called, and what it says.
+    /// Returns the document, and the kind, reason and note of an Event about it.
     pub(crate) fn event(self) -> (DocumentName, (NoticeKind, &'static str), String) {
         match self {
             Self::Invalid(document, text) => (document, (NoticeKind::Warning, "TargetInvalid"), text),
@@ -42,8 +42,8 @@ impl News {
 }
 
 impl ReportedDocuments {
-    /// What is new of problems and doubts, and counts as told with this. Nothing is new of what is `unsettled`. `is_there` says
-    /// whether a document still exists: one that was deleted is neither bad nor mended.
+    /// Returns the new problems and doubts, and marks them as reported. `unsettled` documents are skipped. `is_there`
+    /// returns true for an existing document: a deleted one is neither invalid nor fixed.
     pub(crate) fn catch_up(
         &mut self,
         problems: &[Problem],
@@ -70,7 +70,7 @@ impl ReportedDocuments {
     }
 }
 
-/// The texts that were not told so.
+/// Returns the texts that were not reported before.
 fn changed<'t>(
     texts: &'t BTreeMap<DocumentName, String>,
     told: &BTreeMap<DocumentName, String>,
@@ -78,7 +78,7 @@ fn changed<'t>(
     texts.iter().filter(|(document, text)| told.get(document) != Some(text))
 }
 
-/// All problems of each document in one text.
+/// Joins all problems of each document in one text.
 pub(crate) fn texts(problems: &[Problem]) -> BTreeMap<DocumentName, String> {
     let mut texts = BTreeMap::<DocumentName, String>::new();
     for problem in problems {

@@ -1,7 +1,7 @@
-//! The active targets, from the ConfigMaps of our namespace that are labelled as theirs.
+//! The active targets, from the labelled ConfigMaps of our namespace.
 //!
-//! This file keeps the texts up to date, has them judged by the function it is given (which remembers what was last good), and
-//! publishes the outcome whole. It tells once about each change, in the log and as an Event on the ConfigMap.
+//! This file keeps the texts up to date, passes them to a judge (which remembers the last valid versions), and
+//! publishes the complete result. It reports each change once, in the log and as an Event on the ConfigMap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,29 +25,29 @@ use crate::watch::store::{Effect, Store};
 use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_language::{DocumentName, Problem, Target};
 
-/// How long changes are collected before they are judged: `kubectl apply` of several ConfigMaps is one change, and a
-/// change takes effect within a second.
+/// Delay in which changes are collected before they are judged: `kubectl apply` of several ConfigMaps is one change,
+/// and a change takes effect within a second.
 const DEBOUNCE: Duration = Duration::from_millis(150);
 
-/// Changes that wait between the connection and us.
+/// Maximum queued changes between the watch and this task.
 const BUFFER: usize = 16;
 
-/// The active targets, whole: swapped as one value.
+/// The active targets, replaced as a whole.
 #[derive(Debug, Default)]
 pub struct Configuration {
-    /// Every good target by name (last good ones included).
+    /// Every valid target by name (including last valid versions).
     pub targets: BTreeMap<String, Arc<Target>>,
     /// The mistakes of documents that are not active.
     pub problems: Vec<Problem>,
-    /// The doubtful parts of active documents.
+    /// Likely mistakes in active documents.
     pub doubts: Vec<Problem>,
-    /// Documents of which it is not yet certain that they are bad: nothing is told of them, neither way.
+    /// Documents whose validity is not certain yet. They are not reported.
     pub unsettled: BTreeSet<DocumentName>,
-    /// ConfigMaps that exist and of which every document is active as it stands: what these do not say is not wanted.
+    /// ConfigMaps that exist and whose current documents are all active. A target that they lack was removed.
     pub whole: BTreeSet<String>,
     /// False until the first list of ConfigMaps was read.
     pub loaded: bool,
-    /// The time after which the documents must be judged again, if that depends on more than their text.
+    /// The time after which the documents must be judged again, if the result depends on more than their text.
     pub look_again: Option<Duration>,
 }
 
@@ -59,11 +59,11 @@ impl Configuration {
     }
 }
 
-/// The documents as they are now: each ConfigMap that exists, with its keys and texts. A ConfigMap that is missing
-/// here says nothing about its targets; one that is here and lacks a key says that the document is gone.
+/// The current documents: each existing ConfigMap, with its keys and texts. A missing ConfigMap proves nothing about
+/// its targets. An existing one that lacks a key proves that the document was removed.
 pub type Documents = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Judges the documents; remembers what was last good.
+/// Judges documents, and remembers the last valid versions.
 pub trait Judge: Send {
     /// Judges the documents. The watch sets `loaded` of the result.
     fn judge(&mut self, documents: &Documents) -> impl Future<Output = Configuration> + Send;
@@ -71,16 +71,16 @@ pub trait Judge: Send {
 
 /// The settings of a watch of the configuration.
 pub struct ConfigSettings<J> {
-    /// The client.
+    /// The API client.
     pub client: kube::Client,
     /// The namespace of the ConfigMaps.
     pub namespace: String,
-    /// Judges the documents.
+    /// The judge of documents.
     pub judge: J,
-    /// Writes Events on ConfigMaps while `Leadership` is held, so that each change is told by one process;
-    /// `None` where another program tells.
+    /// Writes Events on ConfigMaps while `Leadership` is held, so that only one process reports each change. `None` if
+    /// another program reports.
     pub teller: Option<(EventWriter, Leadership)>,
-    /// Says in `/readyz` whether the ConfigMaps can be read.
+    /// Reports in `/readyz` if the ConfigMaps cannot be read.
     pub part: HealthPart,
     /// The counts of documents.
     pub documents: DocumentCounts,
@@ -104,7 +104,7 @@ struct KeptMap {
 }
 
 impl<J: Judge> ConfigWatch<J> {
-    /// Nothing happens until it runs; until then and until the first list, nothing is `loaded`.
+    /// Creates the watch, which must be run. Until the first list, the configuration is not `loaded`.
     #[must_use]
     pub fn new(settings: ConfigSettings<J>) -> (Self, watch::Receiver<Arc<Configuration>>) {
         let (published, receiver) = watch::channel(Arc::default());
@@ -148,7 +148,7 @@ impl<J: Judge> ConfigWatch<J> {
         }
     }
 
-    /// As the leader: what is bad now is told once, and then each change.
+    /// Reports as the leader: current problems once, and then each change.
     async fn tell_while(&mut self, term: &CancellationToken, changes: &mut mpsc::Receiver<NumberedChange>) {
         self.told = ReportedDocuments::default();
         self.tell();
@@ -168,7 +168,7 @@ impl<J: Judge> ConfigWatch<J> {
         }
     }
 
-    /// Takes in a change and those that follow at once, and has the outcome judged.
+    /// Applies a change and those that follow at once, and judges the result.
     async fn take(&mut self, change: Change, changes: &mut mpsc::Receiver<NumberedChange>) {
         if !self.hear(change) {
             return;
@@ -178,12 +178,12 @@ impl<J: Judge> ConfigWatch<J> {
                 self.hear(change);
             }
         };
-        // The end of the debounce is how it ends.
+        // The timeout is the regular end of the debounce.
         _ = tokio::time::timeout(DEBOUNCE, collect).await;
         self.judge().await;
     }
 
-    /// Returns true if the documents say something else now.
+    /// Returns true if the documents changed.
     fn hear(&mut self, change: Change) -> bool {
         let effect = self.store.hear(change, |object, _| Some(kept(object)));
         match &effect {
@@ -209,7 +209,7 @@ impl<J: Judge> ConfigWatch<J> {
         let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&documents).await };
         let bad = texts(&configuration.problems);
         self.settings.documents.judged(configuration.targets.len(), bad.len());
-        // The lines that stood go only when their successors stand.
+        // Old lines are removed only after the new ones are set.
         let remark = |text: &String| self.settings.part.remark("document", format!("not active: {text}"));
         self.remarks = bad.values().map(remark).collect();
         let is_there = |document: &DocumentName| is_there(&self.store, document);
@@ -247,7 +247,7 @@ impl<J: Judge> ConfigWatch<J> {
     }
 }
 
-/// Says which targets came, changed and went; a target whose text is the same is the same value.
+/// Logs added, changed and removed targets. A target with the same text is the same value.
 fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Arc<Target>>) {
     for (name, target) in now {
         let document = format!("{}/{}", target.document.config_map, target.document.key);
@@ -262,7 +262,7 @@ fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Ar
     }
 }
 
-/// Waits until the documents may have to be judged otherwise; for ever where they alone decide.
+/// Waits until the documents must be judged again, or for ever if only their text matters.
 async fn wait_to_look_again(published: &watch::Sender<Arc<Configuration>>) {
     let pause = published.borrow().look_again;
     match pause {
@@ -271,7 +271,7 @@ async fn wait_to_look_again(published: &watch::Sender<Arc<Configuration>>) {
     }
 }
 
-/// Waits for leadership; for ever where there is nothing to tell.
+/// Waits for leadership, or for ever if nothing is to be reported.
 async fn acquired(leadership: Option<&Leadership>) -> CancellationToken {
     match leadership {
         Some(leadership) => leadership.acquired().await,
@@ -290,7 +290,7 @@ fn kept(object: &Value) -> KeptMap {
     }
 }
 
-/// The keys and texts of a ConfigMap.
+/// Returns the keys and texts of a ConfigMap.
 pub(crate) fn document_texts(config_map: &Value) -> BTreeMap<String, String> {
     let data = config_map.get("data").and_then(Value::as_object).into_iter().flatten();
     data.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect()
@@ -312,7 +312,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Mutex;
 
-    /// One ConfigMap whose watch the test speaks for.
+    /// One ConfigMap with a watch that the test controls.
     #[derive(Clone)]
     struct Api {
         events: Arc<Mutex<Option<mpsc::UnboundedReceiver<String>>>>,

@@ -1,4 +1,4 @@
-//! Who has a resource while an object is corrected for it.
+//! Rights to a resource during a correction.
 
 use super::*;
 use drift_api::identity::{ObjectRef, ResourceName};
@@ -31,7 +31,7 @@ fn arrange(identities: &Identities, names: &[&str]) {
     identities.state().arrange(&configuration, &Selections::default());
 }
 
-/// Both targets have read their lists, and everybody is known.
+/// Both targets have complete lists, and all objects are known.
 fn two_members(identities: &Identities) -> [Member; 2] {
     let members = ["a", "b"].map(|name| {
         let mut member = identities.join(&target(name));
@@ -43,7 +43,7 @@ fn two_members(identities: &Identities) -> [Member; 2] {
     members
 }
 
-/// The younger object of the first target is corrected, and the older one of the second wants the same.
+/// The younger object of the first target is being corrected, and the older one of the second names the same resource.
 fn corrected_beside_an_older(identities: &Identities) -> ([Member; 2], [Uid; 2], HeldClaim) {
     let [mut first, mut second] = two_members(identities);
     let (young, old) = (Uid::from("young"), Uid::from("old"));
@@ -70,7 +70,7 @@ fn a_held_claim_outlives_its_target() {
 fn a_claim_holds_before_its_target_sees_it() {
     let identities = Identities::default();
     let ([mut first, second], [young, old], held) = corrected_beside_an_older(&identities);
-    // The actor of the target's next text reads the object before the note has landed.
+    // The actor of the target's next version reads the object before the record is written.
     first.insert(&young, wanting(2));
     assert!(!may_act(&second, &old));
     first.remove(&young);

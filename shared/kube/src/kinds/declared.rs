@@ -1,7 +1,7 @@
 //! Checks a kind's OpenAPI v3 schema for the fields that a target reads and writes.
 //!
-//! The API server drops what a schema does not declare, so such a field is never there: with `.?` and a default it would be
-//! that default for every object, and a misspelling would be written to all of them. Pure.
+//! The API server drops fields that a schema does not declare. With `.?` and a default, such a field would have the
+//! default for every object, and a misspelt field would be written to all of them. Pure.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_language::UnknownField;
 use drift_language::cel::did_you_mean;
 
-/// Fields that every object has, whatever its schema says of them.
+/// Fields that every object has, regardless of its schema.
 const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 
-/// Each field that is read and that no object of the kind can have, with a sentence.
+/// Returns each read field that no object of the kind can have, with a message.
 pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<UnknownField> {
     let Some(root) = schema.of_kind() else { return Vec::new() };
     let paths = read.iter().filter(|path| path.first().is_some_and(|first| !OF_EVERY_OBJECT.contains(&first.as_str())));
@@ -22,7 +22,8 @@ pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<U
     problems
 }
 
-/// Each field of the status that is written, by the key of the target that says so, and that the kind does not have.
+/// Returns each written status field that the kind does not have. Fields are given with the target key
+/// that writes them.
 pub(super) fn undeclared_status<'t>(
     schema: &Schema<'_>,
     written: impl IntoIterator<Item = (&'static str, &'t str)>,
@@ -36,7 +37,7 @@ pub(super) fn undeclared_status<'t>(
     problems
 }
 
-/// `written_by` is the key that writes it, where no template reads it.
+/// Checks one path. `written_by` is the key that writes it, or `None` for a template that reads it.
 fn undeclared(
     schema: &Schema<'_>,
     root: &Value,
@@ -54,7 +55,7 @@ fn undeclared(
             let use_of_it = written_by.map_or_else(|| "a template reads".to_owned(), |key| format!("`{key}` writes"));
             let message =
                 format!("{} has no field {}, which {use_of_it}{hint}", schema.name(), path[..=depth].join("."));
-            // What writes it names the field itself, also where the kind has no status at all.
+            // The key that writes it names the field itself, even if the kind has no status at all.
             let path = if written_by.is_some() { path.to_vec() } else { path[..=depth].to_vec() };
             return Some(UnknownField { path, written_by, message });
         };

@@ -1,4 +1,4 @@
-//! A target's `apiVersion` and `kind`, looked up in the cluster and checked before anything relies on it.
+//! Looks up a target's `apiVersion` and `kind` in the cluster, and checks the kind before it is used.
 
 mod declared;
 mod schema;
@@ -21,20 +21,20 @@ use declared::{undeclared_fields, undeclared_status};
 use drift_language::{Target, UnknownField};
 use schema::{Schema, schema_problems};
 
-/// Why a kind cannot be used.
+/// The reason why a kind cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KindError {
-    /// The cluster does not have it. It may come: ask again now and then.
+    /// The cluster does not have it. It may be installed later, so callers retry.
     #[error(
         "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind"
     )]
     Missing {
-        /// As the target says.
+        /// The version in the target.
         api_version: String,
-        /// As the target says.
+        /// The kind in the target.
         kind: String,
     },
-    /// It cannot carry the conditions; one sentence for each thing to add.
+    /// It does not support the conditions. One sentence for each required addition.
     #[error("{}", .0.join("; "))]
     Unsuitable(Vec<String>),
     /// The API server does not answer or refuses.
@@ -48,39 +48,39 @@ impl From<CallError> for KindError {
     }
 }
 
-/// Looks the kind of a target up and checks that it can be watched and carry the conditions, and that it has the fields that the
-/// target reads and writes.
+/// Resolves the kind of a target, and checks that it can be watched, supports the conditions, and has the fields that
+/// the target reads and writes.
 ///
 /// # Errors
-/// [`KindError`].
+/// Returns a [`KindError`].
 pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
     let ExaminedKind { kind, mut problems, unknown } = examine_kind(client, target).await?;
     problems.extend(unknown.into_iter().map(|field| field.message));
     if problems.is_empty() { Ok(kind) } else { Err(KindError::Unsuitable(problems)) }
 }
 
-/// A kind, and what it lacks for a target.
+/// A kind, and the parts that it lacks for a target.
 #[derive(Clone, Debug)]
 pub struct ExaminedKind {
-    /// The kind.
+    /// The resolved kind.
     pub kind: ResolvedKind,
-    /// The additions that the kind needs to carry the conditions, one sentence each.
+    /// The additions that the kind needs to support the conditions, one sentence each.
     pub problems: Vec<String>,
-    /// The fields that the target reads or writes and that no object of the kind has.
+    /// The fields that the target reads or writes and no object of the kind has.
     pub unknown: Vec<UnknownField>,
 }
 
-/// Looks the kind of a target up and sees what it lacks.
+/// Resolves the kind of a target and finds the parts that it lacks.
 ///
 /// # Errors
-/// [`KindError`], where nothing can be said about it.
+/// [`KindError`], if the kind cannot be examined.
 pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
     let (kind, document) = published_kind(client, target).await?;
     Ok(ExaminedKind::by(&document, kind, target))
 }
 
 impl ExaminedKind {
-    /// Returns the fields that a kind lacks, by its schema document.
+    /// Finds the missing parts of a kind in its schema document.
     fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
         let schema = Schema { document, kind: &kind };
         let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
@@ -88,10 +88,10 @@ impl ExaminedKind {
     }
 }
 
-/// The fields that a target reads or writes and that no object of its kind has.
+/// Returns the fields that a target reads or writes and no object of its kind has.
 ///
 /// # Errors
-/// [`KindError`], where nothing can be said about them.
+/// [`KindError`], if the kind cannot be examined.
 pub async fn unknown_fields(client: &kube::Client, target: &Target) -> Result<Vec<UnknownField>, KindError> {
     Ok(examine_kind(client, target).await?.unknown)
 }
@@ -102,7 +102,7 @@ fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
     fields
 }
 
-/// The kind of a target and the document that its schema stands in.
+/// Returns the kind of a target and the document that contains its schema.
 async fn published_kind(client: &kube::Client, target: &Target) -> Result<(ResolvedKind, Value), KindError> {
     let (api_version, kind) = (target.objects.api_version.as_str(), target.objects.kind.as_str());
     let resolved = locate_kind(client, api_version, kind).await?;
@@ -110,7 +110,7 @@ async fn published_kind(client: &kube::Client, target: &Target) -> Result<(Resol
         .body(Vec::new())
         .map_err(|error| KindError::Unavailable(error.to_string()))?;
     match client::request(client, LIST_DEADLINE, request).await {
-        // A group that was just installed is known to discovery before its schema is published.
+        // Discovery knows a newly installed group before its schema is published.
         Err(error) if error.code() == Some(404) => {
             Err(KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() })
         }
@@ -118,10 +118,10 @@ async fn published_kind(client: &kube::Client, target: &Target) -> Result<(Resol
     }
 }
 
-/// Looks a kind up without asking whether it can carry the conditions: to take away what once was put there.
+/// Resolves a kind without checking that it supports the conditions, for the clean-up.
 ///
 /// # Errors
-/// [`KindError`].
+/// Returns a [`KindError`].
 async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
     let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
     let (kind, capabilities) = discover_kind(client, api_version, kind).await?.ok_or_else(missing)?;
@@ -134,10 +134,10 @@ async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Re
     Ok(kind)
 }
 
-/// Resolves a kind at the API server; `None` if it is not served.
+/// Resolves a kind at the API server. `None` if it is not served.
 ///
 /// # Errors
-/// When it does not say.
+/// Fails if the API server does not answer or refuses.
 pub(crate) async fn discover_kind(
     client: &kube::Client,
     api_version: &str,
@@ -147,7 +147,7 @@ pub(crate) async fn discover_kind(
     let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
     let found = async {
         match pinned_kind(client, &named).await {
-            // The list was read and does not have it.
+            // The complete list does not contain it.
             Err(kube::Error::Discovery(_)) => Ok(None),
             other => other.map(Some),
         }
@@ -162,11 +162,11 @@ pub(crate) async fn discover_kind(
     }))
 }
 
-/// Looks a kind up in any version that the cluster serves, the `noted` ones first: an object is the same in all of them,
-/// so a kind is gone only when no served version has it.
+/// Resolves a kind in any version that the cluster serves, the `noted` ones first. An object is the same in all
+/// versions, so a kind is gone only if no served version has it.
 ///
 /// # Errors
-/// [`KindError`]; `Missing` only where no served version of the group has the kind.
+/// [`KindError`]; `Missing` only if no served version of the group has the kind.
 pub async fn locate_served_kind<'a>(
     client: &kube::Client,
     group: &str,
@@ -181,7 +181,7 @@ pub async fn locate_served_kind<'a>(
     for version in noted.iter().copied().chain(others) {
         match locate_kind(client, version, kind).await {
             Ok(kind) => return Ok(kind),
-            // Missing is what all of them have to be.
+            // The kind is missing only if all versions lack it.
             Err(KindError::Missing { .. }) => {}
             Err(other) => error = other,
         }
@@ -189,7 +189,7 @@ pub async fn locate_served_kind<'a>(
     Err(error)
 }
 
-/// Every `apiVersion` of a group that the cluster serves, the preferred one first.
+/// Returns every served `apiVersion` of a group, the preferred one first.
 async fn served_versions(client: &kube::Client, group: &str) -> Result<Vec<String>, KindError> {
     if group.is_empty() {
         return Ok(vec!["v1".to_owned()]);

@@ -1,8 +1,7 @@
 //! Checks a kind's OpenAPI v3 schema for the list of conditions.
 //!
-//! A field that the schema does not declare is dropped by the API server without a word, so a condition would seem
-//! written and never change; better to refuse the target and say what to add to the CRD, and where.
-//! Pure.
+//! The API server silently drops fields that the schema does not declare, so a condition would seem written and never
+//! change. The target is rejected instead, with the addition to the CRD and its place. Pure.
 
 use serde_json::Value;
 
@@ -10,7 +9,7 @@ use crate::client::ResolvedKind;
 use drift_api::condition::{ConditionStatus, CorrectedReason, MAX_MESSAGE_BYTES, ObservedReason};
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 
-/// The fields of a condition and the JSON types that they need.
+/// The fields of a condition and their JSON types.
 const FIELDS: [(&str, &str); 6] = [
     ("type", "string"),
     ("status", "string"),
@@ -23,10 +22,11 @@ const FIELDS: [(&str, &str); 6] = [
 /// Path of the list of conditions in the schema of a kind's version.
 const CONDITIONS: &str = ".properties.status.properties.conditions";
 
-/// The number of references that are followed at most; a document may refer to itself.
+/// Maximum number of followed references, because a document may refer to itself.
 const MAX_REFERENCES: usize = 8;
 
-/// Everything that keeps the kind from carrying the conditions, each a sentence that says what to add and where.
+/// Returns everything that prevents the kind from storing the conditions, one sentence each with the required addition
+/// and its place.
 #[must_use]
 pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
     let mut problems = Vec::new();
@@ -40,7 +40,8 @@ pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
     problems
 }
 
-/// That a field of a condition was written and is not there, with what to add and where; `None` for what is no such field.
+/// Returns the message about a condition field that was dropped by the API server, with the required addition and its
+/// place. `None` for another field.
 #[must_use]
 pub fn lost_field(kind: &ResolvedKind, field: &str) -> Option<String> {
     let (_, wanted) = FIELDS.iter().find(|(known, _)| *known == field)?;
@@ -49,19 +50,19 @@ pub fn lost_field(kind: &ResolvedKind, field: &str) -> Option<String> {
     Some(schema.say(&problem, &format!("{field}: {{type: {wanted}}}"), &format!("{CONDITIONS}.items.properties")))
 }
 
-/// A schema document, and the kind that is looked for in it.
+/// A schema document, and the kind to find in it.
 pub(super) struct Schema<'a> {
     pub(super) document: &'a Value,
     pub(super) kind: &'a ResolvedKind,
 }
 
 impl<'a> Schema<'a> {
-    /// The kind with its version, for people.
+    /// Returns the kind with its version, for display.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.kind.resource.api_version, self.kind.resource.kind)
     }
 
-    /// A problem, what to add for it, and the place below the version's schema in the CRD.
+    /// Formats a problem, its fix, and the place below the version's schema in the CRD.
     fn say(&self, problem: &str, addition: &str, place: &str) -> String {
         let resource = &self.kind.resource;
         if !resource.group.contains('.') {
@@ -83,7 +84,7 @@ impl<'a> Schema<'a> {
         paths.into_iter().flatten().any(|(path, methods)| path.ends_with(&ending) && methods.get("patch").is_some())
     }
 
-    /// The schema of the kind itself.
+    /// Returns the schema of the kind itself.
     pub(super) fn of_kind(&self) -> Option<&'a Value> {
         let resource = &self.kind.resource;
         let is_it = |named: &Value| {
@@ -158,8 +159,8 @@ impl<'a> Schema<'a> {
         problems
     }
 
-    /// What keeps a field from taking all that is written into it. Rules in CEL are not judged: a write that they refuse
-    /// shows on its object.
+    /// Returns the reason why a field does not accept all values that are written to it. CEL rules are not evaluated: a
+    /// rejected write is reported on its object.
     fn narrowness(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
         let allowed = schema.get("enum").and_then(Value::as_array);
         let is_missing = |word: &&str| allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == word));
@@ -174,19 +175,19 @@ impl<'a> Schema<'a> {
         (most < needed).then(|| self.say(&problem, &format!("maxLength: {needed} or more"), place))
     }
 
-    /// Returns true if an object here has no other fields than those that are declared.
+    /// Returns true if an object here has only declared fields.
     pub(super) fn declares_all(schema: &Value) -> bool {
         let is_object = schema.get("properties").is_some() || schema.get("type").is_some_and(|kind| kind == "object");
         let is_embedded = schema.get("x-kubernetes-embedded-resource").is_some_and(|embedded| *embedded == true);
         is_object && !is_embedded && !keeps_everything(schema)
     }
 
-    /// The schema of a field, if it is declared.
+    /// Returns the schema of a field, if it is declared.
     pub(super) fn property(&self, schema: &'a Value, name: &str) -> Option<&'a Value> {
         schema.get("properties")?.get(name).map(|property| self.resolve(property))
     }
 
-    /// The schema that is meant: built-in kinds refer to shared ones, alone or in an `allOf` of one.
+    /// Follows references: built-in kinds refer to shared schemas, directly or in an `allOf` of one.
     fn resolve(&self, mut schema: &'a Value) -> &'a Value {
         for _ in 0..MAX_REFERENCES {
             let inner = schema.get("allOf").and_then(Value::as_array).filter(|all| all.len() == 1);
@@ -201,7 +202,7 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// The words that the two programs write into a field of their conditions, where they are a closed set.
+/// Returns the values that the two programs write to a condition field, if they are a fixed set.
 fn words_of(field: &str) -> Vec<&'static str> {
     match field {
         "type" => vec![DRIFT_OBSERVED, DRIFT_CORRECTED],

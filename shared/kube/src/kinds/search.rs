@@ -1,7 +1,7 @@
-//! The kinds of targets, looked up until they can be used, and what is to be known of those that cannot.
+//! Resolves the kinds of targets, with retries until they are usable, and reports the unusable ones.
 //!
-//! A target without a usable kind does nothing at all, so it must be seen in every place where people look: the metric of documents,
-//! `/readyz`, and news that the caller tells. The program stays ready: its other targets work.
+//! A target without a usable kind does nothing at all. So it is visible everywhere: in the metric of documents, in
+//! `/readyz`, and in events that the caller reports. The program stays ready, because its other targets work.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,49 +13,48 @@ use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use drift_language::Target;
 
-/// How soon a kind that cannot be used is looked up again: a CRD is installed rarely, and a quarter of a minute is short
-/// for whoever just did.
+/// Retry interval for an unusable kind. CRDs are rarely installed, and 15 seconds are short for a person who just did.
 pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
-/// How often a kind that is missing is looked up before it is told: the schema of one that was just installed is
-/// published some seconds after the kind itself.
+/// Failed look-ups of a missing kind before it is reported. The schema of a new kind is published some seconds after
+/// the kind itself.
 pub(crate) const UNTOLD_LOOKS: u32 = 4;
 
-/// Pause between lookups until then.
+/// Retry interval before the report.
 pub(crate) const LOOK_UP_SOON: Duration = Duration::from_secs(1);
 
-/// One thing to tell about the kind of a target.
+/// A change of a target's kind to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindNews {
-    /// It cannot be used; a sentence that says what to change.
+    /// It is unusable, with a sentence that says what to change.
     Unusable(String),
-    /// It can be used again, after that was told.
+    /// It is usable again, after a report.
     Usable,
 }
 
-/// Looks kinds up for the targets of one program. Cheap to clone.
+/// Resolves kinds for the targets of one program. Cheap to clone.
 #[derive(Clone)]
 pub struct KindSearch {
     client: kube::Client,
     health: Health,
     documents: DocumentCounts,
-    /// Targets of which trouble was told and no end of it; they outlive a target's task, which an edit replaces.
+    /// Targets with reported and unresolved trouble. They outlive a target's task, which an edit replaces.
     told: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl KindSearch {
-    /// A search that shows on this board and in these counts what is in its way.
+    /// Creates a search that reports trouble to this health board and these counts.
     #[must_use]
     pub fn new(client: kube::Client, health: Health, documents: DocumentCounts) -> Self {
         Self { client, health, documents, told: Arc::default() }
     }
 
-    /// Looks the kind of a target up until it can be used; says each change of what is wrong with it, and its end.
+    /// Resolves the kind of a target, with retries until it is usable. Reports each change of its problem, and the end.
     pub async fn find(&self, target: &Target, say: impl Fn(KindNews)) -> ResolvedKind {
         let mut shown = None;
         let kind = find_kind(&self.client, target, |error| {
             let sentence = error.to_string();
-            // What was shown goes only when its successor stands.
+            // An old line is removed only after its successor is set.
             let remark = self.health.remark(format!("target {}", target.name), sentence.clone());
             shown = Some((remark, self.documents.waiting()));
             self.note(&target.name, true);
@@ -69,15 +68,15 @@ impl KindSearch {
         kind
     }
 
-    /// Remembers whether trouble of a target was told; gives whether that is a change.
+    /// Records reported trouble of a target. Returns true if that is a change.
     fn note(&self, target: &str, trouble: bool) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if trouble { told.insert(target.to_owned()) } else { told.remove(target) }
     }
 }
 
-/// Looks the kind of a target up until it can be used; says each trouble once, and that the kind is missing only if it
-/// stays so for some seconds.
+/// Resolves the kind of a target, with retries until it is usable. Reports each problem once, and a missing kind only
+/// after some seconds.
 pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> ResolvedKind {
     let mut said = None;
     for look in 0_u32.. {
@@ -85,7 +84,7 @@ pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnM
         match resolve_kind(client, target).await {
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
-            // Its schema is published some seconds after it was installed or mended.
+            // The schema is published some seconds after the installation or the fix.
             Err(KindError::Missing { .. } | KindError::Unsuitable(_)) if may_be_new => {}
             Err(error) => {
                 say(&error);

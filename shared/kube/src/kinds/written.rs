@@ -1,7 +1,7 @@
-//! Kinds as they are known without a cluster: those of CustomResourceDefinitions that somebody wrote, with what they lack for a
-//! target, and Kubernetes' own.
+//! Kinds that are known without a cluster: those of CustomResourceDefinitions in files, with the parts that they lack
+//! for a target, and Kubernetes' own.
 //!
-//! Roles name a kind by its plural, which no target says. A plural is never guessed: a right on a name that does not exist looks
+//! Roles name a kind by its plural, which no target contains. A plural is never guessed: a right on a wrong name looks
 //! granted and grants nothing.
 
 use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
@@ -19,8 +19,8 @@ enum Home {
     Cluster,
 }
 
-/// The group, kind and plural of Kubernetes' own kinds that targets are about or that manifests of targets make. The plurals are part of
-/// its API, so they do not change.
+/// Group, kind and plural of Kubernetes' own kinds that targets select or their manifests create. The plurals are part
+/// of its API and never change.
 const OF_KUBERNETES: &[(&str, &str, &str, Home)] = &[
     ("", "ConfigMap", "configmaps", Home::Namespace),
     ("", "Endpoints", "endpoints", Home::Namespace),
@@ -59,25 +59,25 @@ struct Defined {
     kind: String,
     plural: String,
     home: Home,
-    /// `spec.versions`.
+    /// The content of `spec.versions`.
     versions: Value,
 }
 
-/// Kinds that can be told without a cluster.
+/// Kinds that are known without a cluster.
 #[derive(Debug, Default)]
 pub struct WrittenKinds {
     defined: Vec<Defined>,
 }
 
 impl WrittenKinds {
-    /// Kubernetes' own, and those that the CustomResourceDefinitions among some manifests define.
+    /// Reads Kubernetes' own kinds, and those of the CustomResourceDefinitions among some manifests.
     #[must_use]
     pub fn read<'m>(manifests: impl IntoIterator<Item = &'m Value>) -> Self {
         Self { defined: manifests.into_iter().filter_map(defined).collect() }
     }
 
-    /// What the API server calls a kind; `None` where its definition serves no such version, too. Of Kubernetes' own the version is
-    /// taken as it is.
+    /// Resolves a kind. `None` also if its definition does not serve the version. For Kubernetes' own kinds every
+    /// version is accepted.
     #[must_use]
     pub fn find(&self, api_version: &str, kind: &str) -> Option<ResolvedKind> {
         let version = api_version.parse::<GroupVersion>().ok()?;
@@ -92,8 +92,8 @@ impl WrittenKinds {
         self.defined.iter().find(|one| one.group == version.group && one.kind == kind)
     }
 
-    /// Returns true if kinds are defined here, and this one is neither among them nor one of Kubernetes' own. The groups of its own have no
-    /// dot or end in `.k8s.io`, also those of kinds that are not listed above.
+    /// Returns true if there are definitions here, and this kind is neither among them nor one of Kubernetes' own.
+    /// Groups of Kubernetes have no dot or end in `.k8s.io`; this covers kinds that are not listed above.
     #[must_use]
     pub fn lacks(&self, objects: &ObjectSelection) -> bool {
         let group = objects.group();
@@ -101,7 +101,7 @@ impl WrittenKinds {
         !self.defined.is_empty() && !is_of_kubernetes && self.find(&objects.api_version, &objects.kind).is_none()
     }
 
-    /// The kind of the same group that was probably meant, as a question; nothing where none is near.
+    /// Suggests the kind of the same group that was probably meant, as a question. Empty if none is similar.
     #[must_use]
     pub fn question(&self, objects: &ObjectSelection) -> String {
         let beside = self.defined.iter().filter(|one| one.group == objects.group() && one.kind != objects.kind);
@@ -132,7 +132,7 @@ fn resolved(version: &GroupVersion, kind: &str, plural: &str, home: Home) -> Res
 }
 
 impl Defined {
-    /// The kind in this version, whether it is served or not.
+    /// Returns the kind in this version, served or not.
     fn resolved(&self, version: &GroupVersion) -> ResolvedKind {
         resolved(version, &self.kind, &self.plural, self.home)
     }

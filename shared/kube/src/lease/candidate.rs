@@ -1,7 +1,6 @@
-//! One process that wants a Lease: how it takes, renews, lays down and releases it.
+//! One candidate for a Lease: it takes, renews, gives up and releases it.
 //!
-//! The deciding is in `record`; this file turns it into calls, and tells the holder's side what came of them. It must not
-//! know when it is asked, nor what the leader does.
+//! `rules` makes the decisions. This file turns them into calls, and reports the results to the holder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,19 +28,19 @@ pub(super) type Channels =
 pub struct LeaseSettings {
     /// The namespace of the Lease.
     pub namespace: String,
-    /// Its name: `names::POLLER_LEASE` or `names::CONTROLLER_LEASE` where nobody chose another.
+    /// Its name. Default `names::POLLER_LEASE` or `names::CONTROLLER_LEASE`.
     pub name: String,
     /// The name of this process. The holder's name appends random digits.
     pub instance: String,
-    /// The field manager.
+    /// The field manager of its writes.
     pub manager: &'static str,
-    /// Annotations that taking the Lease sets, whatever stood there before.
+    /// Annotations that are overwritten when the Lease is taken.
     pub on_take: BTreeMap<String, String>,
-    /// Says in `/readyz` whether the Lease can be read and written.
+    /// Reports in `/readyz` if the Lease cannot be read or written.
     pub part: HealthPart,
 }
 
-/// One process that wants a Lease.
+/// One process that competes for a Lease.
 pub(super) struct Candidate {
     store: LeaseStore,
     me: String,
@@ -52,7 +51,7 @@ pub(super) struct Candidate {
     guard: Option<DropGuard>,
     view: LeaseView,
     stored: StoredLease,
-    /// Our annotations as they were last written.
+    /// Our annotations as last written.
     written: watch::Sender<BTreeMap<String, String>>,
 }
 
@@ -71,17 +70,17 @@ impl Candidate {
         }
     }
 
-    /// The name of the Lease.
+    /// Returns the name of the Lease.
     pub(super) fn lease(&self) -> &str {
         self.store.name()
     }
 
-    /// Returns the time at which our last successful renewal began; `None` where we do not hold the Lease.
+    /// Returns the start time of our last successful renewal, or `None` if we do not hold the Lease.
     pub(super) fn renewed(&self) -> Option<Moment> {
         self.term.borrow().as_ref().map(|term| term.renewed)
     }
 
-    /// Reads, and takes the Lease where it is free and we may.
+    /// Reads the Lease, and takes it if it is free and `may_take` is set.
     pub(super) async fn contend(&mut self, may_take: bool) -> Result<(), CallError> {
         self.look().await?;
         let now = clock::now();
@@ -94,14 +93,14 @@ impl Candidate {
         let transitions = before.transitions.saturating_add(i32::from(self.stored.record.is_some()));
         match self.write(Some(self.me.clone()), transitions, annotations).await {
             Ok(()) => self.begin_term(now, before.annotations),
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) if error.code() == Some(409) => return Ok(()),
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Renews where it is due, or where annotations are to be written.
+    /// Renews the Lease if it is due, or if annotations changed.
     pub(super) async fn hold(&mut self) -> Result<(), CallError> {
         let outcome = self.renew_if_due().await;
         match outcome {
@@ -144,7 +143,7 @@ impl Candidate {
         Ok(())
     }
 
-    /// A term that counts from `began`, when the write that took the Lease was sent.
+    /// Begins a term at `began`, the time at which the taking write was sent.
     fn begin_term(&mut self, began: Moment, found: BTreeMap<String, String>) {
         self.wanted.send_replace(self.on_take.clone());
         self.written.send_replace(self.on_take.clone());
@@ -161,7 +160,7 @@ impl Candidate {
         self.guard = None;
     }
 
-    /// The same on our own request, which is nothing to warn of.
+    /// Ends the term on our own request, without a warning.
     pub(super) fn lay_down(&mut self) {
         if self.term.send_replace(None).is_some() {
             tracing::info!(lease = self.store.name(), "the Lease is given back");
@@ -192,7 +191,7 @@ impl Candidate {
         Ok(())
     }
 
-    /// Takes our name off the Lease, where it is ours.
+    /// Removes our name from the Lease, if we hold it.
     pub(super) async fn try_release(&mut self) -> Result<(), CallError> {
         self.look().await?;
         let Some(record) = self.stored.record.clone() else { return Ok(()) };

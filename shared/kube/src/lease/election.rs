@@ -1,8 +1,8 @@
-//! Leadership: one process of a kind acts, by a Lease that it holds.
+//! Leader election: of several replicas, the one that holds the Lease acts.
 //!
-//! kube has no leader election, and what is needed here is more: everybody who is about to act asks again whether the Lease is still
-//! held, by a clock that goes on while the process is stopped, and the holder says on its Lease what it attests. This file says when
-//! something is done about the Lease; `candidate` does it.
+//! kube has no leader election, and more is needed here: every action checks again that the Lease is still held, by a
+//! clock that includes the time while the process is stopped, and the holder writes its attestation on the Lease. This
+//! file decides when to act on the Lease. `candidate` does it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,19 +19,19 @@ use crate::process::clock;
 use crate::telemetry::health::HealthPart;
 use drift_api::timing::moment::Moment;
 
-/// Interval of a contender's looks: with its calls it takes a released Lease within a second.
+/// Interval of a contender's reads. With its calls it takes a released Lease within a second.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
-/// The pause after a failed renewal: several tries fit before stepping down.
+/// Pause after a failed renewal, short enough for several tries before stepping down.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Time for which changed annotations are collected before a write.
+/// Delay in which changed annotations are collected before a write.
 const ANNOTATION_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest that a release may take; without it the others wait out the duration.
+/// Deadline of a release. Without a release, the others wait for the whole duration.
 const RELEASE_DEADLINE: Duration = Duration::from_secs(3);
 
-/// A Lease to hold; nothing happens until the task runs.
+/// A leader election, which must be run.
 pub struct LeaseTask {
     settings: LeaseSettings,
     stop: CancellationToken,
@@ -41,7 +41,7 @@ pub struct LeaseTask {
     term: watch::Sender<Option<Term>>,
 }
 
-/// A Lease to hold, and its holder's side. `stop` means that work has ended: the Lease is released then.
+/// Creates a leader election and its handle. `stop` means that work has ended, and then the Lease is released.
 #[must_use]
 pub fn lease(settings: LeaseSettings, stop: CancellationToken) -> (LeaseHandle, LeaseTask) {
     let (term, term_changes) = watch::channel(None);
@@ -59,8 +59,8 @@ impl LeaseTask {
         self.turning.clone()
     }
 
-    /// Takes and renews the Lease until `stop`; then it is released. To run on a thread of its own, with a client of that
-    /// thread's runtime: whatever the work does, it must not hold up a renewal.
+    /// Takes and renews the Lease until `stop`, then releases it. Run it on a separate thread, with a client of that
+    /// thread's runtime, so that the work never delays a renewal.
     pub async fn run(self, client: kube::Client) {
         let Self { settings, stop, turning, wanted, written, term } = self;
         let wanted_changes = wanted.subscribe();
@@ -74,7 +74,7 @@ impl LeaseTask {
     }
 }
 
-/// The election as one candidate runs it.
+/// The election of one candidate.
 struct Election {
     candidate: Candidate,
     wanted_changes: watch::Receiver<BTreeMap<String, String>>,
@@ -94,12 +94,13 @@ impl Election {
         }
     }
 
-    /// Returns the time at which a turn must be over: for a holder when it steps down. For a contender each call has its own deadline.
+    /// Returns the deadline of a turn: for a holder, the time of stepping down. For a contender, each call has
+    /// its own deadline.
     fn turn_ends_at(&self) -> Moment {
         self.candidate.renewed().unwrap_or_else(|| clock::now() + LEASE_DURATION) + STEP_DOWN_AFTER
     }
 
-    /// Sleeps until something may be due.
+    /// Sleeps until the next possible action.
     async fn rest(&mut self) {
         let now = clock::now();
         let Some(renewed) = self.candidate.renewed() else { return tokio::time::sleep(POLL_PERIOD).await };
@@ -127,8 +128,8 @@ impl Election {
         self.note_trouble(outcome.err());
     }
 
-    /// Lets the next one have the Lease at once. A call that fails is tried again as long as there is time: the renewal
-    /// that was under way when the end came may land between our look and our write.
+    /// Releases the Lease at once. A failed call is retried until the deadline: a renewal in flight at the end may
+    /// arrive between our read and our write.
     async fn release(mut self) {
         self.candidate.lay_down();
         let mut trouble = None;

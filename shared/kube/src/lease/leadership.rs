@@ -1,7 +1,7 @@
-//! The holder's view of its Lease, and the annotations it writes.
+//! The holder's view of its Lease, and the annotations that it writes.
 //!
-//! Everybody who is about to act asks here. The answer comes from the clock at that moment, not from what a task got round to, since
-//! a process that was stopped and goes on has tasks that know nothing of the time between.
+//! Every action checks it first. The answer comes from the current clock, not from the progress of a task: after a
+//! process was stopped, its tasks do not know about the time in between.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use crate::process::tasks::LONG_LIFE;
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 
-/// One time that we hold the Lease.
+/// One term, in which we hold the Lease.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
-    /// The time at which we first held it.
+    /// The start of the term.
     pub(super) began: Moment,
-    /// The time at which the last successful renewal began.
+    /// The start time of the last successful renewal.
     pub(super) renewed: Moment,
     pub(super) ended: CancellationToken,
-    /// The annotations that stood on the Lease when we took it.
+    /// The annotations of the Lease when we took it.
     pub(super) found: Arc<BTreeMap<String, String>>,
 }
 
-/// The holder's view of its Lease. Cheap to clone; read before every act.
+/// The holder's view of its Lease. Cheap to clone. Checked before every action.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     pub(super) term: watch::Receiver<Option<Term>>,
 }
 
 impl Leadership {
-    /// Of a Lease that is never held: with it nothing is ever written.
+    /// Returns the view of a Lease that is never held, with which nothing is ever written.
     #[must_use]
     pub fn never_held() -> Self {
         Self { term: watch::channel(None).1 }
     }
 
-    /// Returns true if we hold the Lease now, by the clock and not by what any task got round to.
+    /// Returns true if we hold the Lease now, by the clock and not by the progress of a task.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.renewed_within(STEP_DOWN_AFTER)
@@ -54,7 +54,7 @@ impl Leadership {
         self.term.borrow().as_ref().is_some_and(|term| holds(term.renewed, now) && now - term.renewed <= age)
     }
 
-    /// For how long we have held it by now; `None` where we do not.
+    /// Returns how long we have held it, or `None` if we do not.
     #[must_use]
     pub fn held_for(&self) -> Option<Duration> {
         let now = clock::now();
@@ -62,20 +62,20 @@ impl Leadership {
         term.as_ref().filter(|term| holds(term.renewed, now)).map(|term| now.saturating_since(term.began))
     }
 
-    /// Waits until we hold the Lease; gives a token that is cancelled as soon as we do not any more.
+    /// Waits until we hold the Lease. Returns a token that is cancelled at the end of the term.
     pub async fn acquired(&self) -> CancellationToken {
         let mut term = self.term.clone();
         let held = |term: &Option<Term>| term.as_ref().is_some_and(|term| holds(term.renewed, clock::now()));
         let ended = term.wait_for(held).await.ok().and_then(|term| term.as_ref().map(|term| term.ended.clone()));
         match ended {
             Some(ended) => ended,
-            // The lease task has ended: it will never be held again.
+            // The lease task has ended, so it will never be held again.
             None => std::future::pending().await,
         }
     }
 
-    /// Does `work` in each term that we hold the Lease, until `stop`. Work that ends while the term lasts has failed, and is begun again
-    /// after a growing pause: it reads everything anew.
+    /// Runs `work` in each of our terms until `stop`. If it ends during a term, it has failed and is restarted after a
+    /// growing pause. It then reads everything anew.
     pub async fn in_each_term(&self, stop: &CancellationToken, mut work: impl AsyncFnMut(CancellationToken)) {
         let mut backoff = Backoff::new(Series::TASK_ENDED);
         while !stop.is_cancelled() {
@@ -98,14 +98,14 @@ impl Leadership {
         }
     }
 
-    /// The annotations that stood on the Lease when we took it: what the last holder noted. Empty where it is not held.
+    /// Returns the annotations of the Lease when we took it: the notes of the last holder. Empty if it is not held.
     #[must_use]
     pub fn found_annotations(&self) -> Arc<BTreeMap<String, String>> {
         self.term.borrow().as_ref().map(|term| Arc::clone(&term.found)).unwrap_or_default()
     }
 }
 
-/// Sets annotations on the Lease when it is dropped.
+/// Writes annotations to the Lease on drop.
 struct AnnotatedOnDrop<'h, F: Fn() -> BTreeMap<String, String>>(&'h LeaseHandle, F);
 
 impl<F: Fn() -> BTreeMap<String, String>> Drop for AnnotatedOnDrop<'_, F> {
@@ -114,7 +114,7 @@ impl<F: Fn() -> BTreeMap<String, String>> Drop for AnnotatedOnDrop<'_, F> {
     }
 }
 
-/// The holder's side of a Lease. Cheap to clone.
+/// The holder's handle of a Lease. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LeaseHandle {
     pub(super) leadership: Leadership,
@@ -129,11 +129,11 @@ impl LeaseHandle {
         self.leadership.clone()
     }
 
-    /// Sets these annotations on the Lease: written within about 100 ms and with every renewal. Others, also those that
-    /// were set here before, stay. False, and nothing is done, where no term of ours goes on.
+    /// Sets these annotations on the Lease. They are written within about 100 ms and with every renewal. Other
+    /// annotations stay, including those that were set here before. Returns false, and does nothing, outside of a term.
     ///
-    /// The clock does not matter here: where a process stood still, the term goes on if the answer to a renewal waits to be
-    /// read. Where it does not, nothing is written, and the next term begins without what was said in this one.
+    /// The clock does not matter here. After a process was stopped, the term continues if the response to a renewal is
+    /// waiting to be read. Otherwise nothing is written, and the next term begins without these annotations.
     pub fn annotate(&self, annotations: BTreeMap<String, String>) -> bool {
         let has_term = self.leadership.term.borrow().is_some();
         if has_term {
@@ -146,8 +146,8 @@ impl LeaseHandle {
         has_term
     }
 
-    /// Writes the annotations of a list whenever it changes, and those of an empty list when this is dropped: the Lease is renewed
-    /// while the work of a term pauses, and must not attest what nobody does.
+    /// Writes the annotations of a list after each change, and those of an empty list on drop. The Lease is renewed
+    /// while the work of a term pauses, and must not attest work that is not done.
     pub async fn keep_list<T: Default>(
         &self,
         mut list: watch::Receiver<T>,
@@ -163,14 +163,14 @@ impl LeaseHandle {
         }
     }
 
-    /// As [`LeaseHandle::annotate`] with one annotation, and waits until it stands on the Lease: whoever writes afterwards
-    /// what it speaks of cannot be forgotten by a crash. Waits on while the Lease cannot be written, or is not held.
+    /// Sets one annotation like [`LeaseHandle::annotate`], and waits until it is on the Lease. A crash cannot lose it
+    /// after that. Waits on while the Lease cannot be written, or is not held.
     pub async fn put(&self, name: &str, value: &str) {
         self.annotate(BTreeMap::from([(name.to_owned(), value.to_owned())]));
         let mut written = self.written.clone();
         let stands = |written: &BTreeMap<String, String>| written.get(name).is_some_and(|stands| stands == value);
         if written.wait_for(stands).await.is_err() {
-            // The lease task has ended: it will never be written.
+            // The lease task has ended, so it will never be written.
             std::future::pending::<()>().await;
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         let (wanted, said) = watch::channel(BTreeMap::new());
         let (_written, written) = watch::channel(BTreeMap::new());
         let handle = LeaseHandle { leadership: Leadership { term }, wanted, written };
-        // The process stood still, and this runs before the task of the Lease, whose term goes on.
+        // The process was stopped, and this runs before the lease task, whose term continues.
         tokio::time::advance(STEP_DOWN_AFTER).await;
         assert!(!handle.leadership().is_held() && handle.leadership().held_for().is_none());
         assert!(handle.annotate(one("{}")));

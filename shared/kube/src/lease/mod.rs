@@ -1,4 +1,4 @@
-//! One Lease for each program: taken, renewed, lost, released; and another program's Lease as it is seen.
+//! Leases: each program's own is taken, renewed, lost and released, and another program's is observed.
 
 mod candidate;
 mod election;

@@ -1,7 +1,7 @@
 //! Another program's Lease, as its reader sees it.
 //!
-//! The controller acts only while the poller attests, and the poller says so on its Lease. The reader measures by its own clock since
-//! when the record has stood still.
+//! The controller acts only while the poller attests on its Lease. The reader measures with its own clock how long the
+//! record has been unchanged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::lease::store::LeaseStore;
 use crate::process::clock;
 use drift_api::timing::moment::Moment;
 
-/// Interval of reads of the Lease: a fraction of the time for which readers accept an old record.
+/// Interval of reads of the Lease: a fraction of the age that readers accept.
 const READ_PERIOD: Duration = Duration::from_secs(2);
 
-/// A Lease as it was last read.
+/// A Lease as last read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservedLease {
-    /// The holder.
+    /// The current holder.
     pub holder: Option<String>,
-    /// Its annotations.
+    /// The Lease's annotations.
     pub annotations: BTreeMap<String, String>,
-    /// The time at which its record last changed under our eyes; `None` until one change was seen, since the first reading may be
-    /// of a record that its holder left long ago.
+    /// The time of the last observed change of its record. `None` until one change was seen, because the first read may
+    /// show a record that its holder left long ago.
     pub changed_at: Option<Moment>,
     /// True if it exists and has no holder.
     pub released: bool,
 }
 
 impl ObservedLease {
-    /// Returns true if somebody holds it, and its record changed at most `age` ago.
+    /// Returns true if it has a holder, and its record changed at most `age` ago.
     #[must_use]
     pub fn is_fresh(&self, age: Duration, now: Moment) -> bool {
         self.holder.is_some() && self.changed_at.is_some_and(|changed| now - changed <= age)
     }
 }
 
-/// Reads the Lease until `stop`, and publishes what it says. A reading that fails changes nothing: age does the rest.
+/// Reads the Lease until `stop`, and publishes its content. A failed read changes nothing: the record then ages.
 pub struct LeaseWatch {
     store: LeaseStore,
     published: watch::Sender<ObservedLease>,
@@ -49,7 +49,7 @@ pub struct LeaseWatch {
 }
 
 impl LeaseWatch {
-    /// A reader of `name` in `namespace`; nothing happens until it runs.
+    /// Creates a reader of `name` in `namespace`, which must be run.
     #[must_use]
     pub fn new(client: kube::Client, namespace: &str, name: &str) -> (Self, watch::Receiver<ObservedLease>) {
         let (published, receiver) = watch::channel(ObservedLease::default());

@@ -1,59 +1,60 @@
-//! The rules for holding a Lease, over plain values.
+//! The rules of leader election, over plain values.
 //!
-//! The clocks of two machines differ and both jump, so the times in the record are for people. A contender measures with its own
-//! clock, which goes on while the machine is suspended, how long the record has stood still; the holder measures how long ago it
-//! began its last successful renewal. The holder stops believing in itself well before any contender may take the Lease.
+//! The clocks of two machines differ and can jump, so the times in the record are only for display. A contender
+//! measures with its own clock, which includes time in suspend, how long the record has been unchanged. The holder
+//! measures the time since the start of its last successful renewal. The holder steps down well before any contender
+//! may take the Lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// The time that a record must stand still before another takes the Lease. With the poll of a contender it gives a new
-/// leader within 15 s after a crash.
+/// Time without a change of the record before another process takes the Lease. With a contender's interval, a new
+/// leader follows a crash within 15 s.
 pub const LEASE_DURATION: Duration = Duration::from_secs(12);
 
 /// Interval of renewals: four within the duration, so that one or two lost writes do not matter.
 pub const RENEW_PERIOD: Duration = Duration::from_secs(3);
 
-/// How long after its last successful renewal began the holder stops believing in itself: two thirds of the duration.
-/// The rest is for what it has under way to end.
+/// Time after the start of the last successful renewal at which the holder steps down: two thirds of the duration. The
+/// rest is for its work in progress to end.
 pub const STEP_DOWN_AFTER: Duration = Duration::from_secs(8);
 
-/// The longest duration in a record that is believed; a mistyped one must not keep everybody out for days.
+/// Maximum accepted duration in a record. A mistyped one must not block all processes for days.
 const MAX_DURATION: Duration = Duration::from_secs(120);
 
-/// The longest between two looks at a Lease that is gone for it to have been gone in between as well: what is written
-/// anew stands for longer before somebody can be taken to remove it again. A contender looks that often even where a call
-/// gets no answer.
+/// Maximum time between two reads of a missing Lease that counts as missing throughout. A recreated Lease is assumed to
+/// exist for longer before it is removed again. A contender reads that often, even if a call gets no response.
 const MOST_BETWEEN_LOOKS: Duration = Duration::from_secs(3);
 
-/// The record of a Lease as it was read.
+/// The record of a Lease, as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// The holder; `None` after a release.
+    /// The holder. `None` after a release.
     pub holder: Option<String>,
-    /// For how long a renewal counts, whole seconds.
+    /// The time for which a renewal counts, in whole seconds.
     pub duration_seconds: Option<i32>,
-    /// The holder's wall time at its last renewal; only compared for equality.
+    /// The holder's wall time at its last renewal. Only compared for equality.
     pub renewed: Option<String>,
     /// The number of transitions.
     pub transitions: i32,
-    /// `metadata.annotations`.
+    /// The Lease's `metadata.annotations`.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A record and since when, by our own clock, it has stood as it is, or has been gone.
+/// A record, and the time by our own clock since which it is unchanged, or missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseView {
     seen: Option<(Option<LeaseRecord>, Moment)>,
     looked_at: Moment,
-    /// True if there ever was a record: one that is gone since then was removed by somebody, and its holder may believe.
+    /// True if there ever was a record. A record that disappeared later was deleted, and its holder may still consider
+    /// itself the leader.
     was_there: bool,
 }
 
 impl LeaseView {
-    /// Takes in what was read (`None`: there is no Lease).
+    /// Records a read (`None` for a missing Lease).
     pub fn observe(&mut self, record: Option<LeaseRecord>, now: Moment) {
         let may_have_been_back = record.is_none() && now.is_past(self.looked_at, MOST_BETWEEN_LOOKS);
         if may_have_been_back || self.seen.as_ref().is_none_or(|(seen, _)| *seen != record) {
@@ -63,13 +64,13 @@ impl LeaseView {
         self.looked_at = now;
     }
 
-    /// The record as it was last read.
+    /// Returns the record as last read.
     #[must_use]
     pub fn record(&self) -> Option<&LeaseRecord> {
         self.seen.as_ref().and_then(|(record, _)| record.as_ref())
     }
 
-    /// Since when the record has stood as it is.
+    /// Returns the time since which the record is unchanged.
     #[must_use]
     pub fn changed_at(&self) -> Option<Moment> {
         self.seen.as_ref().map(|(_, at)| *at)
@@ -79,20 +80,20 @@ impl LeaseView {
 /// The next act on the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing; not ours, or renewed lately.
+    /// Do nothing: not ours, or renewed recently.
     Wait,
-    /// Write ourselves into it.
+    /// Write ourselves into the record.
     Take,
-    /// Write that we still hold it.
+    /// Renew our own record.
     Renew,
-    /// Believe no longer that we hold it, and end what is under way.
+    /// Step down, and end work in progress.
     StepDown,
 }
 
-/// Decides what `me` does about the Lease, given when its last successful renewal began (`None`: it does not hold it).
+/// Decides the next act of `me`, given the start of its last successful renewal (`None` if it does not hold the Lease).
 ///
-/// A Lease that somebody removes stays its holder's, who writes it anew, and the others wait for as long as for a record
-/// that stands still. Only who has never seen it takes it at once: one that begins right between a removal and the
+/// A deleted Lease still belongs to its holder, which recreates it. The others wait as long as for an unchanged
+/// record. Only a process that never saw it takes it at once: one that starts exactly between a deletion and the
 /// holder's next renewal.
 #[must_use]
 pub fn decide(view: &LeaseView, me: &str, renewed: Option<Moment>, now: Moment) -> Decision {
@@ -106,7 +107,7 @@ pub fn decide(view: &LeaseView, me: &str, renewed: Option<Moment>, now: Moment) 
         (Some(_), _) => Decision::Wait,
         (None, None) if !view.was_there || stood >= LEASE_DURATION => Decision::Take,
         (None, Some(None)) => Decision::Take,
-        // A write of ours that we had given up for lost: nobody else can have taken it since.
+        // Our own write, which we considered lost. No other process can have taken it since.
         (None, Some(Some(holder))) if holder == me => Decision::Take,
         (None, Some(Some(_))) if stood >= duration_of(record.as_ref()) => Decision::Take,
         (None, _) => Decision::Wait,

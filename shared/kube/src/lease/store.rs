@@ -1,6 +1,6 @@
 //! One Lease on the API server: read, and replaced only in the version that was read.
 //!
-//! It exists so that the tasks around it deal in [`LeaseRecord`]s and versions.
+//! With it, the tasks use only [`LeaseRecord`]s and versions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::client;
 use crate::client::CallError;
 use crate::lease::rules::LeaseRecord;
 
-/// The deadline of one call: three of them fit between a due renewal and stepping down.
+/// Deadline of one call. Three of them fit between a due renewal and stepping down.
 const LEASE_DEADLINE: Duration = Duration::from_millis(1500);
 
-/// A Lease by name.
+/// Access to a Lease by name.
 #[derive(Clone)]
 pub(crate) struct LeaseStore {
     client: kube::Client,
@@ -26,7 +26,7 @@ pub(crate) struct LeaseStore {
     manager: &'static str,
 }
 
-/// A Lease as it was read: the record, and the whole object to put it back without losing what others wrote.
+/// A Lease as read: the record, and the whole object to write it back without losing others' fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoredLease {
     pub(crate) record: Option<LeaseRecord>,
@@ -52,7 +52,7 @@ impl LeaseStore {
         }
     }
 
-    /// Writes `record` in place of `base`, or creates the Lease where there was none; 409 where it moved meanwhile.
+    /// Writes `record` in place of `base`, or creates a missing Lease. Status 409 if it changed meanwhile.
     pub(crate) async fn replace(&self, base: &StoredLease, record: &LeaseRecord) -> Result<StoredLease, CallError> {
         let data = self.object_of(base, record).to_string().into_bytes();
         let parameters = PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
@@ -69,7 +69,7 @@ impl LeaseStore {
         Request::new(Lease::url_path(&(), Some(&self.namespace)))
     }
 
-    /// The whole object: what was read (version, labels, owners), with the record in it.
+    /// Returns the whole object: the one that was read (version, labels, owners), with the new record.
     fn object_of(&self, base: &StoredLease, record: &LeaseRecord) -> Value {
         let mut object = if base.record.is_some() { base.object.clone() } else { json!({"metadata": {}}) };
         object["apiVersion"] = "coordination.k8s.io/v1".into();
@@ -82,7 +82,7 @@ impl LeaseStore {
             _ => record.renewed.clone().map(Value::from),
         };
         object["spec"] = json!({
-            // An empty holder is how kube's own elections write a released Lease.
+            // kube's own elections also write an empty holder for a released Lease.
             "holderIdentity": record.holder.as_deref().unwrap_or_default(),
             "leaseDurationSeconds": record.duration_seconds,
             "leaseTransitions": record.transitions,

@@ -1,4 +1,4 @@
-//! Leases played through with paused time: contenders over one store in memory, each with its own line to it.
+//! Leader election with paused time: contenders on one in-memory store, each with its own connection.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -28,7 +28,8 @@ use drift_language::{DocumentName, Target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A Lease on an API server: replaced only in its version. The switch lets somebody write right after the next look.
+/// A Lease on an API server, replaced only in its version. The switch inserts a foreign write right after
+/// the next read.
 #[derive(Clone, Default)]
 struct Store(Arc<Mutex<(Option<Value>, u64)>>, Arc<AtomicBool>);
 
@@ -121,7 +122,7 @@ fn contender(store: &Store, instance: &str) -> Contender {
     Contender { handle, task: spawn(task.run(client)), turning, stop, cut, log }
 }
 
-/// Waits until it is so, at most `limit`; gives how long it took.
+/// Waits for a condition, at most `limit`. Returns the time taken.
 async fn until(limit: Duration, what: &str, is_so: impl Fn() -> bool) -> Duration {
     let began = clock::now();
     while !is_so() {
@@ -193,7 +194,7 @@ async fn a_process_that_was_stopped_believes_nothing_at_first() {
     let first = leader(&store, "a").await;
     let leadership = first.handle.leadership();
     assert!(leadership.renewed_within(5 * SECOND));
-    // No task runs in between: this is what a stopped process finds.
+    // No task runs in between, as in a stopped process.
     tokio::time::advance(6 * SECOND).await;
     assert!(!leadership.renewed_within(5 * SECOND));
     tokio::time::advance(30 * SECOND).await;
@@ -265,7 +266,8 @@ async fn a_release_that_gets_no_answer_is_tried_again() {
     let first = leader(&store, "a").await;
     first.cut.store(true, Ordering::SeqCst);
     first.stop.cancel();
-    // Longer than one call waits, less than a release may take, and within the pause between two tries.
+    // Longer than the timeout of one call, shorter than the deadline of a release, and within the pause
+    // between two tries.
     tokio::time::sleep(Duration::from_millis(1750)).await;
     assert!(store.holder().starts_with('a'));
     first.cut.store(false, Ordering::SeqCst);
@@ -389,7 +391,7 @@ async fn a_target_waits_until_its_note_stands() {
     }
     first.stop.cancel();
     first.task.await.unwrap();
-    // The next holder finds it and may work on the target at once.
+    // The next holder finds it and may start to work on the target at once.
     let second = leader(&store, "b").await;
     let next = NotedSelections::default();
     next.begin(&second.handle);
@@ -453,7 +455,7 @@ async fn a_list_is_emptied_where_its_work_ends() {
         list.send_replace(BTreeSet::from(["api"]));
         until(SECOND, "another is", || stands() == json!(r#"["api"]"#)).await;
     };
-    // Either may end by a panic while the term goes on.
+    // Either may end with a panic during the term.
     tokio::select! {
         () = kept => panic!("the list goes on"),
         () = working => {}

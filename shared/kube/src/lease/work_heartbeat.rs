@@ -1,7 +1,7 @@
 //! The heartbeat of the work, for the thread that renews the Lease.
 //!
-//! A Lease that is renewed by a thread of its own would outlive work that hangs, and nobody could take over. So a task beside the
-//! work says every second that it had its turn.
+//! Renewals on a separate thread would continue while the work hangs, and no other process could take over. So a task
+//! in the runtime of the work sends a heartbeat every second.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::lease::rules::STEP_DOWN_AFTER;
 use crate::process::clock;
 use drift_api::timing::moment::Moment;
 
-/// Interval of the heartbeat: several within [`LONGEST_SILENCE`].
+/// Interval of the heartbeat, several times shorter than [`LONGEST_SILENCE`].
 const TURN_PERIOD: Duration = Duration::from_secs(1);
 
-/// The time that the work may say nothing before it counts as hanging: as long as a holder believes in itself without a renewal.
+/// Time without a heartbeat after which the work counts as hanging, the same as without a renewal.
 pub(super) const LONGEST_SILENCE: Duration = STEP_DOWN_AFTER;
 
-/// When the work had its last two turns. Cheap to clone.
+/// The times of the last two heartbeats. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Turning(Arc<Mutex<Turns>>);
 
@@ -27,13 +27,13 @@ struct Turns {
 }
 
 impl Turning {
-    /// Work that turns now.
+    /// Creates a heartbeat that begins now.
     pub(super) fn begun() -> Self {
         let now = clock::now();
         Self(Arc::new(Mutex::new(Turns { last: now, before: now })))
     }
 
-    /// Says every second that the runtime of the caller turns.
+    /// Sends a heartbeat every second from the caller's runtime.
     pub async fn keep(self) {
         loop {
             let now = clock::now();
@@ -42,18 +42,18 @@ impl Turning {
         }
     }
 
-    /// Returns the time at which the work counts as hanging if it says nothing until then.
+    /// Returns the time at which the work counts as hanging without another heartbeat.
     pub(super) fn believed_until(&self) -> Moment {
         self.with(|turns| turns.last) + LONGEST_SILENCE
     }
 
-    /// Returns true if the work turns, and did so at its last turn but one. After a silence that is a second later than its first
-    /// turn, in which what the end of the term before cuts off sees that end.
+    /// Returns true if the last two heartbeats were in time. After a silence this is one second after the first
+    /// heartbeat. In that second, work that the previous term's end cancels can see the end.
     pub(super) fn is_steady(&self, now: Moment) -> bool {
         !now.is_past(self.with(|turns| turns.before), LONGEST_SILENCE)
     }
 
-    /// A panic elsewhere leaves nothing half written.
+    /// A panic elsewhere leaves no half-written state.
     fn with<T>(&self, act: impl FnOnce(&mut Turns) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

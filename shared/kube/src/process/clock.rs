@@ -1,8 +1,8 @@
-//! The one place where time is read.
+//! The only place where time is read.
 //!
-//! Everything else is handed a [`Moment`] or a text, so that a test decides what time it is. [`now`] follows tokio's clock and so
-//! stands still in a test with paused time. It also counts the time that the machine was suspended, as CLOCK_BOOTTIME does: a Lease
-//! runs out meanwhile, and whoever wakes has to see that before its timers do.
+//! Everything else gets a [`Moment`] or a text, so that tests control the time. [`now`] follows tokio's clock, and so
+//! does not advance in a test with paused time. It also counts time in suspend, as CLOCK_BOOTTIME does: a Lease expires
+//! meanwhile, and a process must notice it on wake-up before its timers do.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,35 +10,36 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// Monotonic time that goes on while the machine is suspended; only differences mean anything.
+/// Returns monotonic time that includes time in suspend. Only differences are meaningful.
 #[must_use]
 pub fn now() -> Moment {
     Moment::from_start(instant().saturating_duration_since(start()) + suspended())
 }
 
-/// The [`Moment`] as an instant of tokio's clock, to sleep until it. Timers stand still while the machine is suspended, so
-/// whoever sleeps through that wakes late by it.
+/// Converts a [`Moment`] to an instant of tokio's clock, to sleep until it. Timers do not advance in suspend, so a
+/// sleep through it ends late by that time.
 #[must_use]
 pub fn instant_of(moment: Moment) -> tokio::time::Instant {
     start() + moment.since_start().saturating_sub(suspended())
 }
 
-/// Wall time as RFC 3339 in UTC with whole seconds: for people and conditions, never for decisions.
+/// Returns wall time as RFC 3339 in UTC with whole seconds: for display and conditions, never for decisions.
 #[must_use]
 pub fn wall_seconds() -> String {
     wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Wall time as RFC 3339 in UTC with microseconds, the form of `metav1.MicroTime`: for people, never for decisions.
+/// Returns wall time as RFC 3339 in UTC with microseconds, the format of `metav1.MicroTime`: for display,
+/// never for decisions.
 #[must_use]
 pub fn wall_micros() -> String {
     wall().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-/// Distance of the zero before the first reading, so that no other thread can read a time before it.
+/// Distance of the zero before the first reading, so that no other thread can read an earlier time.
 const HEAD_START: Duration = Duration::from_secs(60);
 
-/// The zero: fixed by the first reading. It is taken from real time, since a test's paused time may have run ahead.
+/// Returns the zero, set by the first reading. It comes from real time, because a test's paused time may have advanced.
 fn start() -> tokio::time::Instant {
     static START: OnceLock<tokio::time::Instant> = OnceLock::new();
     *START.get_or_init(|| {
@@ -63,14 +64,14 @@ fn suspended() -> Duration {
     SUSPENSION.measure(boottime_lead)
 }
 
-/// The unit of suspended time. Two clocks cannot be read at one time, and what lies between the two readings must not show
-/// as suspended time; a tenth of a second is nothing to a Lease.
+/// The unit of suspended time. Two clocks cannot be read at the same instant, and the delay between the readings must
+/// not count as suspended time. A tenth of a second does not matter for a Lease.
 const SUSPENDED_STEP: Duration = Duration::from_millis(100);
 
-/// The number of readings that the first measurement takes: each is too small by what passed within it, and the largest counts.
+/// Number of readings of the first measurement. Each is too small by the delay within it, and the largest counts.
 const FIRST_READINGS: u32 = 8;
 
-/// Suspended time, from how far CLOCK_BOOTTIME leads.
+/// Suspended time, derived from the lead of CLOCK_BOOTTIME.
 struct Suspension {
     lead_at_first: OnceLock<i64>,
     most_steps: AtomicU32,
@@ -81,7 +82,7 @@ impl Suspension {
         Self { lead_at_first: OnceLock::new(), most_steps: AtomicU32::new(0) }
     }
 
-    /// Suspended time since the first call, never less than a call before gave: the clock must not go backwards.
+    /// Returns suspended time since the first call. It never decreases, because the clock must not go backwards.
     fn measure(&self, read_lead: impl Fn() -> i64) -> Duration {
         let first = || (0..FIRST_READINGS).map(|_| read_lead()).max().unwrap_or_default();
         let grown = i128::from(read_lead()) - i128::from(*self.lead_at_first.get_or_init(first));
@@ -91,8 +92,8 @@ impl Suspension {
     }
 }
 
-/// By how many nanoseconds CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: constant but for the time that the machine is
-/// suspended. CLOCK_BOOTTIME is read first: what passes between the two readings makes the lead smaller, never larger.
+/// Returns the lead of CLOCK_BOOTTIME over CLOCK_MONOTONIC in nanoseconds. It only changes by time in suspend.
+/// CLOCK_BOOTTIME is read first, so that a delay between the readings makes the lead smaller, never larger.
 #[cfg(target_os = "linux")]
 fn boottime_lead() -> i64 {
     use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -101,20 +102,20 @@ fn boottime_lead() -> i64 {
     boottime.saturating_sub(nanoseconds(clock_gettime(ClockId::Monotonic)))
 }
 
-/// Elsewhere suspended time is not counted: the programs are built for Linux, and what people develop on holds no Lease
-/// that matters while it sleeps.
+/// On other systems, suspended time is not counted. The programs are built for Linux, and a development machine holds
+/// no important Lease while it sleeps.
 #[cfg(not(target_os = "linux"))]
 const fn boottime_lead() -> i64 {
     0
 }
 
-/// Wall time since the Unix epoch: for the phases of polls, which only have to be spread.
+/// Returns wall time since the Unix epoch: for the phases of polls, which only have to be spread.
 #[must_use]
 pub fn wall_since_epoch() -> Duration {
     Duration::try_from(wall().as_duration()).unwrap_or_default()
 }
 
-/// Wall time, for dates that an external system names.
+/// Returns wall time, for dates from an external system.
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "this is the place that all others call")]
 pub fn wall() -> jiff::Timestamp {
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn suspended_time_counts_and_slow_readings_do_not() {
         const SECOND: i64 = 1_000_000_000;
-        // Namespaces of times begin either clock anywhere.
+        // Time namespaces can shift the start of either clock.
         for lead in [0, 3600 * SECOND, -3600 * SECOND] {
             let suspension = Suspension::unread();
             let readings = [

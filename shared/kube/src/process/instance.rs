@@ -1,14 +1,14 @@
 //! The instance name of this process.
 //!
-//! Two processes that believed in one name could both believe in one Lease; so a holder's name ends with random
-//! digits that no other process has, not even the next one in the same pod.
+//! Two processes with the same name could both consider themselves the holder of one Lease. So a holder's name ends
+//! with random digits that no other process has, not even the next one in the same pod.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// File with the host name, which in a Pod is the Pod's name.
 const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
 
-/// A name for this process where nobody gave it one: the host's, and random digits.
+/// Returns the default name of this process: the host's, and random digits.
 #[must_use]
 pub fn default_instance() -> String {
     let host = std::fs::read_to_string(HOSTNAME_FILE).unwrap_or_default();
@@ -17,13 +17,13 @@ pub fn default_instance() -> String {
     unique(host)
 }
 
-/// The name with random digits behind it.
+/// Returns the name with random digits appended.
 #[must_use]
 pub fn unique(name: &str) -> String {
     format!("{name}-{:08x}", random() & 0xffff_ffff)
 }
 
-/// A number that nobody else has: the standard library's hash keys come from the operating system's randomness.
+/// Returns a unique number. The standard library's hash keys come from the operating system's randomness.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,18 +1,18 @@
 //! Points between reads and writes at which a test can kill the program.
 //!
-//! A crash at a chosen place cannot be played from outside: from there it is a matter of microseconds. So the programs name these
-//! places, and a build with debug assertions, as tests make it, dies at the one that [`VARIABLE`] names. In a release build [`reach`]
-//! does nothing and reads nothing.
+//! A crash at an exact place cannot be triggered from outside, because it is a matter of microseconds. So the programs
+//! name these places, and a build with debug assertions, as in tests, exits at the one that [`VARIABLE`] names. In a
+//! release build [`reach`] does nothing and reads nothing.
 
-/// The environment variable that names where to die: `controller-after-claim#2`, the second time that it is reached.
-/// Whatever is no point, such as `nowhere`, kills nothing. While it is set, every point that is reached is logged.
+/// The environment variable with the kill point: `controller-after-claim#2` is the second time that it is reached. An
+/// unknown name, such as `nowhere`, kills nothing. While it is set, every reached point is logged.
 pub const VARIABLE: &str = "DRIFT_KILL_AT";
 
 /// Prefix of the log line at a kill point.
 pub const REACHED: &str = "kill point reached: ";
 
-/// Makes the points of programs from one list, in the order of each program's work: a point, and the name by which
-/// [`VARIABLE`] and the log speak of it.
+/// Defines the kill points of the programs in one list, in the order of each program's work: each point with its name
+/// in [`VARIABLE`] and the log.
 macro_rules! kill_points {
     ($($(#[$about:meta])* $program:ident: $($point:ident = $name:literal),+;)+) => {
         /// A place between a read and a write.
@@ -25,7 +25,7 @@ macro_rules! kill_points {
         impl KillPoint {
             $($(#[$about])* pub const $program: &[Self] = &[$(Self::$point),+];)+
 
-            /// Its name, by which [`VARIABLE`] and the log speak of it.
+            /// Returns its name in [`VARIABLE`] and the log.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -37,7 +37,7 @@ macro_rules! kill_points {
 }
 
 kill_points! {
-    /// The poller's, in the order of its work.
+    /// The poller's points, in the order of its work.
     POLLER:
         PollerAfterLease = "poller-after-lease",
         PollerBeforeRead = "poller-before-read",
@@ -46,7 +46,7 @@ kill_points! {
         PollerAfterCondition = "poller-after-condition",
         PollerBeforeActive = "poller-before-active",
         PollerAfterActive = "poller-after-active";
-    /// The controller's, in the order of its work.
+    /// The controller's points, in the order of its work.
     CONTROLLER:
         ControllerAfterLease = "controller-after-lease",
         ControllerAfterLiveRead = "controller-after-live-read",
@@ -62,13 +62,13 @@ kill_points! {
         ControllerAfterRelease = "controller-after-release";
 }
 
-/// The work has come to this point: the process dies here if it was told to.
+/// Marks that the work reached this point. The process exits here if requested.
 #[cfg(debug_assertions)]
 pub fn reach(point: KillPoint) {
     armed::reach(point);
 }
 
-/// The work has come to this point. In a release build nothing follows from it.
+/// Marks that the work reached this point. Does nothing in a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub const fn reach(_point: KillPoint) {}
@@ -108,7 +108,7 @@ mod armed {
         Some(Death { at: at.to_owned(), passes: AtomicU32::new(count) })
     }
 
-    /// The point, and at which time of reaching it; the first where nothing is said.
+    /// Parses the point and the number of times it must be reached. The default is the first.
     fn parse(text: &str) -> (&str, u32) {
         let (at, count) = text.split_once('#').unwrap_or((text, "1"));
         (at, count.parse().unwrap_or(1))

@@ -1,4 +1,4 @@
-//! The operating system: signals, clocks, tasks, progress on a terminal.
+//! The operating system: signals, clocks, tasks, and progress on a terminal.
 
 pub mod clock;
 pub mod instance;

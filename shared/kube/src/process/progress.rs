@@ -1,26 +1,25 @@
 //! The progress of long work on a terminal: one line on standard error, rewritten and removed at the end.
 //!
-//! Where standard error is no terminal nothing is written: a log, a pipe and a CI job get what was found and no more. It must not
-//! know what the work is.
+//! If standard error is not a terminal, nothing is written, so that logs, pipes and CI jobs contain only results.
 
 use std::io::{IsTerminal as _, Stderr, Write, stderr};
 
-/// Longest line: the width of the narrowest usual terminal, because a wrapped line cannot be rewritten.
+/// Maximum length of the line: the width of the narrowest usual terminal, because a wrapped line cannot be rewritten.
 const MAX_LETTERS: usize = 78;
 
-/// To the begin of the line, and what stands there is gone.
+/// Returns to the beginning of the line and erases it.
 const ERASE: &str = "\r\u{1b}[K";
 
-/// The line; it is gone when this is dropped.
+/// The progress line, removed on drop.
 #[derive(Debug)]
 pub struct Progress<W: Write = Stderr> {
-    /// None where nobody looks on.
+    /// `None` without a terminal.
     out: Option<W>,
     stands: bool,
 }
 
 impl Progress {
-    /// On standard error, where that is a terminal.
+    /// Starts on standard error, if that is a terminal.
     #[must_use]
     pub fn begin() -> Self {
         Self { out: stderr().is_terminal().then(stderr), stands: false }
@@ -28,16 +27,16 @@ impl Progress {
 }
 
 impl<W: Write> Progress<W> {
-    /// Shows what the work is at instead of what was shown before.
+    /// Replaces the shown text.
     pub fn tell(&mut self, what: &str) {
         let Some(out) = &mut self.out else { return };
         let shown: String = what.chars().take(MAX_LETTERS).collect();
-        // A terminal that has gone is no reason to stop.
+        // A closed terminal is no reason to stop.
         let _ = write!(out, "{ERASE}{shown}").and_then(|()| out.flush());
         self.stands = true;
     }
 
-    /// Takes the line away, so that other lines may follow.
+    /// Removes the line, so that other lines can follow.
     pub fn clear(&mut self) {
         if let Some(out) = self.out.as_mut().filter(|_| self.stands) {
             let _ = write!(out, "{ERASE}").and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! The end of a program: SIGTERM or SIGINT, told to everybody by one token.
+//! Shutdown of a program: SIGTERM or SIGINT cancels one token for all tasks.
 
 use std::io;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long what is under way may take to end after the signal. A program ends within 10 s, a third of the 30 s after
-/// which the kubelet kills; the rest is for noting what was cut off and for giving the Lease back.
+/// Maximum time for work in progress after the signal. A program ends within 10 s, a third of the 30 s after which the
+/// kubelet kills it. The rest is for recording interrupted work and for releasing the Lease.
 pub const DRAIN_DEADLINE: Duration = Duration::from_secs(6);
 
-/// Time for the record of a request that [`DRAIN_DEADLINE`] cut off: one write to the API server.
+/// Time to record a request that [`DRAIN_DEADLINE`] interrupted: one write to the API server.
 pub const NOTE_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Signals that are listened to; without this a program dies at once.
+/// Handles signals. Without it, a program would exit at once.
 #[derive(Debug)]
 pub struct ShutdownSignals {
     terminate: Signal,
@@ -21,10 +21,10 @@ pub struct ShutdownSignals {
 }
 
 impl ShutdownSignals {
-    /// Listens from now on.
+    /// Starts to listen for signals.
     ///
     /// # Errors
-    /// When the operating system refuses.
+    /// Fails if the operating system refuses.
     pub fn listen() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }

@@ -1,7 +1,7 @@
-//! The one place where tasks and threads are spawned.
+//! The only place where tasks and threads are spawned.
 //!
-//! A task that panics must not be lost without a word: its main loop would be missing while everything else looks
-//! well. Here it is logged, and the token that it was given is cancelled, which ends the program in order.
+//! A panic must not end a task silently: its loop would be missing while everything else looks healthy. Here the panic
+//! is logged, and the given token is cancelled, which ends the program in order.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -11,23 +11,23 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Threads that run a program's tasks, at most. Each may be parsing and comparing an answer, which takes 16 MiB for that time,
-/// and a Pod sees all cores of its node.
+/// Maximum worker threads of a program. Each may parse and compare a response, which takes 16 MiB for that time, and a
+/// Pod sees all cores of its node.
 const MAX_WORKERS: usize = 4;
 
-/// A task that lived this long starts its waits anew.
+/// A task that ran this long resets its backoff.
 pub(crate) const LONG_LIFE: Duration = Duration::from_secs(300);
 
-/// The runtime of a program.
+/// Creates the runtime of a program.
 ///
 /// # Errors
-/// When the operating system gives no threads.
+/// Fails if the operating system provides no threads.
 pub fn runtime() -> std::io::Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(MAX_WORKERS, std::num::NonZero::get);
     Builder::new_multi_thread().worker_threads(cores.min(MAX_WORKERS)).enable_all().build()
 }
 
-/// Runs a task in the background. Should it panic, that is logged and `on_panic` is cancelled.
+/// Runs a task in the background. A panic is logged and cancels `on_panic`.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
 pub fn spawn<F>(name: &'static str, on_panic: CancellationToken, task: F) -> JoinHandle<()>
 where
@@ -41,8 +41,8 @@ where
     })
 }
 
-/// Runs a task on a thread and a runtime of its own: nothing that the caller's runtime does holds it up. Should it panic,
-/// or should there be no thread for it, that is logged and `on_panic` is cancelled. Gives what ends with it.
+/// Runs a task on its own thread and runtime, so that the caller's runtime never delays it. A panic or a failure to
+/// start the thread is logged and cancels `on_panic`. Returns a future that completes at its end.
 pub fn spawn_thread<F>(
     name: &'static str,
     on_panic: CancellationToken,

@@ -1,4 +1,4 @@
-//! A program before it has any work: its settings, its connections and its tasks, one for each active target.
+//! The common base of the programs: settings, connections and tasks, one for each active target.
 
 pub mod program_environment;
 pub mod settings;

@@ -1,5 +1,5 @@
-//! Where a program stands: its client, its namespace, its name, its health, and the watches and tasks that both programs
-//! begin in the same way.
+//! The environment of a program: its client, namespace, name and health, and the watches and tasks that both programs
+//! start in the same way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,29 +31,29 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 /// The base of every part of a program.
 #[derive(Clone)]
 pub struct Site {
-    /// Cancelled when the program is told to end.
+    /// Cancelled by the shutdown signal.
     pub stop: CancellationToken,
-    /// Cancelled when a background task panicked: the program ends, and is started anew.
+    /// Cancelled after a panic of a background task. The program then ends, and is restarted.
     pub failed: CancellationToken,
-    /// The API server.
+    /// The API client.
     pub client: kube::Client,
     /// Our own namespace.
     pub namespace: String,
-    /// Our name among our like.
+    /// Our name among the replicas.
     pub instance: String,
     /// The health that `/readyz` and `/livez` show.
     pub health: Health,
-    /// The field manager, and what Events are reported as.
+    /// The field manager, also the reporter of Events.
     pub manager: &'static str,
     documents: DocumentCounts,
     cluster: KubeconfigSettings,
 }
 
 impl Site {
-    /// The site of one process, in this cluster. The API server itself is not asked.
+    /// Creates the environment of one process in this cluster. No request is sent.
     ///
     /// # Errors
-    /// When there is no usable configuration.
+    /// Fails if there is no usable configuration.
     pub async fn connect(
         cluster: KubeconfigSettings,
         settings: &HomeSettings,
@@ -81,7 +81,7 @@ impl Site {
         tasks::spawn(name, self.failed.clone(), task)
     }
 
-    /// Keeps asking whether we may do what is needed; `at_home` is needed for as long as the [`Need`] lives.
+    /// Checks the required rights in a loop. `at_home` is required until the [`Need`] is dropped.
     pub fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
         let rights = RightsNeeded::default();
         let need = rights.need(at_home);
@@ -92,8 +92,9 @@ impl Site {
         (rights, need)
     }
 
-    /// Tries to hold a Lease until `stop`, which is to come after all work has ended; then it is released. That runs on a
-    /// thread of its own with a client of its own, so that no work holds up a renewal, and only while the work turns.
+    /// Competes for a Lease until `stop`, which must follow the end of all work. Then the Lease is released. It
+    /// runs on its own thread with its own client, so that work never delays a renewal, and only while the work
+    /// has a heartbeat.
     pub fn hold_lease(
         &self,
         name: String,
@@ -123,7 +124,7 @@ impl Site {
         (lease, self.spawn("lease", held))
     }
 
-    /// The Secrets that are labelled for this program, kept up to date.
+    /// Watches the Secrets that are labelled for this program.
     #[must_use]
     pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
         let part = self.health.part("secrets");
@@ -133,14 +134,14 @@ impl Site {
         secrets
     }
 
-    /// The Secrets beside objects that corrections may send, kept up to date for each namespace that is asked for.
+    /// Watches the Secrets that corrections may send, for each requested namespace of objects.
     #[must_use]
     pub fn readable_secrets(&self) -> ReadableSecrets {
         ReadableSecrets::new(self.client.clone(), self.failed.clone(), self.stop.clone())
     }
 
-    /// The active targets, kept up to date. Bad documents are told by Events while `teller` leads; both programs read
-    /// the same documents, so only one of them is given one.
+    /// Watches the active targets. Events report invalid documents while `teller` leads. Both programs read the same
+    /// documents, so only one of them gets a `teller`.
     pub fn watch_configuration(
         &self,
         teller: Option<(EventWriter, Leadership)>,
@@ -160,19 +161,19 @@ impl Site {
         configuration
     }
 
-    /// The search for the kinds of the targets, counted with their documents.
+    /// Creates the search for the kinds of the targets, counted with their documents.
     #[must_use]
     pub fn search_kinds(&self) -> KindSearch {
         KindSearch::new(self.client.clone(), self.health.clone(), self.documents.clone())
     }
 
-    /// A writer of Events, whose task ends with `stop`.
+    /// Creates a writer of Events, whose task ends with `stop`.
     pub fn write_events(&self, registry: &mut Registry, stop: CancellationToken) -> (EventWriter, JoinHandle<()>) {
         let (events, task) = event_writer(self.client.clone(), self.manager, &self.instance, registry);
         (events, self.spawn("events", task.run(stop)))
     }
 
-    /// The signs of targets that the notes on the program's Lease name and that are missing.
+    /// Creates the reports of missing targets that are noted on the program's Lease.
     pub fn tell_of_missing(&self, registry: &mut Registry, events: &EventWriter, lease: &str) -> MissingTargets {
         let lease = lease_reference(&self.namespace, lease);
         MissingTargets::register(registry, self.health.clone(), events.clone(), lease)

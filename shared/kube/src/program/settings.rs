@@ -1,4 +1,4 @@
-//! The flags and the environment of both programs' `run`.
+//! The flags and environment variables of both programs' `run`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -10,28 +10,28 @@ use drift_language::is_dns_subdomain;
 use crate::process::instance;
 use crate::telemetry::LogFormat;
 
-/// Default address of the admin server: the kubelet and a scraper reach it from outside the Pod.
+/// Default address of the admin server. The kubelet and a scraper reach it from outside the Pod.
 const ADMIN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8080);
 
-/// The exit code of bad usage or configuration; 1 and 2 are answers of commands.
+/// The exit code for bad usage or configuration. 1 and 2 are results of commands.
 pub const BAD_USAGE: u8 = 3;
 
-/// Reads the command line.
+/// Parses the command line.
 ///
 /// # Errors
-/// The exit code, where the program has nothing to do: 0 after help, 3 after a mistake. What there was to say is said.
+/// Returns the exit code if there is nothing to do: 0 after help, 3 after a mistake. The message is already printed.
 pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
     let mut command = P::command();
     let matches = command.try_get_matches_from_mut(std::env::args_os());
     let parsed = matches.and_then(|matches| P::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
     parsed.map_err(|error| {
-        // Where not even the terminal takes it, the exit code is all that can be told.
+        // If even this print fails, only the exit code remains.
         let _ = error.print();
         if error.use_stderr() { ExitCode::from(BAD_USAGE) } else { ExitCode::SUCCESS }
     })
 }
 
-/// How the daemons write logs.
+/// The log settings of the daemons.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogSettings {
     /// error, warn, info, debug or trace, or a filter such as info,drift_kube=debug
@@ -42,7 +42,7 @@ pub struct LogSettings {
     pub log_format: LogFormat,
 }
 
-/// How a program cleans up after targets that are gone.
+/// The clean-up settings for removed targets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CleanUpSettings {
     /// How long no target must have selected an object before what targets left on it is taken away
@@ -50,7 +50,7 @@ pub struct CleanUpSettings {
     pub clean_up_after: Duration,
 }
 
-/// Where a program is at home and as whom.
+/// The namespace and identity of a program.
 #[derive(Clone, Debug, clap::Args)]
 pub struct HomeSettings {
     /// Namespace of the ConfigMaps, Secrets and the Lease [default: the kubeconfig context's or the pod's]
@@ -64,10 +64,11 @@ pub struct HomeSettings {
     pub lease_name: Option<String>,
 }
 
-/// A Lease's name, such as the API server takes: by another a program would never lead, and say so in its log alone.
+/// Parses the name of a Lease that the API server accepts. With another name, a program would never lead, and only its
+/// log would show it.
 ///
 /// # Errors
-/// What a name is.
+/// Describes a valid name.
 pub fn parse_lease_name(text: &str) -> Result<String, String> {
     let wanted = || {
         "the name of a Lease is 1 to 253 of a-z, 0-9, - and ., with a letter or digit at both ends of each part"
@@ -76,20 +77,20 @@ pub fn parse_lease_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// A namespace's name, such as the API server takes.
+/// Parses the name of a namespace that the API server accepts.
 ///
 /// # Errors
-/// What a name is.
+/// Describes a valid name.
 pub fn parse_namespace(text: &str) -> Result<String, String> {
     let wanted =
         || "the name of a namespace is 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends".to_owned();
     if is_dns_label(text) { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// What a program that runs on needs beside its home.
+/// The settings of a long-running program.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunSettings {
-    /// Where it is at home.
+    /// Its namespace and identity.
     #[command(flatten)]
     pub home: HomeSettings,
     /// Where /livez, /readyz and /metrics are served
@@ -98,19 +99,19 @@ pub struct RunSettings {
 }
 
 impl HomeSettings {
-    /// The namespace that was named, else the client's.
+    /// Returns the given namespace, or the client's.
     #[must_use]
     pub fn namespace(&self, client: &kube::Client) -> String {
         self.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned())
     }
 
-    /// The name that was given, else one that no other process has.
+    /// Returns the given name, or a unique one.
     #[must_use]
     pub fn instance(&self) -> String {
         self.instance.clone().unwrap_or_else(instance::default_instance)
     }
 
-    /// The Lease that was named, else `default`.
+    /// Returns the given Lease name, or `default`.
     #[must_use]
     pub fn lease_name(&self, default: &str) -> String {
         self.lease_name.clone().unwrap_or_else(|| default.to_owned())
@@ -124,7 +125,7 @@ mod tests {
     use clap::{Args, Command, FromArgMatches};
 
     fn parsed<T: Args + FromArgMatches>(arguments: &[&str]) -> T {
-        // Whether the variables are set where the test runs must not matter.
+        // The test must not depend on these variables in its environment.
         let command = T::augment_args(Command::new("p")).mut_args(|argument| argument.env(None::<&str>));
         T::from_arg_matches(&command.try_get_matches_from([&["p"], arguments].concat()).unwrap()).unwrap()
     }

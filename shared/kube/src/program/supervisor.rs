@@ -1,7 +1,7 @@
-//! One task for each active target: started when the target appears, replaced when its text changes, restarted
-//! when it ends by itself.
+//! One task for each active target: started when the target appears, replaced after an edit, restarted if
+//! it ends unexpectedly.
 //!
-//! A target whose task fails must not take others with it.
+//! A target whose task fails must not affect others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ where
             if !stays {
                 child.stop.cancel();
             }
-            // A replaced task ends before its successor begins: two hands on one target would race.
+            // A replaced task ends before its successor starts, so that two tasks never race on one target.
             stays || child.task.is_some()
         });
         for (name, target) in targets {

@@ -1,9 +1,9 @@
 //! The watches, one for each group, version and kind, and the targets that receive each object.
 //!
-//! Targets come, go and change while objects do. Each object is its owner's, the first target by name that selects it, in whatever
-//! version that target asks for its kind; others that select it are told once that they skip it. Nothing of an object is kept but who
-//! was told of it: whoever comes is told of its objects by a new list, as after a lost watch. A pure step machine: it takes what
-//! happened and gives what is to be done.
+//! Targets are added, removed and changed while objects are. An object belongs to the first target by name that selects
+//! it, in the version of its kind that this target uses. Other targets that select it are notified once that they skip
+//! it. Of an object, only its recipients are kept, so a new target receives its objects from a new list, as after a
+//! lost watch. A pure state machine: it gets events and returns the work to do.
 
 mod arranging;
 mod known;
@@ -26,51 +26,51 @@ use drift_api::timing::moment::Moment;
 use drift_language::ObjectSelection;
 use known::{KnownObjects, Role};
 
-/// A target that wants to be told of its objects.
+/// A target that subscribes to its objects.
 #[derive(Clone, Debug)]
 pub struct Subscriber {
-    /// Its name.
+    /// The target's name.
     pub target: Arc<str>,
-    /// Tells its former text's subscription apart.
+    /// Distinguishes it from the subscription of its former text.
     pub id: u64,
     /// The kind of its objects.
     pub kind: ResolvedKind,
-    /// The selection.
+    /// Its object selection.
     pub selection: ObjectSelection,
     /// The fields that its templates read.
     pub fields: FieldPaths,
 }
 
-/// Something to do.
+/// Work for the caller.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Follow a collection, and say what is heard of it under this number.
+    /// Follow a collection, and report its changes with this number.
     Follow {
-        /// The number.
+        /// The number of the collection.
         number: usize,
-        /// The kind.
+        /// The kind to follow.
         kind: ResolvedKind,
-        /// The namespace; `None` for all.
+        /// The namespace. `None` for all.
         namespace: Option<String>,
         /// The fields to keep of each object.
         fields: FieldPaths,
     },
-    /// Follow it no more.
+    /// Stop following the collection with this number.
     Cease(usize),
-    /// The target's objects cannot be watched, for this reason, or can be again.
+    /// Report that the target's objects cannot be watched, with the reason, or that they can again.
     Trouble(Arc<str>, Option<String>),
-    /// The target wants its objects no more: what was said of them is said no more.
+    /// Withdraw the reports of a target that unsubscribed.
     Hush(Arc<str>),
 }
 
-/// An object that no target selects and that carries something of ours, or that a target selected until now.
+/// An object that no target selects and that has a mark of ours, or that a target selected until now.
 #[derive(Clone, Debug)]
 pub struct Orphan {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: KindName,
-    /// Its state.
+    /// Its current state.
     pub object: Arc<LeanObject>,
-    /// A target selected it until now.
+    /// True if a target selected it until now.
     pub has_left: bool,
 }
 
@@ -79,27 +79,28 @@ pub struct Orphan {
 pub struct Effects {
     /// The events for each target, in this order.
     pub words: Vec<(Arc<str>, ObjectEvent)>,
-    /// Objects that are nobody's.
+    /// Objects without a target.
     pub orphans: Vec<Orphan>,
-    /// The commands.
+    /// The commands to execute.
     pub commands: Vec<Command>,
 }
 
 /// A group and version, and a kind in it.
 type WatchKey = (String, String);
 
-/// A watch, and a namespace of it.
+/// A watch and a namespace of it.
 type Place<'a> = (&'a WatchKey, &'a Option<String>);
 
 /// Decides which target receives which object.
 #[derive(Debug, Default)]
 pub struct Dispatch {
     active: BTreeMap<Arc<str>, ObjectSelection>,
-    /// The selections by which objects have owners: of active targets whose kind was found, also while one restarts.
+    /// The selections that decide ownership: those of active targets with a resolved kind, including
+    /// targets that restart.
     owners: BTreeMap<Arc<str>, ObjectSelection>,
     members: BTreeMap<Arc<str>, Member>,
     watches: BTreeMap<WatchKey, Watch>,
-    /// Targets of which trouble was said and that want nothing any more.
+    /// Targets with reported trouble that have unsubscribed.
     hushed: Vec<Arc<str>>,
     last_number: usize,
     last_list: u32,
@@ -109,7 +110,7 @@ pub struct Dispatch {
 struct Member {
     subscriber: Subscriber,
     key: WatchKey,
-    /// Its objects are listed, or were.
+    /// The list of its objects was requested.
     is_arranged: bool,
     is_listed: bool,
     alive_since: Option<Moment>,
@@ -120,27 +121,27 @@ struct Member {
 struct Watch {
     kind: ResolvedKind,
     fields: FieldPaths,
-    /// By namespace, or one for all.
+    /// Collections by namespace, or one for all.
     collections: BTreeMap<Option<String>, Followed>,
     known: KnownObjects,
     needs_list: bool,
 }
 
-/// One collection as it is followed.
+/// One followed collection.
 #[derive(Debug, Default)]
 struct Followed {
     number: usize,
-    /// Of the list that is read, or was read last.
+    /// The number of the current or last list.
     list: u32,
     is_listed: bool,
-    /// Its list was asked for by us, and shows to many what they know.
+    /// True if we requested the list, and many recipients already know its objects.
     is_repeated: bool,
     signed_at: Option<Moment>,
     trouble: Option<String>,
 }
 
 impl Dispatch {
-    /// A target wants its objects; it is told of them once things are arranged.
+    /// Adds a target's subscription. It receives its objects after the next arrangement.
     pub fn subscribe(&mut self, subscriber: Subscriber) {
         let key = (subscriber.kind.resource.api_version.clone(), subscriber.kind.resource.kind.clone());
         let target = subscriber.target.clone();
@@ -151,7 +152,7 @@ impl Dispatch {
         self.members.insert(target, member);
     }
 
-    /// A target's text is not worked on any more. What it selects stays its own for as long as it is active.
+    /// Removes the subscription of a target's text. The target still owns its selected objects while it is active.
     pub fn unsubscribe(&mut self, target: &Arc<str>, id: u64) {
         if self.members.get(target).is_some_and(|member| member.subscriber.id == id) {
             self.hush(target);
@@ -165,7 +166,7 @@ impl Dispatch {
         self.hushed.extend(has_trouble.then(|| target.clone()));
     }
 
-    /// These targets are active. An object of one that is not any more has its next owner.
+    /// Sets the active targets. An object of a removed target gets its next owner.
     pub fn set_active(&mut self, active: BTreeMap<Arc<str>, ObjectSelection>) {
         self.active = active;
         let stays = |target: &Arc<str>, selection: &ObjectSelection| {
@@ -177,7 +178,7 @@ impl Dispatch {
         }
     }
 
-    /// Takes in what is heard under a number.
+    /// Applies a change from a collection.
     pub fn hear(&mut self, number: usize, change: Change<SeenObject>, now: Moment) -> Effects {
         let mut effects = Effects::default();
         let Some((key, namespace)) = self.find(number) else { return effects };
@@ -224,7 +225,7 @@ impl Dispatch {
         followed.map(change);
     }
 
-    /// Whose number it is; nobody's where that is followed no more.
+    /// Returns the watch and namespace of a number, or `None` if it is no longer followed.
     fn find(&self, number: usize) -> Option<(WatchKey, Option<String>)> {
         self.watches.iter().find_map(|(key, watch)| {
             let (namespace, _) = watch.collections.iter().find(|(_, followed)| followed.number == number)?;
@@ -236,18 +237,18 @@ impl Dispatch {
         self.members.values().filter(|member| member.is_arranged)
     }
 
-    /// The target knows of no object any more.
+    /// Removes a target from all recipients.
     fn forget_told(&mut self, target: &Arc<str>) {
         self.watches.values_mut().for_each(|watch| watch.known.forget_target(target));
     }
 
-    /// The targets that were told of the object.
+    /// Returns the targets that received the object.
     pub fn told<'a>(&'a self, uid: &'a Uid) -> impl Iterator<Item = &'a Arc<str>> {
         let told = self.watches.values().filter_map(|watch| watch.known.told(uid));
         told.flat_map(|told| told.iter().map(|(target, _)| target))
     }
 
-    /// Returns true if the target was told of all its objects.
+    /// Returns true if the target received all its objects.
     #[must_use]
     pub fn is_listed(&self, target: &str) -> bool {
         self.members.get(target).is_some_and(|member| member.is_listed)

@@ -4,19 +4,19 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
-/// One thing that a target is told.
+/// An event for a target.
 #[derive(Clone, Debug)]
 pub enum ObjectEvent {
-    /// An object of the target as it is now.
+    /// The current state of an object of the target.
     Seen(Box<LeanObject>),
-    /// An object that the target selects is another's, first by name. Said once.
+    /// An object that the target selects belongs to another, first by name. Sent once.
     Skipped(Box<LeanObject>),
-    /// An object is the target's no more, nor skipped: deleted, no longer matching, or another's.
+    /// An object no longer belongs to the target and is not skipped: deleted, no longer matching, or another's.
     Left(Uid),
-    /// All objects of the target were `Seen` or `Skipped`. Said once.
+    /// All objects of the target were `Seen` or `Skipped`. Sent once.
     Listed,
-    /// All watches of the target's objects gave a sign of life (event, bookmark or list) at `since` or later; sent at most
-    /// every few seconds.
+    /// All watches of the target's objects gave a sign of life (event, bookmark or list) at `since` or later. Sent at
+    /// most every few seconds.
     Alive {
         /// The oldest of the last signs.
         since: Moment,

@@ -1,6 +1,6 @@
-//! The watches of one term at work: each collection followed by a task of its own, and each target told of its objects.
+//! The running watches of one term: a task follows each collection, and each target receives its objects.
 //!
-//! What is followed and who is told what is decided in `dispatch`.
+//! `dispatch` decides what is followed and which target receives what.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,11 +22,11 @@ use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::{ObjectSelection, Target};
 
-/// How long subscriptions are gathered before the watches are arranged: at a start, and after an edit of many documents, all
-/// targets of a kind come within that time, and each arrangement costs a list.
+/// Delay in which subscriptions are collected before the watches are arranged. At startup, and after an edit of many
+/// documents, all targets of a kind subscribe within it, and each arrangement costs a list.
 const GATHERING: Duration = Duration::from_millis(50);
 
-/// The number of changes that may wait between the connections and us; more only costs memory.
+/// Maximum queued changes between the connections and this task. More would only cost memory.
 const BUFFER: usize = 16;
 
 /// The watches that all targets of a program share, for one term of leadership. Cheap to clone.
@@ -39,8 +39,8 @@ pub struct KindWatches {
 #[derive(Debug, Default)]
 struct WatchState {
     dispatch: Dispatch,
-    /// Unbounded, lest one target hold up the others of its kind; an actor that does not turn ends the program within
-    /// a minute.
+    /// Unbounded, so that one target does not delay the others of its kind. An actor that hangs ends the program
+    /// within a minute.
     listeners: HashMap<Arc<str>, mpsc::UnboundedSender<ObjectEvent>>,
     collectors: Vec<mpsc::UnboundedSender<Orphan>>,
     last_id: u64,
@@ -77,8 +77,8 @@ impl KindWatches {
         Subscription { watches: self.clone(), target: name, id, events }
     }
 
-    /// Whether one of `peers`, the active targets of the object's kind, selects it, as far as was told. `None` where that is
-    /// not certain: one of them was not told of all its objects yet, or a target that is active no more has the object still.
+    /// Returns true if one of `peers`, the active targets of the object's kind, is known to select it. `None` if
+    /// uncertain: one of them has not received all its objects yet, or an inactive target still has the object.
     #[must_use]
     pub fn is_selected<'a>(&self, uid: &Uid, mut peers: impl Iterator<Item = &'a str> + Clone) -> Option<bool> {
         let state = self.state();
@@ -90,8 +90,8 @@ impl KindWatches {
         is_certain.then_some(false)
     }
 
-    /// Objects that are nobody's, from now on. An orphan is told before its former target loses sight of it, so that there is
-    /// no moment at which it looks as if nobody had selected it for long.
+    /// Returns a receiver of objects without a target, from now on. An orphan is reported before its former target
+    /// loses it, so that it never looks unselected for long.
     #[must_use]
     pub fn hear_of_orphans(&self) -> mpsc::UnboundedReceiver<Orphan> {
         let (collector, orphans) = mpsc::unbounded_channel();
@@ -99,7 +99,7 @@ impl KindWatches {
         orphans
     }
 
-    /// Follows what the targets want for as long as it is polled: one term of leadership.
+    /// Follows the needed collections until the future is dropped: one term of leadership.
     pub async fn run(
         &self,
         client: kube::Client,
@@ -141,17 +141,17 @@ impl KindWatches {
         self.step(|dispatch| dispatch.set_active(active));
     }
 
-    /// One step of what is decided.
+    /// Runs one step of the dispatch.
     pub(crate) fn step<R>(&self, step: impl FnOnce(&mut Dispatch) -> R) -> R {
         step(&mut self.state().dispatch)
     }
 
-    /// One step, whose words reach those whom it was decided for: a new listener of the same target comes before or after
-    /// it. Gives what else is to be done.
+    /// Runs one step, and sends its events to the current listeners. A new listener of the same target comes before or
+    /// after it. Returns the remaining commands.
     pub(crate) fn step_and_tell(&self, step: impl FnOnce(&mut Dispatch) -> Effects) -> Vec<Command> {
         let mut state = self.state();
         let Effects { words, orphans, commands } = step(&mut state.dispatch);
-        // Whoever has ended needs to know nothing.
+        // A collector that has ended needs no orphans.
         for orphan in orphans {
             state.collectors.iter().for_each(|collector| _ = collector.send(orphan.clone()));
         }
@@ -161,14 +161,14 @@ impl KindWatches {
         commands
     }
 
-    /// A panic elsewhere leaves no half-made step: each is one call.
+    /// A panic elsewhere leaves no half-done step: each is one call.
     fn state(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Subscription {
-    /// Hands on what is told until nobody listens.
+    /// Forwards events until the receiver is closed.
     pub async fn pass_on(mut self, listener: mpsc::Sender<ObjectEvent>) {
         loop {
             let event = tokio::select! {

@@ -1,4 +1,4 @@
-//! The watches that the targets of a program share, and what each target receives of them.
+//! The watches that the targets of a program share, and the events that each target receives.
 
 pub mod dispatch;
 mod event;

@@ -1,6 +1,6 @@
 //! The owner of an object: the first target by name that selects it.
 //!
-//! Overlap that can be proved is refused when the documents load; what is left shows only in the objects.
+//! Provable overlap is rejected when the documents load. Other overlap only shows in the objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::client::KindName;
 use drift_language::ObjectSelection;
 use serde_json::Value;
 
-/// The target that an object of a kind (group and name) belongs to, by its namespace and labels.
+/// Returns the target that owns an object of a kind (group and name), by its namespace and labels.
 #[must_use]
 pub fn owner_of<'a>(
     targets: &'a BTreeMap<Arc<str>, ObjectSelection>,

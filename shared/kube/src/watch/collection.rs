@@ -1,7 +1,7 @@
-//! One collection of the API server, followed for ever: listed in pages, then watched, listed again when it must be.
+//! Follows one collection of the API server: it is listed in pages, then watched, and listed again if necessary.
 //!
-//! kube's watcher hides bookmarks, and who attests a collection has to count them as signs of life; its stores keep whole objects,
-//! and here nothing is kept.
+//! kube's watcher hides bookmarks, which count as signs of life for the attestation. Its stores keep whole objects, and
+//! here nothing is kept.
 
 use std::io::ErrorKind;
 use std::pin::pin;
@@ -20,65 +20,68 @@ use crate::client::{causes, not_asked_for, parse_event, within};
 use crate::process::clock;
 use crate::watch::resume_versions::HeardVersion;
 
-/// How long one watch may last on the server's side. Above the minute between bookmarks, so that each watch gets one,
-/// and short, so that a connection that died without a word is given up early.
+/// Duration of one watch on the server's side. Longer than the minute between bookmarks, so that each watch gets one,
+/// and short, so that a silently dead connection is dropped early.
 const WATCH_SECONDS: u32 = 90;
 
-/// A watch that the server kept open for so long and ended without a bookmark begins at a version that the server does
-/// not have: its store was put back to an older state, and what happens there is not told before it gets so far.
+/// A watch that the server kept open this long and ended without a bookmark starts at a version that the server does
+/// not have: its store was restored to an older state, and events are not sent before it reaches that version.
 const BOOKMARK_DUE: Duration = Duration::from_secs(75);
 
-/// Silence after which a connection is dead: the server ends every watch before.
+/// Silence after which a connection counts as dead: the server ends every watch before.
 const SILENCE_LIMIT: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 15);
 
-/// The first pause after a failure; jitter doubles it at most.
+/// The first pause after a failure. Jitter at most doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause between two tries; jitter doubles it at most. Once the API server is back, all is seen within 30 s.
+/// The longest pause between two tries. Jitter at most doubles it. After the API server is back, all collections are
+/// current within 30 s.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The longest that an API server's Retry-After is obeyed: it names 32 s at most.
+/// Maximum Retry-After of an API server that is obeyed. It sends 32 s at most.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
-/// A watch that ended sooner is followed by a pause even when it was heard from, lest a server that hangs up be stormed.
+/// A watch that ended sooner is followed by a pause even if it received events, so that a server that hangs up
+/// is not flooded.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
-/// The HTTP status of "this resourceVersion is forgotten".
+/// The HTTP status of an expired resourceVersion.
 const EXPIRED: u16 = 410;
 
 /// The collection to follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Collection {
-    /// For example `/api/v1/namespaces/a/configmaps`.
+    /// The path, for example `/api/v1/namespaces/a/configmaps`.
     pub(crate) path: String,
-    /// Only objects with these labels. The server reports an object that loses them as deleted and then is silent.
+    /// Only objects with these labels. The server reports an object that loses them as deleted, and sends no more
+    /// events about it.
     pub(crate) label_selector: Option<String>,
-    /// The versions to resume from; `None` if each start is a list.
+    /// The versions to resume from. `None` if each start is a list.
     pub(crate) heard: Option<HeardVersion>,
 }
 
 /// A change of a collection, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<T = Value> {
-    /// A whole list begins; what is not `Found` until `ListEnded` is gone.
+    /// A list begins. Objects that are not `Found` until `ListEnded` are gone.
     ListBegan,
     /// An object in the list, and the version of the list.
     Found(T, String),
-    /// The list is whole.
+    /// The list is complete.
     ListEnded,
     /// An object was created or changed.
     Changed(T),
-    /// An object was deleted; its last state.
+    /// An object was deleted. Contains its last state.
     Deleted(T),
-    /// Nothing happened, and the watch lives.
+    /// No change, but a sign of life.
     Bookmark,
-    /// The API server took the watch; it may be silent for a minute now. No sign of life yet.
+    /// The API server accepted the watch, and may be silent for a minute now. This is no sign of life yet.
     Connected,
-    /// It cannot be followed at the moment; tried again with pauses.
+    /// It cannot be followed at the moment, and is retried with pauses.
     Failing(String),
 }
 
-/// A change and the number of the collection it was heard of.
+/// A change and the number of its collection.
 pub(crate) type NumberedChange<T = Value> = (usize, Change<T>);
 
 /// Follows a collection until the receiver is gone or the future is dropped.
@@ -103,13 +106,13 @@ struct Follower<K: Decode> {
     changes: mpsc::Sender<NumberedChange<K::Object>>,
 }
 
-/// Why a list or a watch ended before its time.
+/// The reason why a list or a watch ended early.
 enum Ending {
-    /// Nobody listens any more.
+    /// The receiver is closed.
     Closed,
-    /// The version is forgotten: list again.
+    /// The version expired, so a new list is needed.
     Expired,
-    /// The API server does not answer or refuses; how long it asked to be left alone.
+    /// The API server does not answer or refuses, with the requested pause.
     Failed(String, Option<Duration>),
 }
 
@@ -138,7 +141,7 @@ impl<K: Decode> Follower<K> {
         }
     }
 
-    /// Lists in pages; gives the version to watch from.
+    /// Lists in pages. Returns the version from which to watch.
     async fn list(&self) -> Result<String, Ending> {
         self.say(Change::ListBegan).await?;
         let Collection { path, label_selector, .. } = &self.collection;
@@ -155,7 +158,7 @@ impl<K: Decode> Follower<K> {
         Ok(version)
     }
 
-    /// Watches again and again from where it was, until a list is needed or nobody listens.
+    /// Watches repeatedly from the last version, until a list is needed or the receiver is closed.
     async fn watch_on(&self, mut version: String, pauses: &mut ExponentialBackoff) -> Ending {
         loop {
             let began = clock::now();
@@ -178,7 +181,7 @@ impl<K: Decode> Follower<K> {
         }
     }
 
-    /// One watch, until the server ends it. `version` follows what was heard.
+    /// Runs one watch until the server ends it. `version` follows the received events.
     async fn watch(&self, version: &mut String) -> Result<(), Ending> {
         let parameters = WatchParams {
             label_selector: self.collection.label_selector.clone(),
@@ -191,7 +194,7 @@ impl<K: Decode> Follower<K> {
             false => self.request.watch(&parameters, version),
         };
         let mut request = request.map_err(unsendable)?;
-        // Compressed events come late, or not at all where each is compressed by itself.
+        // Compressed events arrive late, or not at all where each is compressed separately.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut events = pin!(within(CALL_DEADLINE, self.client.request_stream(request)).await?);
         self.say(Change::Connected).await?;
@@ -216,7 +219,7 @@ impl<K: Decode> Follower<K> {
         Ok(())
     }
 
-    /// Says what went wrong and waits; an error where nobody listens.
+    /// Reports the failure and pauses. Fails if the receiver is closed.
     async fn pause_after(&self, ending: Ending, pauses: &mut ExponentialBackoff) -> Result<(), Ending> {
         let asked = match ending {
             Ending::Closed => return Err(Ending::Closed),
@@ -232,7 +235,7 @@ impl<K: Decode> Follower<K> {
         }
     }
 
-    /// All up to this version is said.
+    /// Records that everything up to this version was sent.
     fn note(&self, version: &str) {
         if let Some(heard) = &self.collection.heard {
             heard.note(version, clock::now());
@@ -244,7 +247,7 @@ impl<K: Decode> Follower<K> {
     }
 }
 
-/// The next event; `None` where the watch ended, also in the middle of one: servers that are stopped hang up.
+/// Reads the next event. `None` if the watch ended, also in the middle of an event, because a stopping server hangs up.
 async fn read_line(events: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Vec<u8>>, CallError> {
     let mut line = Vec::new();
     let mut limited = events.take(MAX_ANSWER_BYTES as u64);
@@ -261,7 +264,7 @@ async fn read_line(events: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Ve
     if line.len() == MAX_ANSWER_BYTES { Err(CallError::TooLarge(MAX_ANSWER_BYTES)) } else { Ok(None) }
 }
 
-/// Returns true if the other side hung up; the decoder of chunks says it only in its text.
+/// Returns true if the other side hung up. The chunk decoder reports it only in its text.
 fn is_cut_off(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::UnexpectedEof || causes(error).to_lowercase().contains("unexpected eof")
 }
@@ -275,7 +278,7 @@ fn pauses() -> ExponentialBackoff {
     builder.without_max_times().with_jitter().build()
 }
 
-/// The next pause, or as long as the API server asks where that is longer.
+/// Sleeps for the next pause, or for the pause that the API server asked for if that is longer.
 async fn sleep(pauses: &mut ExponentialBackoff, asked: Option<Duration>) {
     let asked = asked.unwrap_or_default().min(LONGEST_ASKED);
     tokio::time::sleep(pauses.next().unwrap_or(LONGEST_PAUSE).max(asked)).await;
@@ -363,7 +366,7 @@ mod tests {
         );
     }
 
-    /// What cannot be read costs no other object anything, and the next watch begins after it.
+    /// An unreadable object affects no other object, and the next watch begins after it.
     #[tokio::test(start_paused = true)]
     async fn an_unreadable_object_is_passed_over() {
         let deep = |version: &str| {

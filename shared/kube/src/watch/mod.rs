@@ -1,4 +1,4 @@
-//! Lists and watches: collections kept in step with the API server, and what is kept of them.
+//! Lists and watches: collections kept in sync with the API server, and their kept content.
 
 pub(crate) mod collection;
 mod objects;

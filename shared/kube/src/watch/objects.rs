@@ -1,4 +1,4 @@
-//! The objects of a kind followed by one that only looks: no target is subscribed, and nothing is kept.
+//! Follows the objects of a kind for a reader only: there is no subscribed target, and nothing is kept.
 
 use kube::core::{DynamicObject, Resource as _};
 use tokio::sync::mpsc;
@@ -10,8 +10,8 @@ use crate::watch::collection::{Collection, follow};
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Follows the objects of a kind in one namespace (`None`: in all), without any of their fields but metadata and conditions, until
-/// the receiver is gone or the future is dropped. Each change carries `number`.
+/// Follows the objects of a kind in one namespace (`None`: in all), with only metadata and conditions, until the
+/// receiver is gone or the future is dropped. Each change has `number`.
 pub async fn follow_objects(
     client: kube::Client,
     kind: ResolvedKind,

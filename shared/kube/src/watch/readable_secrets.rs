@@ -1,7 +1,8 @@
-//! The Secrets beside objects that their owners let corrections send, kept up to date for each namespace that is asked for.
+//! The Secrets in objects' namespaces that their owners allow corrections to send, watched for
+//! each requested namespace.
 //!
-//! Only where the user granted it the API server shows them: where it does not, there are none. A namespace that was asked for once
-//! is watched until the program ends, over the connection that all watches share.
+//! The API server only shows them if the user granted the right. Otherwise there are none. A requested namespace is
+//! watched until the program ends, over the connection that all watches share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +16,7 @@ use crate::watch::SecretWatch;
 use drift_api::names::{READABLE_LABEL, TRUE};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 
-/// The Secrets beside objects, by namespace.
+/// The Secrets in objects' namespaces, by namespace.
 #[derive(Clone)]
 pub struct ReadableSecrets {
     client: kube::Client,
@@ -26,21 +27,21 @@ pub struct ReadableSecrets {
 
 /// The Secrets of one namespace.
 struct Watched {
-    /// Of these the values are kept.
+    /// The keys whose values are kept.
     keys: BTreeSet<String>,
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     stop: CancellationToken,
 }
 
 impl ReadableSecrets {
-    /// None yet; watches end with `stop`.
+    /// Creates the store. Watches end with `stop`.
     #[must_use]
     pub fn new(client: kube::Client, failed: CancellationToken, stop: CancellationToken) -> Self {
         Self { client, failed, stop, watched: Arc::default() }
     }
 
-    /// Those of a namespace as they are known now, with the values of these keys. The first who asks begins their watch;
-    /// one who asks for a further key begins it anew.
+    /// Returns the current Secrets of a namespace, with the values of these keys. The first call starts their watch. A
+    /// call with an additional key restarts it.
     #[must_use]
     pub fn of<'k>(&self, namespace: &str, keys: impl Iterator<Item = &'k str>) -> Arc<LabelledSecrets> {
         let mut keys: BTreeSet<_> = keys.map(str::to_owned).collect();
@@ -60,7 +61,7 @@ impl ReadableSecrets {
         known
     }
 
-    /// All that is known now, by namespace: two that are not the same tell that something changed between them.
+    /// Returns all current Secrets, by namespace. Two results with different pointers show a change between them.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, Arc<LabelledSecrets>> {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);

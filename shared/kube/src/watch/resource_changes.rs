@@ -1,8 +1,8 @@
-//! Hears that objects of a kind changed, of any kind, and never what they say.
+//! Detects changes of objects of any kind, without their content.
 //!
-//! For whoever reads them one by one and wants to do that sooner. Nothing is kept of them: a watch that goes on from where it was
-//! misses nothing, also where a listener before this one heard up to there, and of one that could not it is said that something may
-//! have been missed.
+//! It serves readers that read objects one by one and want to do so sooner. Nothing is kept of the objects. A watch
+//! that resumes from its last version misses nothing, including versions that a previous listener received. If it
+//! cannot resume, it reports that changes may have been missed.
 
 use futures::future::join_all;
 use tokio::sync::mpsc;
@@ -13,24 +13,25 @@ use crate::watch::collection::{Change, Collection, NumberedChange, follow};
 use crate::watch::resume_versions::HeardVersions;
 use drift_api::object::cluster_resource::ObjectName;
 
-/// Changes that wait between the connections and us; more wait at the API server.
+/// Maximum queued changes between the connections and this task. Further changes wait at the API server.
 const BUFFER: usize = 16;
 
-/// News of a resource.
+/// An event about resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResourceNews {
     /// This object was created, changed or deleted.
     Changed(ObjectName),
-    /// Any of them may have changed.
+    /// Any object may have changed.
     Missed,
     /// Every collection is watched.
     Watched,
-    /// One cannot be watched at the moment; tried again with pauses.
+    /// A collection cannot be watched at the moment, and is retried with pauses.
     Failing(String),
 }
 
-/// Tells of changes in these namespaces (none: all), over one watch for each, until nobody listens. What the listener of this name
-/// had not heard yet is told first; where it never listened, what stands there at the beginning is no change.
+/// Sends changes in these namespaces (empty: all), with one watch for each, until the receiver is closed.
+/// Changes that the listener of this name has missed are sent first. For a new name, objects that exist at the
+/// start are not changes.
 pub async fn hear_of_changes(
     client: &kube::Client,
     kind: &ResolvedKind,
@@ -70,12 +71,12 @@ struct Collections(Vec<Followed>);
 struct Followed {
     is_listed: bool,
     is_watched: bool,
-    /// Nobody watched for a while, though somebody wanted to.
+    /// True if no watch ran for a while although one was requested.
     may_have_missed: bool,
 }
 
 impl Collections {
-    /// For each collection whether somebody listed it before, and it goes on from there.
+    /// Creates the state. Each collection that was listed before resumes from there.
     fn of(listed: impl Iterator<Item = bool>) -> Self {
         Self(listed.map(|is_listed| Followed { is_listed, ..Followed::default() }).collect())
     }
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(heard(&client, expected.len()).await, expected);
     }
 
-    /// Between two listeners of one name nobody hears anything.
+    /// No events are received between two listeners of one name.
     #[tokio::test(start_paused = true)]
     async fn the_next_listener_goes_on_from_there() {
         let before = HeardVersions::default();

@@ -1,8 +1,8 @@
-//! Up to where collections were heard, for whoever follows them next: a listener that ends and begins anew, as a target's does at an
-//! edit, goes on from there and misses nothing.
+//! The last received versions of collections, for the next listener. A listener that restarts, as a target's does after
+//! an edit, resumes from there and misses nothing.
 //!
-//! What was heard a moment ago may not have been acted on, so a version counts some time after it was heard, and what came since is
-//! heard once more.
+//! Recent events may not have been processed yet. So a version counts only some time after it was received, and later
+//! events are received again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,29 +10,29 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// How long what was heard may wait before somebody acts on it: above the 20 s that a poll waits for its turn at most where its
-/// resource changes all the time.
+/// Maximum time until a received event is processed: above the 20 s that a poll waits for its turn at most if its
+/// resource changes continuously.
 const ACTED_ON_WITHIN: Duration = Duration::from_secs(30);
 
-/// A listener, and the path of a collection that it follows.
+/// The listener name, and the path of a followed collection.
 type Key = (String, String);
 
-/// The last versions of collections, by listener. Clones share it.
+/// The last versions of collections, by listener. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct HeardVersions(Arc<Mutex<HashMap<Key, CollectionVersion>>>);
 
 /// The last versions of one collection.
 #[derive(Debug)]
 struct CollectionVersion {
-    /// All that came up to this version was acted on.
+    /// All events up to this version were processed.
     acted_on: String,
-    /// A version that was heard later.
+    /// A version that was received later.
     newer: String,
     /// The time of that version.
     heard_at: Moment,
 }
 
-/// The place of one collection of one listener.
+/// The entry of one collection of one listener.
 #[derive(Clone, Debug)]
 pub(crate) struct HeardVersion {
     all: HeardVersions,
@@ -40,7 +40,7 @@ pub(crate) struct HeardVersion {
 }
 
 impl HeardVersions {
-    /// Forgets the listeners that are gone for good.
+    /// Removes listeners that are permanently gone.
     pub fn retain(&self, is_kept: impl Fn(&str) -> bool) {
         self.lock().retain(|(listener, _), _| is_kept(listener));
     }
@@ -55,12 +55,12 @@ impl HeardVersions {
 }
 
 impl HeardVersion {
-    /// The version to go on from; `None` where nothing was heard.
+    /// Returns the version to resume from. `None` without an earlier one.
     pub(crate) fn get(&self) -> Option<String> {
         self.all.lock().get(&self.key).map(|heard| heard.acted_on.clone())
     }
 
-    /// All up to this version was heard now.
+    /// Records that everything up to this version was received now.
     pub(crate) fn note(&self, version: &str, now: Moment) {
         let mut all = self.all.lock();
         let Some(heard) = all.get_mut(&self.key) else {
@@ -87,7 +87,7 @@ mod tests {
     fn a_version_counts_once_it_is_acted_on() {
         let heard = HeardVersions::default().of("orders", "/api/v1/configmaps");
         assert_eq!(heard.get(), None);
-        // The second, the version heard then, and from where the next one goes on.
+        // The second, the version received then, and the version to resume from.
         for (second, version, expected) in [
             (0, "1", "1"),
             (10, "2", "1"),

@@ -1,6 +1,6 @@
 //! The Secrets of one namespace that their owners labelled for this program, kept up to date.
 //!
-//! Requests read them without waiting: the whole set is swapped as one value.
+//! Requests read them without waiting, because the whole set is replaced as one value.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,43 +27,42 @@ use crate::watch::store::{Effect, Store};
 use drift_api::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 
-/// Changes that wait between the connection and us.
+/// Maximum queued changes between the watch and this task.
 const BUFFER: usize = 16;
 
-/// The largest value of a Secret beside objects: the largest key or chain of certificates that people use takes some
-/// ten KiB.
+/// Maximum size of a value in tenants' Secrets: the largest keys or certificate chains in use take about ten KiB.
 const MOST_VALUE_BYTES: usize = 64 * 1024;
 
-/// What all Secrets beside objects of one namespace take: thousands of passwords. Tenants write them, and the memory
+/// Maximum size of all tenants' Secrets of one namespace: thousands of passwords. Tenants write them, and the memory
 /// limit of the program is 128 MiB.
 const MOST_NAMESPACE_BYTES: usize = 1024 * 1024;
 
-/// Pause before omitted Secrets are listed again. Tenants control how often room returns.
+/// Pause before omitted Secrets are listed again. Tenants control how often space becomes free.
 const ROOM_PAUSE: Duration = Duration::from_secs(30);
 
-/// Bytes of a Secret beside its keys and values: name, version and map nodes.
+/// Bytes of a Secret in addition to its keys and values: name, version and map nodes.
 const SECRET_BYTES: usize = 256;
 
 /// The watch of the Secrets of one namespace.
 pub struct SecretWatch {
     client: kube::Client,
     collection: Collection,
-    /// The part that is not ready without them, if any.
+    /// The health part that is not ready without them, if any.
     part: Option<HealthPart>,
-    /// The only keys that are used, where tenants write the Secrets: what is kept of these has limits.
+    /// The only used keys, if tenants write the Secrets. Their values have size limits.
     keys: Option<BTreeSet<String>>,
     store: Store<Arc<LabelledSecret>>,
     published: Arc<ArcSwap<LabelledSecrets>>,
     is_failing: bool,
-    /// Some are left out, and the log says so.
+    /// True if some are omitted, which the log reports.
     is_full: bool,
-    /// Room returned for those that are left out: when they are listed anew.
+    /// The time of the next list, after space became free for omitted Secrets.
     list_at: Option<Instant>,
 }
 
 impl SecretWatch {
-    /// Of the Secrets in `namespace` with this label, a name and a value; nothing happens until it runs. `part` is ready from the
-    /// first list on. Without one nobody waits for them: where they cannot be listed, none can be used.
+    /// Creates a watch of the Secrets in `namespace` with this label name and value, which must be run. `part` is ready
+    /// after the first list. Without a `part` nothing waits for them: if they cannot be listed, none can be used.
     #[must_use]
     pub fn new(
         client: kube::Client,
@@ -80,7 +79,7 @@ impl SecretWatch {
         (Self { client, collection, part, keys, store, published, is_failing, is_full, list_at: None }, readers)
     }
 
-    /// The same for Secrets that tenants write: keeps only the values of these keys, within limits.
+    /// Creates a watch of tenants' Secrets, which keeps only the values of these keys, within limits.
     #[must_use]
     pub fn of_tenants(self, keys: BTreeSet<String>) -> Self {
         Self { keys: Some(keys), ..self }
@@ -104,7 +103,7 @@ impl SecretWatch {
         }
     }
 
-    /// Hears changes until all are to be listed anew.
+    /// Applies changes until a new list is needed.
     async fn keep(&mut self, mut changes: mpsc::Receiver<NumberedChange>) {
         loop {
             let heard = match self.list_at {
@@ -179,10 +178,10 @@ impl SecretWatch {
     }
 }
 
-/// One Secret at this moment, and for whom its owner labelled it; `None` where there is none.
+/// Reads one Secret now, with the value of its label. `None` if it does not exist.
 ///
 /// # Errors
-/// When the API server does not answer or refuses.
+/// Fails if the API server does not answer or refuses.
 pub async fn read_secret(
     client: &kube::Client,
     namespace: &str,
@@ -201,8 +200,8 @@ pub async fn read_secret(
     }
 }
 
-/// What is needed of a Secret, of these keys alone where tenants write it. A value that is no base64 cannot come from an
-/// API server; it is left out.
+/// Returns the kept part of a Secret, for tenants' Secrets only these keys. A value that is not valid base64 cannot
+/// come from an API server, and is left out.
 fn kept(object: &Value, keys: Option<&BTreeSet<String>>) -> LabelledSecret {
     let hosts =
         object.pointer("/metadata/annotations").and_then(|all| all.get(HOSTS_ANNOTATION)).and_then(Value::as_str);

@@ -1,7 +1,6 @@
-//! The objects of a small collection by name, kept up to date from what is heard of it.
+//! The objects of a small collection by name, kept up to date from its changes.
 //!
-//! For our own ConfigMaps and Secrets: few, read whole, and of each only what is needed is kept. Pure; it must not
-//! know what is kept or who reads it.
+//! For our own ConfigMaps and Secrets: they are few, read whole, and only the needed part of each is kept. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,7 @@ pub(crate) struct Store<T> {
     bytes_of: fn(&T) -> usize,
 }
 
-/// Objects, and the bytes that they take: summed as they come and go, since there may be many.
+/// Objects and their size in bytes, summed incrementally because there may be many.
 #[derive(Debug)]
 struct Kept<T> {
     all: BTreeMap<String, T>,
@@ -27,11 +26,11 @@ struct Kept<T> {
 /// The effect of a change on the store.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It says something else now.
+    /// The content changed.
     Changed,
-    /// It says the same, and the collection can be followed.
+    /// The content is unchanged, and the collection can be followed.
     Same,
-    /// Nothing can be told yet.
+    /// The content is not known yet.
     Pending,
     /// The collection cannot be followed at the moment.
     Failing(String),
@@ -65,12 +64,12 @@ impl<T> Kept<T> {
 }
 
 impl<T> Store<T> {
-    /// Empty, with what each object takes.
+    /// Creates an empty store with a function for the size of each object.
     pub(crate) fn weighed(bytes_of: fn(&T) -> usize) -> Self {
         Self { present: Kept::default(), listing: Kept::default(), bytes_of }
     }
 
-    /// Takes in a change; `keep` takes what is needed of an object, given the bytes of the others that are kept.
+    /// Applies a change. `keep` returns the needed part of an object, given the bytes of the other kept ones.
     pub(crate) fn hear(&mut self, change: Change, keep: impl Fn(&Value, usize) -> Option<T>) -> Effect {
         match change {
             Change::ListBegan => self.listing = Kept::default(),
@@ -93,7 +92,7 @@ impl<T> Store<T> {
         Effect::Pending
     }
 
-    /// Returns the objects; empty until the first complete list.
+    /// Returns the objects. Empty until the first complete list.
     pub(crate) const fn present(&self) -> &BTreeMap<String, T> {
         &self.present.all
     }

@@ -1,6 +1,6 @@
 //! `${…}` templates: CEL inside YAML strings, parsed once when a target loads and evaluated for each object.
 //!
-//! Pure: a template sees the variables it is given and nothing else.
+//! Pure: a template reads only the variables that it is given.
 
 pub(crate) mod check;
 pub(crate) mod evaluation;

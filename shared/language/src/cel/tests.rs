@@ -1,4 +1,4 @@
-//! What the language promises about expressions, texts, URLs and fields.
+//! Tests of expressions, texts, URLs and fields.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -295,7 +295,7 @@ fn deep_expressions_are_refused_before_they_overflow_a_stack() {
         let source = "self.spec".to_owned() + &link.repeat(200);
         assert!(refused(&source).starts_with("operations nest at most 32 deep"), "{source}");
     }
-    // A test's thread has 2 MiB of stack, as one of the runtime has.
+    // The thread of a test has 2 MiB of stack, like one of the runtime.
     let object = object();
     for source in [nest("[", "]", 30), nest("{'a':", "}", 30), "1".to_owned() + &"+1".repeat(30)] {
         let expression = compile(&source, Scope::Object).unwrap();
@@ -332,7 +332,7 @@ fn endless_work_is_cut_off() {
     assert_eq!(error.cause, "the value is larger than 8388608 bytes");
 }
 
-/// Objects that make small expressions dear.
+/// Objects that make small expressions expensive.
 #[test]
 fn what_would_cost_too_much_is_refused() {
     let object = json!({"spec": {
@@ -527,7 +527,7 @@ fn no_value_leads_out_of_its_segment() {
     for value in ["/", "a//b", "/a", "a/"] {
         assert!(url("http://h/${path(self.spec.a)}", value).is_err(), "{value}");
     }
-    // Neither do a value and what stands beside it in the template.
+    // Nor may a value together with the literal next to it.
     for (template, value) in [("http://h/${self.spec.a}../y", "x/"), ("http://h/x%2F.${self.spec.a}", "./y")] {
         assert!(url(template, value).is_err(), "{template} {value}");
     }
@@ -599,7 +599,7 @@ fn fields_are_found_in_the_expressions() {
     }
 }
 
-/// Expressions over random objects: some evaluate, some do not, but always alike.
+/// Expressions over random objects: some evaluate and some do not, but always with the same result.
 const PROBES: &[&str] = &[
     "self.spec.a",
     "self.spec.a.b",

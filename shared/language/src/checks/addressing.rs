@@ -1,7 +1,8 @@
-//! Which fields of an object choose its external resource: every one that stands in an address is part of the identity.
+//! Checks which fields of an object select its external resource. Every field in an address must be part
+//! of the identity.
 //!
-//! A claim holds for an identity. If an address had a field that the identity lacks, an edit of it would lead an update or a
-//! deletion to a resource that the object never claimed.
+//! A claim holds for an identity. If an address had a field that the identity lacks, an edit of it would direct an
+//! update or a deletion to a resource that the object never claimed.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,14 @@ use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Entries of `notIdentifying`: more would say that the identity is the wrong one.
+/// Maximum entries of `notIdentifying`. More entries would mean that the identity is wrong.
 const MAX_ENTRIES: usize = 20;
 
-/// Fields of an object under which an entry may lie. No `self.` is before them, which would look like an expression without `${…}`.
+/// Fields of an object below which an entry may be. Entries have no `self.` prefix, which would look like an
+/// expression without `${…}`.
 const FIRST: [&str; 2] = ["spec", "metadata"];
 
-/// Reads `notIdentifying`: fields that stand in an address and do not choose the resource.
+/// Reads `notIdentifying`: fields in an address that do not select the resource.
 pub(crate) fn read_not_identifying(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<FieldPaths> {
     let mut fields = FieldPaths::default();
     for item in reader.items(node, place, 1..=MAX_ENTRIES)? {
@@ -31,7 +33,7 @@ pub(crate) fn read_not_identifying(reader: &mut Reader<'_>, node: &Node, place: 
     Some(fields)
 }
 
-/// Refuses addresses with a field that the identity lacks. Where nothing is written outside, none does harm.
+/// Rejects addresses with a field that the identity lacks. Without external writes they are harmless.
 pub(crate) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Target) {
     let (identity, excused) = (target.identity.fields(), &target.not_identifying);
     let mut lacking = BTreeMap::<Vec<String>, Vec<&str>>::new();
@@ -59,7 +61,8 @@ pub(crate) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Ta
     }
 }
 
-/// Returns true if a field is the same as long as its object lives, or is our own: `store` and `publish` write the status.
+/// Returns true if a field never changes during the life of its object, or is our own: `store` and `publish`
+/// write the status.
 fn is_fixed(field: &[String]) -> bool {
     let names: Vec<&str> = field.iter().map(String::as_str).collect();
     matches!(
@@ -69,7 +72,7 @@ fn is_fixed(field: &[String]) -> bool {
 }
 
 impl Target {
-    /// The fields under `self` that stand in an address, by what is reached there. What a Job reaches is its own matter.
+    /// The fields under `self` in addresses, by the place of the address. The addresses of a Job are not known.
     fn addresses(&self) -> Vec<(&'static str, FieldPaths)> {
         let Some(section) = self.correct.section().filter(|section| section.writes_outside()) else {
             return Vec::new();
@@ -79,7 +82,7 @@ impl Target {
         found
     }
 
-    /// The fields, and those of the keys of the desired state that are read beside them.
+    /// Adds the fields of those keys of the desired state that are read as well.
     fn with_desired(&self, mut fields: FieldPaths, reads: impl Fn(&str) -> bool) -> FieldPaths {
         match self.compare.desired.root() {
             _ if !reads(DESIRED) => {}

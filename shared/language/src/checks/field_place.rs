@@ -1,16 +1,16 @@
-//! Where a document names a field of an object.
+//! Finds the position of a field of an object in a document.
 //!
-//! Templates are compiled without places, and who knows what a kind lacks knows nothing of documents; so the place is looked for in
-//! the text.
+//! Templates are compiled without positions, and the check against the kind's schema knows nothing of documents. So the
+//! position is searched for in the text.
 
 use crate::yaml::position::Position;
 use crate::yaml::{Content, Node, parse};
 
-/// What may stand between two fields of a chain: `a.b`, `a.?b`, `a['b']`, `a[?"b"]`.
+/// Characters allowed between two fields of a chain: `a.b`, `a.?b`, `a['b']`, `a[?"b"]`.
 const BETWEEN: [char; 6] = ['.', '?', '[', '\'', '"', '\\'];
 
-/// Where the last field of a path is first selected on the field before it, or else on anything; line 0 where nothing in the
-/// text looks like that.
+/// Position at which the last field of a path is first selected on the field before it, or else on anything. Line 0 if
+/// the text contains nothing like it.
 pub(crate) fn locate_field(text: &str, path: &[String]) -> Position {
     let Some((field, around)) = path.split_last() else { return Position::default() };
     let parent = around.last().map_or("self", String::as_str);
@@ -24,10 +24,11 @@ pub(crate) fn locate_field(text: &str, path: &[String]) -> Position {
     starts.iter().find(of_parent).or(starts.first()).map_or_else(Position::default, |start| place(text, *start))
 }
 
-/// Where the first `publish` or `store` of that field of the status stands; line 0 where none does.
+/// Position of the first `publish` or `store` of that status field, or line 0.
 pub(crate) fn locate_written(text: &str, key: &str, field: &str) -> Position {
     let root = parse(text).ok();
-    // A field of the desired state may be called `publish`; `store` stands in the steps alone.
+    // A field of the desired state may also be called `publish`, so only `spec.publish` counts. `store` occurs
+    // only in steps.
     let spec = root.as_ref().and_then(|root| root.get("spec"));
     let found = spec.and_then(|spec| match key {
         "store" => stored(spec.get("correct")?, field),
@@ -36,7 +37,7 @@ pub(crate) fn locate_written(text: &str, key: &str, field: &str) -> Position {
     found.unwrap_or_default()
 }
 
-/// Where the first `store` in or below a node has the field.
+/// Position of the first `store` of the field in or below a node.
 fn stored(node: &Node, field: &str) -> Option<Position> {
     let below = |node: &Node| stored(node, field);
     match &node.content {

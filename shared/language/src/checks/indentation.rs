@@ -1,7 +1,7 @@
-//! Keys of the target that stand within `desired`, since they are indented too deep: they would be compared as fields of the
-//! external resource, and what they are to say would not hold.
+//! Finds keys of the target that are inside `desired` because of too deep an indentation. They would be compared as
+//! fields of the external resource and would have no effect.
 //!
-//! A resource may have such a field, so nothing is refused.
+//! A resource may really have such a field, so nothing is rejected.
 
 use crate::compare::RULE_KEYS;
 use crate::correct::WHEN_KEYS;
@@ -9,7 +9,7 @@ use crate::hints::HINTS;
 use crate::systems::DESTINATIONS;
 use crate::yaml::{Content, Entry, Fault, Node};
 
-/// What stands within `desired` of the document and has the shape of a key of the target that the target lacks.
+/// Returns the keys inside `desired` that have the shape of a target key which the target lacks.
 pub(crate) fn too_deep(document: &Node) -> Vec<Fault> {
     let found = || {
         let spec = document.get("spec")?;
@@ -38,13 +38,13 @@ fn misplaced(entry: &Entry, spec: &Node, compare: &Node) -> Option<Fault> {
     lacks.then_some(Fault { at: entry.key_at, message })
 }
 
-/// Returns true if it is a list of nothing else.
+/// Returns true for a non-empty list whose items all satisfy `is_one`.
 fn items(node: &Node, is_one: impl Fn(&Node) -> bool) -> bool {
     matches!(&node.content, Content::List(items) if !items.is_empty() && items.iter().all(is_one))
 }
 
 fn is_rule(node: &Node) -> bool {
-    // A path alone says nothing, and other things have paths.
+    // A `path` alone proves nothing, because other things have paths.
     let is_path = |key: &&str| *key == "path";
     has_pointer(node)
         && has_only(node, &RULE_KEYS)
@@ -64,7 +64,7 @@ fn has_pointer(node: &Node) -> bool {
     node.get("path").and_then(Node::as_text).is_some_and(|path| path.starts_with('/'))
 }
 
-/// Returns true if it is a map that has some of these keys and no others.
+/// Returns true for a non-empty map that has only these keys.
 fn has_only(node: &Node, known: &[&str]) -> bool {
     matches!(&node.content, Content::Map(entries) if !entries.is_empty() && entries.iter().all(|entry| known.contains(&&*entry.key)))
 }

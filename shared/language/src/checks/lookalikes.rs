@@ -1,30 +1,32 @@
-//! Texts that look like templates and are none: a field of the object without `${…}`, or what another tool was to fill in.
+//! Finds texts that look like templates but are not: a field of the object without `${…}`, or a placeholder
+//! of another tool.
 //!
-//! It looks at how values begin, and for the braces of other tools anywhere, outside of templates and comments.
+//! It checks the beginning of values, and searches for the braces of other tools anywhere outside of
+//! templates and comments.
 
 use crate::yaml::position::Position;
 
-/// Said of such a text.
+/// The warning about such a text.
 pub(crate) const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool \
                                       fills in is to be filled in before";
 
-/// What people write where they mean `${self.spec.x}`, and the placeholders of other tools.
+/// Common mistakes for `${self.spec.x}`, and the placeholders of other tools.
 const LOOKALIKES: [&str; 5] = ["$self.", "$(self.", "$.spec", "$.metadata", BRACES];
 
-/// Around what other tools fill in, also in the middle of a value.
+/// Delimiters of other tools' placeholders, also in the middle of a value.
 const BRACES: &str = "{{";
 const BRACES_END: &str = "}}";
 
-/// Fields of an object by which `self.spec` is told from a host that is called `self.example.com`.
+/// Fields of an object that distinguish `self.spec` from a host such as `self.example.com`.
 const FIELDS: [&str; 5] = ["spec", "metadata", "status", "data", "?"];
 
-/// What stands before a value.
+/// Texts in front of a value.
 const BEFORE_VALUES: [&str; 5] = [": ", "- ", "[", "{", ", "];
 
-/// Where values begin like that.
+/// Returns the positions of such values.
 pub(crate) fn lookalikes(text: &str) -> Vec<Position> {
     let mut found = Vec::new();
-    // Of `{` that are open since a template began.
+    // Number of open `{` since a template began.
     let mut depth = 0_usize;
     for (number, line) in text.lines().enumerate() {
         let (mut before, mut skipped) = (' ', 0);
@@ -38,7 +40,7 @@ pub(crate) fn lookalikes(text: &str) -> Vec<Position> {
                 '#' if depth == 0 && before.is_whitespace() => break,
                 _ if depth == 0 && begins_alike(line, at) => {
                     found.push(Position { line: number + 1, column: line[..at].chars().count() + 1 });
-                    // What follows belongs to it.
+                    // The rest of the line belongs to it.
                     skipped = line.len();
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! Checks of a whole target: what it must not do, and what it probably does not mean.
+//! Checks of a whole target: forbidden combinations, and likely mistakes.
 
 pub(crate) mod addressing;
 pub(crate) mod field_place;

@@ -1,4 +1,4 @@
-//! Whether a target can do with its secrets what it says: send each where it may go, and none that may be gone by then.
+//! Checks the use of secrets: each is sent only to allowed places, and none is needed after it may have been deleted.
 
 use crate::compare::Compare;
 use crate::correct::Correct;
@@ -7,7 +7,7 @@ use crate::systems::section::SentBy;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// Refuses what a target does with its secrets where it must not or cannot; `insecure` lets them go anywhere.
+/// Rejects forbidden or impossible uses of secrets. `insecure` allows them to go anywhere.
 pub(crate) fn check_secrets(
     reader: &mut Reader<'_>,
     spec: &Node,
@@ -23,7 +23,7 @@ pub(crate) fn check_secrets(
     }
 }
 
-/// Refuses a field that cannot be read back where a correction would not send it: nobody would ever know that it is missing.
+/// Rejects a write-only field that no correction would send. A missing field would never be noticed.
 fn check_write_only(reader: &mut Reader<'_>, spec: &Node, compare: &Compare, correct: &Correct) {
     let at = spec.get("compare").and_then(|compare| compare.get("writeOnly")).map_or(spec.at, |node| node.at);
     for (position, field) in compare.write_only.iter().enumerate() {
@@ -42,8 +42,8 @@ fn check_write_only(reader: &mut Reader<'_>, spec: &Node, compare: &Compare, cor
     }
 }
 
-/// Refuses a deletion that needs a Secret beside the object: where a namespace is deleted, its Secrets go before objects with
-/// our finalizer do, and the deletion could never be done.
+/// Rejects a deletion that needs a Secret next to the object. When a namespace is deleted, its Secrets go before
+/// objects with our finalizer, so the deletion could never succeed.
 fn check_deletion(reader: &mut Reader<'_>, spec: &Node, secrets: &[DeclaredSecret], correct: &Correct) {
     let Some(section) = correct.section() else { return };
     let kind = section.key();
@@ -60,8 +60,8 @@ fn check_deletion(reader: &mut Reader<'_>, spec: &Node, secrets: &[DeclaredSecre
     }
 }
 
-/// Refuses a step that would carry a secret in the clear. (Where a database is and how it is reached is said in its own
-/// Secret, and judged when it is dialled.)
+/// Rejects a step that would send a secret unencrypted. (The address of a database is in its own Secret and is checked
+/// when it is dialled.)
 fn check_ways(reader: &mut Reader<'_>, spec: &Node, secrets: &[DeclaredSecret], correct: &Correct) {
     let secrets: Vec<&str> = secrets.iter().map(|secret| secret.name.as_str()).collect();
     let Some(section) = correct.section() else { return };

@@ -1,20 +1,21 @@
-//! Requests that do not tell objects apart: made of no field of the object, or of none by which its external resource is called.
+//! Finds requests that are the same for several objects: they use no field of the object, or none that names
+//! its external resource.
 //!
-//! Only what is certain for every object counts: what an external system gave (a status, an id that follows from the uid) and what
-//! picks one entry out of an answer may tell them apart too.
+//! Only certain cases count. A value from the external system (a status, an id derived from the uid) or the selection
+//! of one entry of a response may distinguish objects too.
 
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::systems::actions::ACTIONS;
 use crate::target::Target;
 
-/// The actions that find what they change; the others make it.
+/// The actions that find an existing resource. The others create it.
 const FINDING: [&str; 2] = ["update", "delete"];
 
 impl Target {
-    /// Where requests stand in the document by which objects with different identities cannot have different external resources, or two
-    /// objects can have one, and what is said of each. Where all objects have one identity, their requests may be the same too; and what a
-    /// creation makes may get its name from the external system.
+    /// Returns the places of requests that are the same for objects with different identities, or that can reach one
+    /// resource from two objects, each with its warning. If all objects have one identity, equal requests are allowed.
+    /// A creation may get its name from the external system.
     #[must_use]
     pub fn shared_requests(&self) -> Vec<(Vec<&'static str>, String)> {
         let identity = self.identity.fields();
@@ -69,7 +70,7 @@ impl Target {
     }
 }
 
-/// Returns true if no field of one is, or holds, one of the other, and none tells objects apart by itself.
+/// Returns true if no field of one is, or contains, a field of the other, and none distinguishes objects by itself.
 fn are_apart(fields: &FieldPaths, known: &FieldPaths) -> bool {
     let is_given = |field: &[String]| {
         let names: Vec<&str> = field.iter().map(String::as_str).collect();
@@ -79,7 +80,7 @@ fn are_apart(fields: &FieldPaths, known: &FieldPaths) -> bool {
     !fields.iter().any(|field| is_given(field) || is_known(field))
 }
 
-/// Names differ within a namespace; whether objects of two have one name, only they can tell.
+/// Returns true for `metadata.name`. Names are unique within a namespace only.
 fn is_name(field: &[String]) -> bool {
     field.iter().map(String::as_str).eq(["metadata", "name"])
 }

@@ -1,4 +1,5 @@
-//! Grants of whatever an object names: who may write an object could give a role any right of the server.
+//! Finds grants of a role that the object names freely. Every editor of an object could then give a role any right
+//! of the server.
 
 use drift_api::object::field_paths::FieldPaths;
 
@@ -7,7 +8,7 @@ use crate::systems::actions::ACTIONS;
 use crate::target::Target;
 
 impl Target {
-    /// The actions whose GRANT takes a name from a field that no `require` reads, and the warning of each.
+    /// The actions whose GRANT takes a name from a field that no `require` reads, each with its warning.
     #[must_use]
     pub fn unbounded_grants(&self) -> Vec<([&'static str; 4], String)> {
         let Some(section) = self.correct.section() else { return Vec::new() };
@@ -29,7 +30,7 @@ impl Target {
         unbounded.collect()
     }
 
-    /// The fields of the object that a value comes from, also by way of `desired`.
+    /// The fields of the object that a value comes from, also through `desired`.
     fn behind(&self, expression: &Expression) -> FieldPaths {
         let mut fields = expression.fields().clone();
         let Node::Map(keys) = self.compare.desired.root() else {

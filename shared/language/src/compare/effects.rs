@@ -1,30 +1,30 @@
-//! What one rule does to its path.
+//! Effects of one rule on its path.
 
 use super::form::Form;
 use crate::values::decimal::Decimal;
 
-/// How a list is compared.
+/// The comparison of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListKind {
     /// Item by item, in order.
     #[default]
     Ordered,
-    /// Every item occurs, in any order and however often.
+    /// As a set: order and repetition do not matter.
     Set,
-    /// Items are told apart by the values of these fields, in any order.
+    /// As a map: these fields are the key of an item, and order does not matter.
     Map(Vec<String>),
 }
 
-/// What more there is outside than `desired` has.
+/// Treatment of items or fields that `desired` does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extra {
-    /// It differs.
+    /// They count as drift.
     Drift,
-    /// It is not managed.
+    /// They are not managed.
     Allow,
 }
 
-/// What stands written at one path; what is not written is decided by a path above.
+/// The effects written at one path. Absent effects are inherited from a path above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effects {
     pub(super) list: Option<ListKind>,
@@ -38,7 +38,7 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    /// The words of what is written.
+    /// The keywords of the effects that are present.
     pub(super) fn words(&self) -> Vec<&'static str> {
         let written = [
             ("list", self.list.is_some()),
@@ -53,7 +53,7 @@ impl Effects {
         written.into_iter().filter(|(_, is_written)| *is_written).map(|(word, _)| word).collect()
     }
 
-    /// Takes over what another rule for the same path says; they say nothing twice.
+    /// Merges the effects of another rule for the same path. No effect occurs in both.
     pub(super) fn extend(&mut self, other: Self) {
         let Self { list, extra, form, tolerance, ignore, redact, show, replace } = other;
         self.list = list.or_else(|| self.list.take());

@@ -1,6 +1,7 @@
-//! Whether a desired state can be compared by the rules: `as` takes its scalars, and the items of keyed lists can be told apart.
+//! Checks that a desired state fits the rules: `as` can parse its scalars, and the items of keyed lists
+//! have unique keys.
 //!
-//! What cannot be taken would differ for ever, and a correction would repeat it for ever. Errors name the rule's path, which is
+//! Otherwise it would differ for ever, and corrections would repeat for ever. Errors contain the rule's path, as
 //! written in the target, and nothing of the desired state.
 
 use std::collections::HashSet;
@@ -12,17 +13,17 @@ use super::form::{Form, Meaning};
 use super::rules::{RulePlace, Rules};
 use crate::values::json::parse_json;
 
-/// Values of one text that holds JSON, as many as an answer may have.
+/// Maximum number of values in one text that holds JSON, the same as for a response.
 const MAX_JSON_NODES: usize = 200_000;
 
-/// The value in a text that holds JSON.
+/// Parses a text that holds JSON.
 #[must_use]
 pub fn json_of(text: &str) -> Option<Value> {
     parse_json(text.as_bytes(), MAX_JSON_NODES).ok()
 }
 
 impl Rules {
-    /// Returns true if some desired state can be unfit.
+    /// Returns true if some desired state can violate the rules.
     pub(super) fn ask_something(&self) -> bool {
         self.any(|Effects { form, list, ignore, .. }| {
             form.is_some() || matches!(list, Some(ListKind::Map(_))) || *ignore
@@ -30,10 +31,10 @@ impl Rules {
     }
 }
 
-/// Why a desired state cannot be compared.
+/// Checks a desired state.
 ///
 /// # Errors
-/// The first reason.
+/// Returns the first reason why it cannot be compared.
 pub(super) fn check(place: &RulePlace<'_>, desired: &Value) -> Result<(), String> {
     match desired {
         Value::Null => Ok(()),
@@ -68,7 +69,7 @@ fn check_items(place: &RulePlace<'_>, items: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// A list is compared and sent as a whole.
+/// The error for an ignored list item. A list is compared and sent as a whole.
 pub(super) const IGNORED_ITEM: &str = "an item of a list cannot be ignored; ignore the list, or a field of its items";
 
 fn check_keys(place: &RulePlace<'_>, keys: &[String], items: &[Value]) -> Result<(), String> {
@@ -91,10 +92,10 @@ fn check_keys(place: &RulePlace<'_>, keys: &[String], items: &[Value]) -> Result
     Ok(())
 }
 
-/// What tells an item of a keyed list apart. `place` is that of the item.
+/// Returns the key of an item of a keyed list. `place` is the place of the item.
 ///
 /// # Errors
-/// The first key that the item does not have.
+/// Returns the first key that the item does not have.
 pub fn item_key<'v, 'k>(
     place: &RulePlace<'_>,
     keys: &'k [String],

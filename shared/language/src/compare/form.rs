@@ -1,6 +1,6 @@
-//! `as`: what a value is taken for when it is compared.
+//! `as`: the form in which a value is compared.
 //!
-//! A text and a number can say one thing in two ways; a form gives both one value.
+//! A text and a number can have the same meaning in two notations. A form maps both to one value.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 use crate::values::decimal::Decimal;
 use crate::values::units::{parse_duration, parse_quantity, parse_timestamp};
 
-/// What a value is taken for.
+/// Form in which a value is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A Kubernetes quantity: `1Gi`, `500m`, 2.
@@ -18,27 +18,27 @@ pub enum Form {
     Number,
     /// A duration: `1h30m`, or a number of seconds.
     Duration,
-    /// A point in time, in RFC 3339.
+    /// A point in time, in RFC 3339 format.
     Timestamp,
-    /// A text in which capitals do not count.
+    /// A text compared without regard to case.
     CaseInsensitive,
     /// A text that holds JSON.
     Json,
 }
 
-/// What is equal where two scalars say the same.
+/// The normalised value of a scalar. Equal scalars have equal values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Meaning<'v> {
-    /// A boolean.
+    /// A boolean value.
     Truth(bool),
-    /// A number, whether written as one or in the notation of a form.
+    /// A number, written as one or in the notation of a form.
     Number(Decimal),
-    /// A text.
+    /// A text value.
     Text(Cow<'v, str>),
 }
 
 impl Form {
-    /// Every form, by its word.
+    /// Every form with its keyword.
     pub(super) const WORDS: [(&'static str, Self); 6] = [
         ("quantity", Self::Quantity),
         ("number", Self::Number),
@@ -48,18 +48,18 @@ impl Form {
         ("json", Self::Json),
     ];
 
-    /// Its word.
+    /// The keyword of this form.
     pub(super) fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, form)| *form == self).map_or("", |(word, _)| word)
     }
 
-    /// Returns true if it makes numbers, which can be nearly the same.
+    /// Returns true if the form yields numbers, to which a tolerance applies.
     pub(super) const fn is_numeric(self) -> bool {
         !matches!(self, Self::CaseInsensitive | Self::Json)
     }
 }
 
-/// What a scalar says; `None` where its form cannot take it, and for null, lists and maps.
+/// Normalises a scalar. `None` if the form cannot parse it, and for null, lists and maps.
 pub(super) fn meaning(form: Option<Form>, value: &Value) -> Option<Meaning<'_>> {
     let parse = match form {
         None | Some(Form::Json) => return plain_meaning(value),
@@ -90,12 +90,12 @@ fn plain_meaning(value: &Value) -> Option<Meaning<'_>> {
     }
 }
 
-/// Capitals and back, so that letters with several small forms are one.
+/// Converts to upper case and back, because some letters have several lower-case forms.
 fn without_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns true if two scalars say the same, numbers within the tolerance.
+/// Returns true if two scalars have the same meaning, numbers within the tolerance.
 pub(super) fn is_same(form: Option<Form>, tolerance: Option<Decimal>, desired: &Value, observed: &Value) -> bool {
     if form.is_none() {
         match (desired, observed) {
@@ -112,7 +112,7 @@ pub(super) fn is_same(form: Option<Form>, tolerance: Option<Decimal>, desired: &
     }
 }
 
-/// 1 equals 1.0; whole numbers are compared exactly, beyond the 53 bits of a double too.
+/// Compares two numbers: 1 equals 1.0. Whole numbers are compared exactly, also beyond the 53 bits of a double.
 fn is_same_number(expected: &Number, real: &Number, tolerance: Option<Decimal>) -> bool {
     if expected == real {
         return true;

@@ -1,6 +1,6 @@
-//! `compare`: what the observed state is compared with, and the rules by path.
+//! `compare`: the desired state and the comparison rules by path.
 //!
-//! The comparison itself is the poller's; what a rule means for one value or for one desired state stands here.
+//! The poller does the comparison. This module defines the meaning of a rule for one value and for one desired state.
 
 mod effects;
 mod fitness;
@@ -37,24 +37,24 @@ pub use self::rules::{RulePlace, Rules};
 pub use self::write_only::WriteOnly;
 pub(crate) use self::written::RULE_KEYS;
 
-/// Rules of one target.
+/// Maximum number of rules of one target.
 const MAX_RULES: usize = 200;
 
-/// What the observed state is compared with.
+/// The desired state and its comparison rules.
 #[derive(Debug)]
 pub struct Compare {
     /// The desired state.
     pub desired: ValueTemplate,
-    /// How it is compared, by path.
+    /// The comparison rules, by path.
     pub rules: Rules,
-    /// What cannot be read back.
+    /// Fields that no read returns.
     pub write_only: Vec<WriteOnly>,
-    /// Where an error of the rules is said to be.
+    /// The place named in errors of the rules.
     site: Site,
 }
 
 impl Compare {
-    /// What an object asks for, without ignored paths.
+    /// Renders the desired state of an object, without ignored paths.
     pub(crate) fn render(&self, object: &Value) -> Result<Value, EvaluationError> {
         let mut desired = self.desired.render(&Variables::of_object(object))?;
         if self.rules.ask_something() {
@@ -66,7 +66,7 @@ impl Compare {
         Ok(desired)
     }
 
-    /// What a correction may ask of the desired state. Where more keys outside are drift, any may differ.
+    /// Returns the keys of the desired state that a correction may read. If extra keys are drift, any key may differ.
     fn known_desired(&self) -> KnownDesired {
         let root = self.rules.root();
         let desired = DesiredPlace::of(self.desired.root()).shape(&root);
@@ -81,8 +81,8 @@ impl Compare {
         KnownDesired { desired, differing }
     }
 
-    /// The keys of the desired state that may differ, where that is known without an object, but for those whose difference may ask for a
-    /// replacement.
+    /// The keys of the desired state that can differ, as far as known without an object. Keys whose difference may
+    /// require a replacement are left out.
     pub(crate) fn updated_keys(&self) -> BTreeSet<String> {
         let root = self.rules.root();
         let may_replace = |key: &String| {
@@ -92,7 +92,7 @@ impl Compare {
         self.known_desired().differing.into_iter().flatten().filter(|key| !may_replace(key)).collect()
     }
 
-    /// Returns true if every difference asks for a replacement.
+    /// Returns true if every difference requires a replacement.
     pub(crate) fn replaces_all(&self) -> bool {
         let root = self.rules.root();
         match self.known_desired().differing {
@@ -101,8 +101,8 @@ impl Compare {
         }
     }
 
-    /// Returns true if a key of the desired state hardly differs by itself: it is made of fields by which the resource is found, or `observed` says
-    /// the same whatever is answered.
+    /// Returns true if a key of the desired state cannot differ by itself: the resource is looked up by the same
+    /// fields, or `observed` has the same constant.
     pub(crate) fn is_settled(&self, key: &str, selecting: &FieldPaths, observed: &ValueTemplate) -> bool {
         let is_found_by = |expected: &Template| {
             let fields = expected.fields();
@@ -112,12 +112,13 @@ impl Compare {
             || is_same_constant(&DesiredPlace::of(self.desired.root()), &DesiredPlace::of(observed.root()), key)
     }
 
-    /// The keys of a map `desired` that the map `observed` lacks, and what that means; none where an object decides.
+    /// The keys of the map `desired` that the map `observed` lacks, each with its consequence. Empty if it depends
+    /// on the object.
     pub(crate) fn unobserved(&self, observed: &ValueTemplate) -> Vec<(String, String)> {
         unobserved(&DesiredPlace::of(self.desired.root()), &DesiredPlace::of(observed.root()), &self.rules.root())
     }
 
-    /// What of a desired state anybody may guess; `None` where that is all of it.
+    /// Returns the desired state without redacted values. `None` if nothing is redacted.
     pub(crate) fn without_redacted(&self, desired: &Value) -> Option<Value> {
         self.rules.any(|effects| effects.redact).then(|| {
             let mut shown = desired.clone();
@@ -127,7 +128,7 @@ impl Compare {
     }
 }
 
-/// What is known without an object of a tree that no rule is about.
+/// Returns the static shape of a tree without rules.
 pub(crate) fn shape_of(tree: &ValueTemplate) -> Shape {
     DesiredPlace::of(tree.root()).shape(&Rules::default().root())
 }
@@ -189,7 +190,7 @@ fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option
     whole.then_some(rules)
 }
 
-/// Why a rule cannot stand beside those before it.
+/// Returns the reason why a rule conflicts with the rules before it.
 fn said_twice(known: &[WrittenRule], rule: &WrittenRule) -> Option<String> {
     let same = known.iter().filter(|other| other.path == rule.path);
     let words = |effects: &Effects| effects.words();
@@ -205,7 +206,7 @@ fn said_twice(known: &[WrittenRule], rule: &WrittenRule) -> Option<String> {
     None
 }
 
-/// Why a rule can never hold.
+/// Returns the reason why a rule can never apply.
 fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option<String> {
     let here = rule.path.iter().fold(rules.root(), |place, step| place.step(step));
     let found = match look_up(DesiredPlace::of(desired.root()), &rules.root(), &rule.path) {
@@ -213,7 +214,7 @@ fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option
         Err(cause) => return Some(cause),
     };
     let kinds: Vec<_> = found.iter().map(DesiredPlace::kind).collect();
-    // Where an object decides, nothing can be proved.
+    // If it depends on the object, nothing can be proved.
     let is_never = |wanted: &[&str]| {
         let is_other = |kind: &Option<&str>| kind.is_some_and(|kind| !wanted.contains(&kind));
         !kinds.is_empty() && kinds.iter().all(is_other)

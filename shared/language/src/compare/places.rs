@@ -1,6 +1,6 @@
-//! All places that the rules of one target tell apart, found once when it loads.
+//! All distinct places of the rules of one target, computed once when it loads.
 //!
-//! What holds at a place depends only on the paths that lead there, so there are not many.
+//! The effects at a place depend only on the paths that lead there, so there are few distinct places.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,8 +9,8 @@ use super::form::Form;
 use super::rule_tree::RuleTree;
 use crate::values::decimal::Decimal;
 
-/// Places that the rules of one target tell apart. Without `*` there are about as many as rules and steps of their paths; with
-/// it each path may double them, and this many take a few megabytes.
+/// Maximum number of distinct places of one target. Without `*` there are about as many as rules and steps of their
+/// paths. With `*` each path can double them. This many take a few megabytes.
 const MAX_PLACES: usize = 10_000;
 
 /// The paths with `*` cross each other in too many ways.
@@ -18,29 +18,29 @@ const MAX_PLACES: usize = 10_000;
 #[error("the paths with * cross each other in more than {MAX_PLACES} ways; write out the names in some of them")]
 pub(super) struct TooManyPlaces;
 
-/// What is known of a place.
+/// The effective rules of a place.
 #[derive(Debug, Default)]
 pub(super) struct PlaceRules {
     pub(super) list: ListKind,
-    /// The path that says how a list is compared, as it is written.
+    /// The path that sets the list kind, as written.
     pub(super) list_path: String,
     pub(super) extra: Option<Extra>,
     pub(super) form: Option<Form>,
-    /// The path that says so.
+    /// The path that sets the form.
     pub(super) form_path: String,
     pub(super) tolerance: Option<Decimal>,
     pub(super) flags: Flags,
     pub(super) redacts_below: bool,
     pub(super) redacts_single_items: bool,
-    /// Places below with something of their own, by their names.
+    /// Named places below with their own rules.
     pub(super) named: BTreeMap<String, usize>,
-    /// Every other place below.
+    /// All other places below.
     pub(super) others: usize,
     pub(super) inside_text: usize,
     pub(super) has_rules_below: bool,
 }
 
-/// What holds for a place and for all below it.
+/// Effects that apply to a place and everything below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Flags {
     pub(super) is_ignored: bool,
@@ -49,10 +49,10 @@ pub(super) struct Flags {
     pub(super) is_replaced: bool,
 }
 
-/// The nodes that decide what holds at a place: places with the same ones are one.
+/// The nodes that determine the rules of a place. Places with the same nodes are the same place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Deciding {
-    /// Those whose path leads here, the nearest first.
+    /// Nodes whose path leads here, the nearest first.
     active: Vec<usize>,
     form: Option<usize>,
     tolerance: Option<usize>,
@@ -61,7 +61,7 @@ struct Deciding {
 
 impl Deciding {
     fn at(mut self, tree: &RuleTree, active: Vec<usize>) -> Self {
-        // From the farthest to the nearest, so that the nearest has the last word.
+        // From the farthest to the nearest, so that the nearest wins.
         for number in active.iter().rev() {
             let effects = &tree.node(*number).effects;
             self.form = if effects.form.is_some() { Some(*number) } else { self.form };
@@ -81,7 +81,7 @@ impl Deciding {
             named.into_iter().chain(node.every)
         };
         let active = self.active.iter().flat_map(children).collect();
-        // What holds JSON is taken apart once, and what is in it is as it is.
+        // JSON is parsed once: `as: json` does not apply again inside of it.
         let form = self.form.filter(|number| tree.node(*number).effects.form != Some(Form::Json));
         Self { active: Vec::new(), form, ..*self }.at(tree, active)
     }
@@ -90,14 +90,14 @@ impl Deciding {
         Self { form: None, ..self.clone() }
     }
 
-    /// The first effect of that kind, and the path that says so.
+    /// The nearest effect of that kind, and the path that sets it.
     fn nearest<T>(&self, tree: &RuleTree, effect: impl Fn(&Effects) -> Option<T>) -> Option<(T, String)> {
         let mut nodes = self.active.iter().map(|number| tree.node(*number));
         nodes.find_map(|node| Some((effect(&node.effects)?, node.path.clone())))
     }
 }
 
-/// Finds all places, each once.
+/// Finds each distinct place once.
 struct Finder<'t> {
     tree: &'t RuleTree,
     numbers: HashMap<Deciding, usize>,
@@ -139,10 +139,10 @@ impl Finder<'_> {
     }
 }
 
-/// All places that the rules tell apart, the root first.
+/// Returns all distinct places, the root first.
 ///
 /// # Errors
-/// When there are too many.
+/// Fails if there are too many.
 pub(super) fn find_places(tree: &RuleTree) -> Result<Vec<PlaceRules>, TooManyPlaces> {
     let mut finder = Finder { tree, numbers: HashMap::new(), found: Vec::new() };
     finder.number(Deciding::default().at(tree, vec![RuleTree::ROOT]));
@@ -162,7 +162,7 @@ mod tests {
     use super::super::rule_tree::Step;
     use super::*;
 
-    /// As many rules as steps, each with one name among `*`: at every step half of the places part.
+    /// As many rules as steps, each with one name among `*`: every step doubles the places.
     fn crossing(steps: usize) -> RuleTree {
         let mut tree = RuleTree::default();
         for own in 0..steps {

@@ -1,6 +1,6 @@
-//! What is known of `desired` without an object, held against the rules.
+//! Compares the static part of `desired` with the rules.
 //!
-//! A rule that can never hold is a mistake of its author.
+//! A rule that can never apply is a mistake in the target.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use super::written::kind;
 use crate::cel::{Node as Template, Shape};
 use crate::suggest::did_you_mean;
 
-/// What stands in `desired` at a place.
+/// The static content of `desired` at a place.
 #[derive(Clone)]
 pub(super) enum DesiredPlace<'d> {
-    /// Only an object can tell.
+    /// Depends on the object.
     Unknown,
     Template(&'d Template),
     Constant(Cow<'d, Value>),
@@ -34,7 +34,7 @@ impl<'d> DesiredPlace<'d> {
         }
     }
 
-    /// What it is, in words; `None` where that depends on the object.
+    /// Describes its type. `None` if it depends on the object.
     pub(super) fn kind(&self) -> Option<&'static str> {
         match self {
             Self::Unknown | Self::Template(Template::Expression(_)) => None,
@@ -46,7 +46,7 @@ impl<'d> DesiredPlace<'d> {
         }
     }
 
-    /// What a correction finds there.
+    /// Returns the shape that a correction sees.
     pub(super) fn shape(&self, place: &RulePlace<'_>) -> Shape {
         if place.is_ignored() {
             return Shape::Ignored;
@@ -89,10 +89,10 @@ impl<'d> DesiredPlace<'d> {
     }
 }
 
-/// What a rule's path leads to.
+/// Follows a rule's path.
 ///
 /// # Errors
-/// Why it can lead to nothing.
+/// Returns the reason why the path cannot exist.
 pub(super) fn look_up<'d>(
     desired: DesiredPlace<'d>,
     place: &RulePlace<'_>,
@@ -124,7 +124,7 @@ pub(super) fn look_up<'d>(
                 Err(format!("desired has a list there; write * for every item in place of `{name}`"))
             }
             None if kind == "a list" => Err(format!("desired has {} items there, counted from 0", children.len())),
-            // Unmanaged fields are compared there.
+            // Unmanaged fields are compared at such a place.
             None if kind == "a map" && place.refuses_more_fields() => Ok(vec![DesiredPlace::Unknown]),
             None => {
                 let known = children.iter().map(|(known, _)| known.as_str());
@@ -134,7 +134,7 @@ pub(super) fn look_up<'d>(
     }
 }
 
-/// The keys of a map of desired values that what is observed never has, and what that means. What is null equals what is not there.
+/// The keys of a desired map that the observed state never has, each with its consequence. Null equals a missing key.
 pub(super) fn unobserved(
     desired: &DesiredPlace<'_>,
     observed: &DesiredPlace<'_>,
@@ -154,7 +154,7 @@ pub(super) fn unobserved(
     desired.into_iter().filter(is_lacked).map(told).collect()
 }
 
-/// Returns true if both maps have the same at a key, whatever the object and the answer.
+/// Returns true if both maps have the same constant at a key.
 pub(super) fn is_same_constant(desired: &DesiredPlace<'_>, observed: &DesiredPlace<'_>, key: &str) -> bool {
     let [desired, known] = [desired, observed].map(|known| {
         let field =
@@ -167,7 +167,7 @@ pub(super) fn is_same_constant(desired: &DesiredPlace<'_>, observed: &DesiredPla
     desired.is_some() && desired == known
 }
 
-/// A `*` may lead to something below some of the items alone.
+/// Follows a `*`, which may match below only some of the items.
 fn look_up_every<'d>(
     children: Vec<(String, DesiredPlace<'d>)>,
     place: &RulePlace<'_>,
@@ -187,7 +187,7 @@ fn look_up_every<'d>(
     }
 }
 
-/// Whether a rule ignores items of a list.
+/// Returns the error if a rule ignores items of a list.
 pub(super) fn ignored_item(desired: DesiredPlace<'_>, root: &RulePlace<'_>, path: &[Step]) -> Option<&'static str> {
     let (_, above) = path.split_last()?;
     let is_list = |known: &DesiredPlace<'_>| known.kind() == Some("a list");
@@ -195,10 +195,10 @@ pub(super) fn ignored_item(desired: DesiredPlace<'_>, root: &RulePlace<'_>, path
     (!found.is_empty() && found.iter().all(is_list)).then_some(IGNORED_ITEM)
 }
 
-/// Why no object could have a desired state that can be compared.
+/// Checks the constant parts of `desired`.
 ///
 /// # Errors
-/// The first reason in the constant parts of `desired`.
+/// Returns the first reason why no desired state could be compared.
 pub(super) fn check_constants(desired: &Template, place: &RulePlace<'_>) -> Result<(), String> {
     match desired {
         Template::Constant(value) => check(place, value),

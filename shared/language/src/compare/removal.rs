@@ -1,4 +1,4 @@
-//! A desired state without its ignored or its redacted paths.
+//! Removes ignored or redacted paths from a desired state.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use super::fitness::json_of;
 use super::form::Form;
 use super::rules::RulePlace;
 
-/// Which paths are taken out.
+/// The kind of paths to remove.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// Those that are neither compared nor sent.
+    /// Ignored paths, which are neither compared nor sent.
     Ignored,
-    /// Those that are never shown: nothing may be guessed from a fingerprint.
+    /// Redacted paths, which are never shown. A fingerprint must not reveal them either.
     Redacted,
 }
 
@@ -23,8 +23,8 @@ impl Removal {
         }
     }
 
-    /// Takes them out of a value. An item of a list is redacted to null, so that the others keep their places; it cannot be
-    /// ignored, since a list is compared and sent as a whole.
+    /// Removes the paths from a value. A list item is redacted to null, so that the others keep their positions. It
+    /// cannot be ignored, because a list is compared and sent as a whole.
     pub(super) fn apply(self, place: &RulePlace<'_>, value: &mut Value) {
         if !place.has_rules_below() {
             return;
@@ -51,7 +51,7 @@ impl Removal {
         }
     }
 
-    /// A text that holds JSON is written anew only where something is taken out of it.
+    /// Applies the removal inside a text that holds JSON. The text is rewritten only if something is removed.
     fn apply_within(self, place: &RulePlace<'_>, text: &mut String) {
         let Some(before) = json_of(text) else { return };
         let mut after = before.clone();

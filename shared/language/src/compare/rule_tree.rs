@@ -1,4 +1,4 @@
-//! The rules of one target by the paths that they are written for.
+//! The rules of one target as a tree of their paths.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::effects::Effects;
 /// One step of a rule's path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// A key of a map, or the place of an item in an ordered list.
+    /// A key of a map, or the index of an item in an ordered list.
     Name(String),
     /// `*`: every key, every item.
     Every,
@@ -16,11 +16,11 @@ pub(super) enum Step {
 /// The rules of one target as a tree of their paths.
 #[derive(Debug)]
 pub(super) struct RuleTree {
-    /// The root first.
+    /// All nodes, the root first.
     nodes: Vec<RuleNode>,
 }
 
-/// What is written at one path, and what is below it.
+/// The effects at one path, and the children.
 #[derive(Debug, Default)]
 pub(super) struct RuleNode {
     pub(super) effects: Effects,
@@ -37,10 +37,10 @@ impl Default for RuleTree {
 }
 
 impl RuleTree {
-    /// The root's number.
+    /// The index of the root.
     pub(super) const ROOT: usize = 0;
 
-    /// Adds what a rule says of a path; `written` is the path as people wrote it.
+    /// Adds the effects of a rule. `written` is the path as written.
     pub(super) fn add(&mut self, path: &[Step], written: &str, effects: Effects) {
         let node = path.iter().fold(Self::ROOT, |node, step| self.child(node, step));
         let node = &mut self.nodes[node];
@@ -65,12 +65,12 @@ impl RuleTree {
         &self.nodes[number]
     }
 
-    /// Returns true if any path has such an effect.
+    /// Returns true if an effect of any path satisfies the condition.
     pub(super) fn any(&self, holds: impl Fn(&Effects) -> bool) -> bool {
         self.nodes.iter().any(|node| holds(&node.effects))
     }
 
-    /// Returns true if something is never shown at a node or below it.
+    /// Returns true if something is redacted at a node or below it.
     pub(super) fn redacts_within(&self, number: usize) -> bool {
         let node = self.node(number);
         node.effects.redact || node.children().any(|child| self.redacts_within(child))

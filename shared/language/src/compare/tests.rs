@@ -1,4 +1,4 @@
-//! What the rules promise about whole documents.
+//! Rules in whole documents.
 
 use serde_json::{Value, json};
 

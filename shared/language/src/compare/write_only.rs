@@ -1,4 +1,5 @@
-//! `compare.writeOnly`: what corrections send and no read gives back. It differs when its Secret moved since it was sent.
+//! `compare.writeOnly`: fields that corrections send and no read returns. They differ if their Secret changed since
+//! it was sent.
 
 use super::rule_tree::Step;
 use super::rules::Rules;
@@ -8,26 +9,26 @@ use crate::suggest::did_you_mean;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// Fields of one target that cannot be read back: as many as it may have secrets.
+/// Maximum number of write-only fields of one target, the same as of its secrets.
 const MAX_WRITE_ONLY: usize = 16;
 
-/// A field of the external resource that cannot be read back.
+/// A field of the external resource that no read returns.
 #[derive(Debug)]
 pub struct WriteOnly {
-    /// From the root of the desired state; at least one name.
+    /// The path from the root of the desired state, with at least one name.
     pub path: Vec<String>,
-    /// The secret that stands there.
+    /// The secret that the field holds.
     pub secret: String,
 }
 
 impl WriteOnly {
-    /// The top-level key that it is or is in, by which corrections see that it differs.
+    /// The top-level key of the path, which corrections find in `differs`.
     #[must_use]
     pub fn field(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// Returns true if a difference here asks for a deletion and a creation.
+    /// Returns true if a difference here requires a deletion and a creation.
     #[must_use]
     pub fn is_replaced(&self, rules: &Rules) -> bool {
         self.path.iter().fold(rules.root(), |place, name| place.field(name)).is_replaced()
@@ -88,7 +89,7 @@ fn names_of(steps: Vec<Step>) -> Option<Vec<String>> {
     steps.into_iter().map(name).collect()
 }
 
-/// Returns true if `desired` says something at a path, as far as can be known without an object.
+/// Returns true if `desired` has a value at a path, as far as known without an object.
 fn is_written(desired: &Template, path: &[String]) -> bool {
     let Some((name, below)) = path.split_first() else { return true };
     match desired {
@@ -96,7 +97,7 @@ fn is_written(desired: &Template, path: &[String]) -> bool {
         Template::Map(entries) => entries.iter().any(|(known, child)| known == name && is_written(child, below)),
         Template::Constant(value) => {
             let child = value.as_object().map(|fields| fields.get(name));
-            // What is no map has no room for a field below it.
+            // A value that is not a map has no fields below it.
             child.is_none_or(|child| child.is_some_and(|child| is_written(&Template::Constant(child.clone()), below)))
         }
         Template::Text(_) | Template::List(_) => true,

@@ -1,4 +1,4 @@
-//! One rule as it is written: a path and one or more effects.
+//! One rule as written: a path and one or more effects.
 
 use serde_json::Value;
 
@@ -9,26 +9,26 @@ use crate::values::decimal::Decimal;
 use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::{Content, Node, Position};
 
-/// Fields that tell the items of one list apart: more are no key.
+/// Maximum number of key fields of one list. More fields are not a sensible key.
 const MAX_KEYS: usize = 8;
-/// What stands for every key and every item.
+/// Matches every key and every item.
 const EVERY: &str = "*";
 /// The keys of a rule.
 pub(crate) const RULE_KEYS: [&str; 10] =
     ["path", "list", "keys", "extra", "as", "tolerance", "ignore", "redact", "show", "change"];
 
-/// One rule.
+/// One rule as written.
 pub(super) struct WrittenRule {
     /// Its path in the document: `compare.rules[0]`.
     pub(super) place: String,
-    /// Where its path stands.
+    /// Position of its path.
     pub(super) at: Position,
     pub(super) pointer: String,
     pub(super) path: Vec<Step>,
     pub(super) effects: Effects,
 }
 
-/// How a list is compared, before its keys are known.
+/// The list kind before its keys are known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListWord {
     Ordered,
@@ -43,7 +43,7 @@ pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let (at, pointer, path) = path?;
     let effects = effects?;
     let refusal = match effects.words().as_slice() {
-        // What else stands there is refused as unknown.
+        // Other keys are reported as unknown elsewhere.
         [] if fields.entries().len() > 1 => return None,
         [] => {
             Some("a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change")
@@ -135,7 +135,7 @@ fn read_flag(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<bool> 
     }
 }
 
-/// A JSON Pointer: the empty text is the whole of `desired`.
+/// Reads a JSON Pointer. The empty text is the whole of `desired`.
 pub(super) fn read_pointer(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Position, String, Vec<Step>)> {
     if matches!(&node.content, Content::Text(text) if text.is_empty()) {
         return Some((node.at, String::new(), Vec::new()));
@@ -171,7 +171,7 @@ fn read_step(segment: &str) -> Option<Step> {
     is_escaped.then(|| Step::Name(segment.replace("~1", "/").replace("~0", "~")))
 }
 
-/// What a value is, in words.
+/// Describes the type of a value.
 pub(super) const fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

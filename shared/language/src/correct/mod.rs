@@ -1,4 +1,4 @@
-//! `correct`: what the controller does about drift, whatever the kind of system.
+//! `correct`: how the controller corrects drift, for every kind of system.
 
 use crate::systems::actions::Actions;
 use crate::systems::section::CorrectSection;
@@ -9,30 +9,30 @@ use crate::yaml::{Content, Node};
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
 
-/// Longest `settle`: beyond, drift would stand for an hour and nobody would see why.
+/// Maximum `settle`. With a longer one, drift would persist for more than an hour without a visible reason.
 const MAX_SETTLE: Duration = Duration::from_hours(1);
-/// Most corrections of one target under way at once.
+/// Maximum concurrent corrections of one target.
 const MAX_CONCURRENT: u32 = 1_000;
-/// Most corrections of one target begun per minute.
+/// Maximum corrections started per minute for one target.
 const MAX_PER_MINUTE: u32 = 60_000;
-/// Most `attempts`.
+/// Maximum value of `attempts`.
 const MAX_ATTEMPTS: u32 = 1_000;
 
-/// What says when is corrected, and whether.
+/// The keys that control whether and when a correction starts.
 pub(crate) const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
 
-/// What the controller does.
+/// The settings of the controller.
 #[derive(Debug)]
 pub struct Correct {
-    /// Whether it acts at all.
+    /// Enables or disables corrections.
     pub mode: Mode,
-    /// Whether it touches what was there before.
+    /// The treatment of resources that already exist.
     pub existing: Existing,
-    /// The time that the external system needs until a read shows a correction.
+    /// The time until a read of the external system reflects a correction.
     pub settle: Duration,
-    /// Rates and bounds.
+    /// Rates and limits.
     pub limits: CorrectLimits,
-    /// By what means; `None` where the target only observes.
+    /// The way to correct. `None` if the target only observes.
     pub destination: Option<Destination>,
 }
 
@@ -48,34 +48,34 @@ impl Default for Correct {
     }
 }
 
-/// `correct.mode`.
+/// The values of `correct.mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Only look.
+    /// Observe without correcting.
     Observe,
-    /// Correct drift.
+    /// Correct observed drift.
     Correct,
 }
 
-/// `correct.existing`.
+/// The values of `correct.existing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// What was there before is never touched.
+    /// Resources that already exist are never touched.
     Refuse,
-    /// It becomes ours with the first update.
+    /// They become ours with the first update.
     Adopt,
 }
 
-/// `correct.limits`.
+/// The limits in `correct.limits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorrectLimits {
-    /// Corrections under way at once; default 4.
+    /// Concurrent corrections; default 4.
     pub concurrent: u32,
-    /// Corrections begun per minute; default 60.
+    /// Corrections started per minute; default 60.
     pub per_minute: u32,
-    /// Share of drifted objects at which the breaker opens; default 20.
+    /// Percentage of drifted objects at which the breaker opens; default 20.
     pub max_drifted_percent: u8,
-    /// Ineffective corrections in a row before only one an hour is tried; default 10.
+    /// Ineffective corrections in a row after which only one per hour is tried; default 10.
     pub attempts: u32,
 }
 
@@ -90,42 +90,42 @@ impl Correct {
         self.destination.as_ref().map(Destination::section)
     }
 
-    /// Which actions the target has steps for.
+    /// The actions that have steps.
     #[must_use]
     pub fn actions(&self) -> Actions {
         self.section().map(CorrectSection::actions).unwrap_or_default()
     }
 
-    /// The key of the way to correct.
+    /// The key under `correct` of the way to correct.
     #[must_use]
     pub fn key(&self) -> Option<&'static str> {
         self.section().map(CorrectSection::key)
     }
 
-    /// Returns true if it writes to the external system; a nudge does not.
+    /// Returns true if it writes to the external system. A nudge does not.
     #[must_use]
     pub fn writes_outside(&self) -> bool {
         self.section().is_some_and(CorrectSection::writes_outside)
     }
 
-    /// Returns true if Jobs do the work, which go on when the controller ends.
+    /// Returns true if Jobs do the work. They continue when the controller ends.
     #[must_use]
     pub fn runs_jobs(&self) -> bool {
         self.section().is_some_and(CorrectSection::runs_jobs)
     }
 
-    /// Returns true if it has steps of its own for a replacement, or corrects in a way that knows none.
+    /// Returns true if a replacement has its own steps, or if the way to correct has no replacements.
     #[must_use]
     pub fn replaces_by_own_steps(&self) -> bool {
         self.section().is_some_and(|section| section.replaces().unwrap_or(true))
     }
 
-    /// The fields of the status that its steps store.
+    /// The status fields that its steps store.
     pub fn stored(&self) -> impl Iterator<Item = &str> {
         self.section().into_iter().flat_map(CorrectSection::stored)
     }
 
-    /// Returns true if a step depends on which fields differ.
+    /// Returns true if a step reads which fields differ.
     pub(crate) fn reads_differs(&self) -> bool {
         self.section().is_some_and(CorrectSection::reads_differs)
     }
@@ -195,8 +195,8 @@ fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Corr
     })
 }
 
-/// Refuses rules that nothing could follow, and a replacement that no rule asks for. Where nothing corrects at all the rules
-/// ask for nothing.
+/// Rejects replacement rules that no step can carry out, and replacement steps that no rule requests. Without
+/// corrections the rules request nothing.
 pub(crate) fn check_replacement(reader: &mut Reader<'_>, spec: &Node, correct: &Correct) {
     let Some(section) = correct.section() else { return };
     let (kind, own) = match section.replaces() {
@@ -232,7 +232,7 @@ fn refuse(reader: &mut Reader<'_>, spec: &Node, why: &str) {
     }
 }
 
-/// The values of `change` in the rules, each with the position of its rule.
+/// The values of `change` in the rules, each with the index of its rule.
 fn rules_that_replace(spec: &Node) -> Vec<(usize, &Node)> {
     let rules = spec.get("compare").and_then(|compare| compare.get("rules"));
     let Some(Content::List(rules)) = rules.map(|rules| &rules.content) else { return Vec::new() };

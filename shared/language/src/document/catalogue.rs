@@ -1,6 +1,6 @@
-//! Which documents are active: the last good text of each, as long as its ConfigMap does not say that it is gone.
+//! The active documents: the last valid version of each, until its ConfigMap shows that it was removed.
 //!
-//! A mistake must never take down what works: a missing ConfigMap or a document that does not parse removes nothing.
+//! A mistake must never stop a working target: a missing ConfigMap or an invalid document removes nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::target::Target;
 use crate::yaml::problem::{DocumentName, Problem};
 use crate::yaml::{Fault, Position};
 
-/// The texts of the ConfigMaps that exist, by ConfigMap and key.
+/// The texts of the existing ConfigMaps, by ConfigMap and key.
 pub type Texts = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A field that a target's templates read and that no object of its kind has, or a kind that is not there at all.
+/// A field that the templates of a target read and no object of its kind has, or a kind that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField {
-    /// Its path below `self`; empty where it is the kind.
+    /// Its path below `self`. Empty for a missing kind.
     pub path: Vec<String>,
-    /// The key of the target that writes it, `publish` or `store`; `None` where a template reads it.
+    /// The target key that writes it, `publish` or `store`. `None` if a template reads it.
     pub written_by: Option<&'static str>,
-    /// What is wrong and what to write instead.
+    /// The mistake and how to fix it.
     pub message: String,
 }
 
-/// Documents whose new text must not become active, though it can be read.
+/// Valid documents whose new text must not become active.
 pub type Refused = BTreeMap<DocumentName, Vec<UnknownField>>;
 
-/// The active documents and what is wrong with the others.
+/// The active documents, and the problems of the others.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     documents: BTreeMap<DocumentName, Arc<Good>>,
@@ -38,18 +38,18 @@ pub struct Catalogue {
     problems: Vec<Problem>,
 }
 
-/// A document that parsed.
+/// A valid document.
 #[derive(Debug)]
 struct Good {
     text: String,
     target: Arc<Target>,
     name_at: Position,
     objects_at: Position,
-    /// What is perhaps not meant: values that look like templates and are none, keys that are indented too deep.
+    /// Likely mistakes: values that look like templates, and keys that are indented too deep.
     doubts: Vec<Fault>,
 }
 
-/// What a document offers: its new text, if that is good, and what was active before.
+/// The candidate versions of a document: its new text if valid, and the active version before.
 struct Offer {
     name: DocumentName,
     new: Option<Arc<Good>>,
@@ -74,13 +74,13 @@ impl Catalogue {
         &self.targets
     }
 
-    /// What is wrong, in the order of the documents; line 0 where a whole document is missing.
+    /// The problems in the order of the documents. Line 0 if a whole document is missing.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// What stands in active texts and is perhaps not meant, in the order of the documents.
+    /// Likely mistakes in active texts, in the order of the documents.
     #[must_use]
     pub fn doubts(&self) -> Vec<Problem> {
         let of = |(name, good): (&DocumentName, &Arc<Good>)| {
@@ -89,20 +89,20 @@ impl Catalogue {
         self.documents.iter().flat_map(of).collect()
     }
 
-    /// The catalogue after the ConfigMaps changed. A target whose text is the same stays the same value.
+    /// Returns the catalogue after a change of ConfigMaps. A target with the same text keeps its value.
     #[must_use]
     pub fn update(&self, texts: &Texts) -> Self {
         self.update_without(texts, &Refused::new())
     }
 
-    /// The targets of the documents that have another text in `next`: first the active one here, then the one there.
+    /// The targets of documents whose text differs in `next`, as pairs of the active one and the next one.
     pub fn edits<'c>(&'c self, next: &'c Self) -> impl Iterator<Item = (&'c Arc<Target>, &'c Arc<Target>)> {
         let both = self.documents.iter().filter_map(|(name, good)| Some((good, next.documents.get(name)?)));
         both.filter(|(before, after)| !Arc::ptr_eq(before, after))
             .map(|(before, after)| (&before.target, &after.target))
     }
 
-    /// The same as [`Self::update`], but what is refused stays as it was.
+    /// Updates like [`Self::update`], but keeps rejected documents unchanged.
     #[must_use]
     pub fn update_without(&self, texts: &Texts, refused: &Refused) -> Self {
         let mut problems = Vec::new();
@@ -121,7 +121,7 @@ impl Catalogue {
         Self::assemble(in_order(offers), problems)
     }
 
-    /// What one existing ConfigMap offers.
+    /// Returns the candidates of one existing ConfigMap.
     fn offers_of(
         &self,
         config_map: &str,
@@ -160,7 +160,7 @@ impl Catalogue {
         offers
     }
 
-    /// Takes each document's best offer that is compatible with the documents before it.
+    /// Accepts each document's best candidate that does not conflict with the documents before it.
     fn assemble(offers: Vec<Offer>, mut problems: Vec<Problem>) -> Self {
         let mut documents: BTreeMap<DocumentName, Arc<Good>> = BTreeMap::new();
         for offer in offers {
@@ -202,8 +202,8 @@ impl UnknownField {
     }
 }
 
-/// What stands goes before what is new, so that a mistaken copy cannot take its original down; and of what is new, what
-/// wants the name or the objects of a document that stands goes last, so that an edit of that one is not kept out by it.
+/// Orders candidates: active ones before new ones, so that a mistaken copy cannot replace its original. New ones that
+/// claim the name or the objects of an active document come last, so that they do not block an edit of that document.
 fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
     let current: Vec<_> =
         offers.iter().filter_map(|offer| Some((offer.name.clone(), offer.current.clone()?))).collect();
@@ -224,13 +224,13 @@ impl Good {
         let Parsed { target, name_at, objects_at, doubts } = parse(name, text)?;
         let lookalikes = lookalikes(text).into_iter().map(|at| Fault { at, message: NO_TEMPLATE.to_owned() });
         let mut doubts: Vec<Fault> = doubts.into_iter().chain(lookalikes).collect();
-        // Of one place one thing is said.
+        // One message per position.
         doubts.sort_by_key(|doubt| doubt.at);
         doubts.dedup_by_key(|doubt| doubt.at);
         Ok(Arc::new(Self { text: text.to_owned(), target: Arc::new(target), name_at, objects_at, doubts }))
     }
 
-    /// Why this document cannot be active beside an earlier one.
+    /// Returns the conflict of this document with an earlier one.
     fn conflict(&self, name: &DocumentName, earlier: &DocumentName, taken: &Self) -> Option<Problem> {
         let place = format!("{}/{}", earlier.config_map, earlier.key);
         if self.target.name == taken.target.name {

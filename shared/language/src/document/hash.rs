@@ -1,4 +1,4 @@
-//! Fingerprints of a document: what it says, not how it is written.
+//! Fingerprints of a document. They depend on its content, not on its formatting.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -6,29 +6,29 @@ use sha2::{Digest, Sha256};
 use crate::yaml::Node;
 use drift_api::condition::canonical;
 
-/// Bytes of the SHA-256 that are kept: 16 hex digits tell apart all texts that a target ever had.
+/// Bytes kept of the SHA-256. 16 hex digits distinguish all texts that a target ever had.
 const HASH_BYTES: usize = 8;
 
 /// The sections that a verdict depends on.
 const VERDICT_SECTIONS: &[&str] =
     &["objects", "identity", "scope", "base", "let", "require", "suspendWhen", "read", "compare", "confirm"];
 
-/// What of `correct` says when and for what a request is made, not what it is.
+/// The keys of `correct` that control when a correction starts. They do not change the request.
 const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];
 
-/// The keys of a step that say how its answer is awaited, not what is asked. A person who raises a `timeout` while an
-/// outcome is open must not make another request of it.
+/// The keys of a step that control the wait for its response, not the request. A raised `timeout` while an outcome is
+/// open must not result in another request.
 const WAITING_KEYS: &[&str] = &["timeout", "idempotent"];
 
-/// Of the whole document; comments, order of keys and white space make no difference.
+/// Fingerprint of the whole document. Comments, order of keys and white space do not matter.
 pub(crate) fn document_hash(document: &Node) -> String {
     hash(&document.to_json())
 }
 
-/// Of the sections of `spec` that a verdict depends on, and of `wanted`, what its tag says or what is confirmed besides because
-/// `correct` asks for it.
+/// Fingerprint of the sections of `spec` that a verdict depends on, and of `wanted`: the content of its tag, or the
+/// checks that `correct` additionally requires.
 ///
-/// A verdict that was written before it was asked for is thereby one of another text: nobody attests it any more.
+/// A verdict from before `correct` required a check thus belongs to another text, and is no longer attested.
 pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
     let section = |name: &&str| Some(((*name).to_owned(), spec.get(name)?.to_json()));
     let mut sections = VERDICT_SECTIONS.iter().filter_map(section).collect::<Map<_, _>>();
@@ -38,7 +38,7 @@ pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
     hash(&Value::Object(sections))
 }
 
-/// Of what the requests of `correct` are made of: two with one hash ask the same of the external system.
+/// Fingerprint of the content of the requests of `correct`. Two targets with one fingerprint send the same requests.
 pub(crate) fn correct_hash(spec: &Node) -> u64 {
     let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
     if let Some(fields) = correct.as_object_mut() {
@@ -49,13 +49,13 @@ pub(crate) fn correct_hash(spec: &Node) -> u64 {
     }
     let [base, lets] = ["base", "let"].map(|key| spec.get(key).map_or(Value::Null, Node::to_json));
     let mut parts = vec![base, lets, correct];
-    // A target without secrets keeps the hash that it had before there were any.
+    // A target without secrets keeps the hash from before secrets existed.
     parts.extend(spec.get("secrets").map(Node::to_json));
     let digest = Sha256::digest(canonical(&Value::from(parts)).as_bytes());
     digest.iter().take(HASH_BYTES).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
-/// Takes out of the steps of a section what makes no difference to their requests.
+/// Removes keys that do not affect the requests from the steps of a section.
 fn forget_waiting(section: &mut Value) {
     let actions = section.as_object_mut().into_iter().flat_map(Map::values_mut);
     let steps = actions.filter_map(Value::as_array_mut).flatten().filter_map(Value::as_object_mut);

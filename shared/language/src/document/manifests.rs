@@ -1,7 +1,7 @@
-//! The target documents in a text of manifests: written plainly, or as values of ConfigMaps, beside whatever else.
+//! Finds target documents in a text of manifests: plain documents, or values of ConfigMaps, among other manifests.
 //!
-//! This is how people keep them: a file each, a folder with ConfigMaps, what kustomize renders. Each is found with the way back from
-//! a place in the document to where that is written.
+//! These are the usual forms: a file for each, a folder of ConfigMaps, the output of kustomize. Each document keeps the
+//! mapping from its positions to the whole text.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use drift_api::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
 
 /// The keys whose maps name a Secret.
 const SECRET_REFERENCES: [&str; 3] = ["secretRef", "caSecretRef", "certificateSecretRef"];
-/// What ends one YAML document and begins the next.
+/// Separates YAML documents.
 const SEPARATOR: &str = "---";
 
-/// A target document and where it is written.
+/// A target document and its position in the text.
 #[derive(Clone, Debug)]
 pub struct FoundDocument {
-    /// The ConfigMap that holds it; `None` where it stands by itself.
+    /// The ConfigMap that holds it. `None` for a plain document.
     pub holder: Option<Holder>,
-    /// The document.
+    /// The document text.
     pub text: String,
     written: Written,
 }
@@ -29,9 +29,9 @@ pub struct FoundDocument {
 /// The ConfigMap that holds a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its name.
+    /// The ConfigMap's name.
     pub config_map: String,
-    /// Its namespace, where it says one.
+    /// The ConfigMap's namespace, if written.
     pub namespace: Option<String>,
     /// The data key.
     pub key: String,
@@ -39,17 +39,17 @@ pub struct Holder {
     pub is_labelled: bool,
 }
 
-/// Where a document is written.
+/// The position of a document.
 #[derive(Clone, Debug)]
 struct Written {
-    /// Lines of the whole text before the part that it stands in.
+    /// Lines of the whole text before this part.
     lines_before: usize,
-    /// That part, and the value in it; `None` where the part is the document.
+    /// The part and the value in it. `None` if the part is the document.
     value: Option<(Arc<str>, Node)>,
 }
 
 impl FoundDocument {
-    /// Why it is no document at all: its key has something else than a text.
+    /// Returns an error if the value of its key is not a text.
     #[must_use]
     pub fn mistake(&self) -> Option<String> {
         let (holder, (_, value)) = (self.holder.as_ref()?, self.written.value.as_ref()?);
@@ -58,8 +58,8 @@ impl FoundDocument {
         (!is_document).then(|| format!("data.{key} is {}, not a text: write `{key}: |`", value.kind()))
     }
 
-    /// Where a place of the document stands in the whole text, line and column, 1-based. Where no line can be told, and where
-    /// escapes make it hard to tell, that is where the document begins.
+    /// Converts a position in the document to one in the whole text, line and column, 1-based. If the line is unknown
+    /// or escapes make it uncertain, returns the beginning of the document.
     #[must_use]
     pub fn place(&self, line: usize, column: usize) -> (usize, usize) {
         let Position { line, column } = match &self.written.value {
@@ -71,14 +71,14 @@ impl FoundDocument {
     }
 }
 
-/// The character of a text at a line and column.
+/// The byte offset of a line and column in a text.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(|line| line.chars().count());
     before.sum::<usize>() + column.saturating_sub(1)
 }
 
-/// The target documents of a text, in order. What cannot be read as YAML is one of them if it speaks of targets at all: reading
-/// it says what is wrong.
+/// Returns the target documents of a text, in order. Invalid YAML that mentions targets counts as one, so that parsing
+/// it reports the error.
 #[must_use]
 pub fn find_documents(text: &str) -> Vec<FoundDocument> {
     parts(text).into_iter().flat_map(|(lines_before, part)| documents_of(lines_before, &part.into())).collect()
@@ -91,7 +91,7 @@ fn parts(text: &str) -> Vec<(usize, String)> {
         let content =
             line.strip_prefix(SEPARATOR).filter(|rest| rest.is_empty() || rest.starts_with([' ', '\r', '\n']));
         if let Some(content) = content {
-            // The columns of what may stand behind it stay as they are.
+            // Keeps the columns of content on the same line.
             parts.push((number, format!("   {content}")));
         } else if let Some((_, part)) = parts.last_mut() {
             part.push_str(line);
@@ -115,7 +115,8 @@ fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
     }
 }
 
-/// Every manifest of a text as a value, those of lists one by one. What is no YAML is passed over: it is no manifest.
+/// Returns every manifest of a text as a value. Lists are expanded. Invalid YAML is skipped, because it is
+/// not a manifest.
 #[must_use]
 pub fn manifests_of(text: &str) -> Vec<Value> {
     let values = parts(text).into_iter().filter_map(|(_, part)| yaml::parse(&part).ok()).map(|root| root.to_json());
@@ -131,7 +132,7 @@ fn is_target(root: &Node) -> bool {
     is("kind", &|kind| kind == TARGET_KIND) || is("apiVersion", &|version| version.starts_with(GROUP))
 }
 
-/// Adds the documents in a ConfigMap, and those in the ConfigMaps of a list.
+/// Adds the documents of a ConfigMap, or of the ConfigMaps in a list.
 fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: &mut Vec<FoundDocument>) {
     if let Some(Content::List(items)) = manifest.get("items").map(|items| &items.content) {
         items.iter().for_each(|item| collect_values(item, lines_before, part, found));
@@ -158,7 +159,7 @@ fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: 
     }
 }
 
-/// Where the deepest key of a path that a document has stands in it, line and column; the document's first line without any.
+/// Position of the deepest existing key of a path, line and column, or the first line without any.
 #[must_use]
 pub fn place_of_key(text: &str, path: &[&str]) -> (usize, usize) {
     let Ok(root) = yaml::parse(text) else { return (1, 1) };
@@ -171,7 +172,8 @@ pub fn place_of_key(text: &str, path: &[&str]) -> (usize, usize) {
     (at.line, at.column)
 }
 
-/// Where a target document names a Secret of the programs' namespace, line and column; the document's first line where it does not.
+/// Position at which a target document names a Secret of the programs' namespace, line and column. The document's first
+/// line if it does not.
 #[must_use]
 pub fn place_of_secret(text: &str, name: &str) -> (usize, usize) {
     let root = yaml::parse(text).ok();
@@ -179,7 +181,7 @@ pub fn place_of_secret(text: &str, name: &str) -> (usize, usize) {
     at.map_or((1, 1), |at| (at.line, at.column))
 }
 
-/// The name in the first reference to that Secret, in the order of the document.
+/// Position of the name in the first reference to that Secret, in document order.
 fn secret_reference(node: &Node, name: &str) -> Option<Position> {
     let below = |node: &Node| secret_reference(node, name);
     match &node.content {
@@ -236,7 +238,7 @@ items:
 
     type Place = (usize, usize);
 
-    /// Holder, and the places of its beginning and of the X in it.
+    /// Holder, and the positions of the document's beginning and of the X in it.
     fn found(text: &str) -> Vec<(String, Place, Place)> {
         let shown = |document: &FoundDocument| {
             let holder = document.holder.as_ref().map_or_else(

@@ -1,4 +1,4 @@
-//! Documents: each becomes a target, or problems at their places, and keeps its last good text.
+//! Documents. Each becomes a target or a list of problems with positions, and keeps its last valid version.
 
 pub(crate) mod catalogue;
 pub(crate) mod hash;

@@ -1,4 +1,4 @@
-//! One document, checked and compiled: the target.
+//! Checks one document and compiles it to a target.
 
 use std::time::Duration;
 
@@ -32,26 +32,28 @@ use crate::yaml::{self, Fault, Node, Position};
 use drift_api::names::{TARGET_API_VERSION, TARGET_KIND};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Longest document, bytes: a ConfigMap holds 1 MiB in all.
+/// Maximum size of a document, in bytes. A ConfigMap holds 1 MiB in all.
 const MAX_DOCUMENT_BYTES: usize = 256 * KIB;
-/// Most `${…}` of one document.
+/// Maximum number of `${…}` in one document.
 const MAX_TEMPLATES: usize = 1_000;
-/// Stack on which a document is read: 60 levels overflowed 2 MiB in an unoptimised build; half of them have eight times that.
+/// Stack size for reading a document. In an unoptimised build, 60 levels overflowed 2 MiB; half as many levels get
+/// eight times that.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
-/// A target and the places in its document that problems between documents are shown at.
+/// A target, and the positions in its document at which conflicts between documents are reported.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) target: Target,
     pub(crate) name_at: Position,
     pub(crate) objects_at: Position,
-    /// What is allowed and perhaps not meant: keys within `desired` that look like the target's own, texts that look like expressions.
+    /// Allowed but likely mistakes: keys inside `desired` that look like the target's own, texts that
+    /// look like expressions.
     pub(crate) doubts: Vec<Fault>,
 }
 
-/// Parses and checks one document; every problem at once.
+/// Parses and checks one document, and reports every problem at once.
 ///
 /// # Errors
-/// All problems found.
+/// Returns all problems found.
 pub fn parse_document(document: &DocumentName, text: &str) -> Result<Target, Vec<Problem>> {
     parse(document, text).map(|parsed| parsed.target)
 }
@@ -84,14 +86,14 @@ fn parse_within(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Probl
     }
 }
 
-/// Notes what the reader asks for while it reads a document, whether that is good or not.
+/// Records the keys and bounds that the reader asks for, for valid and invalid documents.
 pub(crate) fn record(recording: Recording, text: &str) -> Recording {
     let read = || {
         let mut reader = Reader::new(text);
         reader.record(recording);
         let name = DocumentName { config_map: String::new(), key: String::new() };
         if let Ok(root) = yaml::parse(text) {
-            // What is wrong with it makes no difference to what is asked.
+            // Errors do not change what is recorded.
             let _ = read_document(&mut reader, &name, &root);
         }
         reader.recorded()
@@ -119,7 +121,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     let replaces = target.correct.actions().replace && target.compare.rules.replace();
     let wanted = [("fields", target.correct.reads_differs()), ("replace", replaces), ("absentFor", stores)];
     let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
-    // What stands there tells whether anything is to be published.
+    // The current values decide if a publication is needed.
     target.publish.names().for_each(|name| poll_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     let target = Target {
         name,
@@ -175,7 +177,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Positi
     Some((name.to_owned(), node.at))
 }
 
-/// What stands in `spec`.
+/// The content of `spec`.
 struct Spec {
     objects: ObjectSelection,
     identity: TextTemplate,
@@ -223,10 +225,10 @@ const SPEC_KEYS: &[&str] = &[
 ];
 
 fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
-    // Places are counted from `spec`, so that errors name `read.http.url`.
+    // Places count from `spec`, so that errors name `read.http.url`.
     let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
     let fields = Fields::below(&fields);
-    // A mistake in a name would be told again wherever the name is used.
+    // A mistake in a name would be reported again at each of its uses.
     read_names(reader, &fields)?;
     let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
     let objects = reader.needed(&fields, "objects", read_objects);
@@ -282,7 +284,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     })
 }
 
-/// Refuses a credential that would go unencrypted, unless the target is `insecure`.
+/// Rejects a credential that would be sent unencrypted, unless the target is `insecure`.
 fn check_credentials(reader: &mut Reader<'_>, spec: &Node, insecure: bool, read: &Read, correct: &Correct) {
     if !insecure {
         read.source.section().check_credentials(reader, spec);

@@ -1,7 +1,7 @@
-//! `spec.suspend` of a document set in its text: one line of it, and every other character stays as somebody wrote it.
+//! Sets `spec.suspend` in the text of a document. It changes one line and keeps every other character.
 //!
-//! Where the edit belongs follows from the tree and its places; what the text then means is read again, so that a way of writing YAML
-//! that nobody thought of here is refused and never broken.
+//! The position of the edit comes from the syntax tree. The edited text is parsed again, so an unexpected YAML notation
+//! is rejected and never corrupted.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use serde_json::Value;
 use crate::yaml::position::Position;
 use crate::yaml::{self, Content, Entry};
 
-/// The keys that lead to what is set.
+/// The path of the edited key.
 const SPEC: &str = "spec";
 const SUSPEND: &str = "suspend";
 
-/// A document that says something else than before.
+/// An edited document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
     /// The whole document.
     pub text: String,
-    /// The line that is new or changed, from 1.
+    /// The new or changed line, from 1.
     pub line: usize,
 }
 
-/// The text is written in a way that a change of one line cannot be made in.
+/// The notation of the text does not allow an edit of a single line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`spec.suspend` cannot be set in this text by a change of one line: edit it by hand")]
 pub struct NotEditable;
 
-/// Sets `spec.suspend` in the text of a document; `None` where it says so already, by itself or as the default.
+/// Sets `spec.suspend` in the text of a document. `None` if it already has the value, explicitly or by default.
 ///
 /// # Errors
-/// [`NotEditable`], also of a text that is no document.
+/// Returns [`NotEditable`], also if the text is not a document.
 pub fn set_suspend(text: &str, suspend: bool) -> Result<Option<Edited>, NotEditable> {
     let root = yaml::parse(text).map_err(|_| NotEditable)?;
     let spec = entry(&root.content, SPEC).ok_or(NotEditable)?;
@@ -56,7 +56,7 @@ fn entry<'n>(content: &'n Content, key: &str) -> Option<&'n Entry> {
     entries.iter().find(|entry| entry.key == key)
 }
 
-/// Where the key goes into a `spec` that lacks it, and what is written there: the first of its keys.
+/// Position and text of the new key in a `spec` that lacks it. It becomes the first key.
 fn addition(text: &str, spec: &Entry) -> Option<(Range<usize>, String)> {
     let Content::Map(keys) = &spec.value.content else { return None };
     let first = byte_at(text, keys.first()?.key_at)?;
@@ -68,7 +68,7 @@ fn addition(text: &str, spec: &Entry) -> Option<(Range<usize>, String)> {
         let gap = if is_alone { format!("\n{indent}") } else { " ".to_owned() };
         return Some((first..first, format!("{key}: true,{gap}")));
     }
-    // Right below the line of `spec`, so that a comment above the first key stays with that key.
+    // Inserted right below the line of `spec`, so that a comment above the first key stays with that key.
     let below = byte_at(text, spec.key_at)?;
     let below = below + text[below..].find('\n')? + 1;
     let end_of_line = if text[..below].ends_with("\r\n") { "\r\n" } else { "\n" };

@@ -1,7 +1,7 @@
-//! `hints`: ways to hear from the external system that something changed, so that it is polled soon and not only at the
-//! interval.
+//! `hints`: notifications from the external system, so that a changed resource is polled soon and not only
+//! at the interval.
 //!
-//! A hint names external resources by their identities and is believed in nothing: all that follows are polls.
+//! A hint names external resources by their identities. It is not trusted: it only triggers polls.
 
 use std::sync::Arc;
 
@@ -17,50 +17,50 @@ use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::read_value;
 
-/// Resources that one hint may name: a sender that has more to say sends more hints.
+/// Maximum resources that one hint can name. A sender with more sends several hints.
 const MAX_IDENTITIES: usize = 1_000;
 
-/// Bytes of a channel's name; PostgreSQL takes no longer one (NAMEDATALEN).
+/// Maximum length of a channel's name in bytes. PostgreSQL accepts no longer one (NAMEDATALEN).
 const MAX_CHANNEL_BYTES: usize = 63;
 
-/// The ways to hear of changes, by their keys.
+/// The kinds of hints, by their keys.
 pub(crate) const HINTS: [&str; 3] = ["listen", "webhook", "watch"];
 
-/// One way to hear of changes.
+/// One source of hints.
 #[derive(Debug)]
 pub enum HintSource {
     /// Notifications of a PostgreSQL server.
     Listen(Box<ListenHints>),
-    /// Requests to the poller.
+    /// Webhook requests to the poller.
     Webhook(Arc<WebhookHints>),
-    /// A watch of what `read.kubernetes` reads.
+    /// A watch of the objects that `read.kubernetes` reads.
     Watch,
 }
 
 /// Notifications of one channel.
 #[derive(Debug)]
 pub struct ListenHints {
-    /// Which database, and as whom.
+    /// The database and its credential.
     pub connection: Connection,
-    /// The channel, letter for letter as the sender names it.
+    /// The channel, exactly as the sender names it.
     pub channel: String,
-    /// Names the external resources, over `payload`, which is the notification's text.
+    /// The external resources, computed from `payload`, the notification's text.
     pub identities: HintedIdentities,
 }
 
-/// Requests to `/hints/TARGET`.
+/// Webhook requests to `/hints/TARGET`.
 #[derive(Debug)]
 pub struct WebhookHints {
-    /// What the sender knows beside us.
+    /// The secret shared with the sender.
     pub secret: SecretKey,
-    /// The header with the HMAC-SHA-256 of the body by the secret, in hex; without it the secret itself comes, as
-    /// `Authorization: Bearer`.
+    /// The header with the HMAC-SHA-256 of the body in hex, keyed by the secret. Without it the secret itself is sent
+    /// as `Authorization: Bearer`.
     pub signature_header: Option<HeaderName>,
-    /// Names the external resources, over `payload`, which is the body's JSON.
+    /// The external resources, computed from `payload`, the body's JSON.
     pub identities: HintedIdentities,
 }
 
-/// A template that makes identities of a payload.
+/// A template that computes identities from a payload.
 #[derive(Debug)]
 pub struct HintedIdentities {
     template: ValueTemplate,
@@ -74,10 +74,10 @@ impl HintedIdentities {
         Some(Self { template: read_value(reader, node, &site)?, site })
     }
 
-    /// The names of the external resources that a hint is about.
+    /// Returns the identities of the external resources that a hint names.
     ///
     /// # Errors
-    /// When the template cannot be evaluated for this payload. The error holds nothing of it.
+    /// Fails if the template cannot be evaluated for this payload. The error contains nothing of it.
     pub fn of(&self, payload: &Value) -> Result<Vec<String>, EvaluationError> {
         let rendered =
             self.template.render(&Variables { payload: Some(payload), ..Variables::of_object(&Value::Null) })?;
@@ -114,7 +114,7 @@ pub(crate) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
     Some(listen.into_iter().chain(webhook).chain(watch).collect())
 }
 
-/// Refuses a watch of what is no object of the cluster.
+/// Rejects a watch if the read is not of a cluster object.
 pub(crate) fn check_watch(reader: &mut Reader<'_>, spec: &Node, read: &Read, hints: &[HintSource]) {
     let is_watched = hints.iter().any(|hint| matches!(hint, HintSource::Watch));
     if is_watched && !matches!(read.source, Source::Kubernetes(_)) {

@@ -1,4 +1,4 @@
-//! What `hints` means, and what is said of one that is wrong.
+//! Valid and invalid `hints`.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
-//! What each key means, for whoever sees it in an editor: the first words of docs/reference/targets.md.
+//! Descriptions of keys, as editors show them: the first words of the target reference in docs/reference.
 
-/// Keys by their place, counted from `spec`; `*` stands for any beginning.
+/// Descriptions of keys by their place, counted from `spec`. `*` matches any prefix.
 pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("apiVersion", "The version of this language."),
     ("kind", "A target: which objects, how to read what they describe, what to compare, how to correct."),
@@ -237,7 +237,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("*Ref.key", "The key in the Secret."),
 ];
 
-/// Keys whose description stands at another place.
+/// Places whose keys are described at another place.
 pub(super) const DESCRIBED_AT: &[(&str, &str)] = &[
     ("read.http.steps[].", "read.http."),
     ("correct.http.update[].", "correct.http.create[]."),
@@ -246,7 +246,8 @@ pub(super) const DESCRIBED_AT: &[(&str, &str)] = &[
     ("correct.http.replace[].", "correct.http.delete[]."),
 ];
 
-/// The JSON types of keys that are taken in more than one form, or not by the reader's common ways; none where all are.
+/// JSON types of keys that accept more than one form, or that the reader handles specially. Empty if all
+/// types are accepted.
 pub(super) const TYPES: &[(&str, &[&str])] = &[
     ("compare.desired", &[]),
     ("compare.rules[].tolerance", &["number"]),
@@ -275,7 +276,7 @@ pub(super) const TYPES: &[(&str, &[&str])] = &[
     ("read.postgres.observed", &[]),
 ];
 
-/// Sections that are read alike, and where they are described.
+/// Sections with the same keys, and the place of their description.
 pub(super) const ALIKE: &[(&str, &str)] = &[
     ("correct.http.auth", "read.http.auth"),
     ("correct.http.tls", "read.http.tls"),

@@ -1,8 +1,8 @@
-//! Which keys must be there, for whoever writes a document in an editor.
+//! Required keys, for editors.
 //!
-//! What reads a section refuses it without them; a test compares.
+//! The reader of each section rejects it without them. A test compares both.
 
-/// Keys that must be there wherever their section is.
+/// Keys that are required if their section is present.
 pub(super) const REQUIRED: &[&str] = &[
     "apiVersion",
     "kind",

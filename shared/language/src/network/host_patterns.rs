@@ -1,26 +1,26 @@
-//! The hosts that a target lets its requests go to: `allowHosts`.
+//! `allowHosts`: the hosts to which a target may send requests.
 //!
-//! Where an object's field takes part in a URL's host, whoever may edit the object chooses the server, within these.
+//! If a field of the object is part of a URL's host, every editor of the object chooses the server within this list.
 
 use url::Host;
 
-/// Hosts that requests may go to.
+/// The allowed hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HostPatterns(Vec<HostPattern>);
 
-/// One entry.
+/// One entry of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HostPattern {
     name: NamePattern,
-    /// `None`: every port.
+    /// The port. `None` matches every port.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum NamePattern {
-    /// `*`
+    /// `*`, which matches every host.
     Any,
-    /// `*.example.com`: what follows the first label, with its dot.
+    /// `*.example.com`: the part after the first label, including its dot.
     OneLabelBefore(String),
     /// A name or an address in normal form.
     Only(String),
@@ -31,14 +31,14 @@ impl HostPatterns {
         Self(patterns)
     }
 
-    /// Returns true if a host in normal form, with its port, is among them.
+    /// Returns true if the list allows a host, in normal form, and its port.
     pub(crate) fn allow(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|pattern| pattern.port.is_none_or(|only| only == port) && pattern.name.fits(host))
     }
 }
 
 impl HostPattern {
-    /// `host`, `host:port`, `*.host` or `*`.
+    /// Parses `host`, `host:port`, `*.host` or `*`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(parse_port(port)?)),
@@ -72,7 +72,7 @@ impl NamePattern {
 }
 
 fn parse_port(text: &str) -> Option<u16> {
-    // A sign is none of a port's.
+    // A port has no sign.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| is_number && *port != 0)
 }

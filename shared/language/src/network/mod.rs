@@ -1,4 +1,4 @@
-//! Networks: sets of addresses with a common beginning, written as CIDR (`10.0.0.0/8`).
+//! Networks in CIDR notation (`10.0.0.0/8`).
 
 pub(crate) mod host_patterns;
 
@@ -8,37 +8,37 @@ use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Addresses whose first bits are the same, with no bit set behind the prefix.
+/// A set of addresses with a common prefix. No bit is set after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(IpNet);
 
-/// Why a text is no network.
+/// Reasons why a text is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// No address, or no number of bits.
+    /// Not an address, or not a valid number of bits.
     #[error("no network; write an address and its number of bits, for example 10.0.0.0/8 or fd00::/8")]
     Form,
-    /// Bits are set behind the prefix: a typing error in one of the two.
+    /// Bits are set after the prefix, which is probably a typing error.
     #[error("the address has bits behind the prefix; the network is {0}")]
     NotFirst(Network),
 }
 
 impl Network {
-    /// Of IPv4 addresses that agree with `first` in `prefix` bits.
+    /// Creates a network of IPv4 addresses that share `prefix` bits with `first`.
     #[must_use]
     pub const fn v4(first: [u8; 4], prefix: u8) -> Self {
         let [a, b, c, d] = first;
         Self(IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)))
     }
 
-    /// Of IPv6 addresses that agree with `first` in `prefix` bits.
+    /// Creates a network of IPv6 addresses that share `prefix` bits with `first`.
     #[must_use]
     pub const fn v6(first: [u16; 8], prefix: u8) -> Self {
         let [a, b, c, d, e, f, g, h] = first;
         Self(IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)))
     }
 
-    /// Returns true if the address is in it. IPv4 and IPv6 are different, also where one writes the other.
+    /// Returns true if the network contains the address. IPv4 and IPv6 are distinct, also for mapped addresses.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
@@ -48,7 +48,8 @@ impl Network {
 impl FromStr for Network {
     type Err = NetworkError;
 
-    /// `10.0.0.0/8`; an address alone is a network of one. Not by the library's reader, which takes leading zeros.
+    /// Parses `10.0.0.0/8`. A single address is a network of one. The library's parser is not used, because it
+    /// accepts leading zeros.
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let address: IpAddr = address.parse().map_err(|_| NetworkError::Form)?;

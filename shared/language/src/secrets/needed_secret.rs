@@ -1,51 +1,52 @@
-//! The Secrets of the programs' namespace that a target needs, and the credentials that requests take from them.
+//! The Secrets in the programs' namespace that a target needs, and the credentials that requests take from them.
 //!
-//! It names Secrets and holds none.
+//! It contains names of Secrets, not their values.
 
 use super::secret_key::SecretKey;
 
 /// One Secret that a target needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NeededSecret {
-    /// Who uses it: what its label `driftpoller.dev/credential` has to say.
+    /// The program that uses it: the required value of its label `driftpoller.dev/credential`.
     pub user: &'static str,
-    /// Its name.
+    /// The Secret's name.
     pub name: String,
-    /// Keys that it has to have.
+    /// The required data keys.
     pub keys: Vec<String>,
-    /// Host and port that it goes to, where these are literal and it goes there directly.
+    /// Host and port of its destination, if they are literal and it is sent there directly.
     pub host: Option<String>,
 }
 
 impl NeededSecret {
-    /// A Secret with these keys, which goes to no host that is known.
+    /// Creates a needed Secret with these keys and no known host.
     pub(crate) fn with_keys(user: &'static str, name: &str, keys: &[&str]) -> Self {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
         Self { user, name: name.to_owned(), keys, host: None }
     }
 
-    /// The Secret of a database, which says by which of two sets of keys it speaks.
+    /// Creates a needed Secret of a database. Its content selects one of two sets of keys.
     pub(crate) fn of_database(user: &'static str, name: &str) -> Self {
         Self::with_keys(user, name, &[])
     }
 }
 
-/// The keys of Secrets of the types `kubernetes.io/basic-auth` and `kubernetes.io/tls`, and of those for identity servers.
+/// Data keys of Secrets of the types `kubernetes.io/basic-auth` and `kubernetes.io/tls`, and of those
+/// for identity servers.
 pub(crate) const PASSWORD: &str = "password";
 pub(crate) const PRIVATE_KEY: &str = "tls.key";
 pub(crate) const CLIENT_SECRET: &str = "clientSecret";
 
-/// A credential that requests come with.
+/// A credential of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     /// The value of this key.
     Key(SecretKey),
-    /// The password of the database that the Secret of this name describes.
+    /// The password of the database that this Secret describes.
     Database(String),
 }
 
 impl Credential {
-    /// The value of a key of a Secret.
+    /// Creates a credential from one key of a Secret.
     pub(crate) fn of_key(name: &str, key: &str) -> Self {
         Self::Key(SecretKey { name: name.to_owned(), key: key.to_owned() })
     }

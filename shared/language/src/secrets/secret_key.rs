@@ -19,7 +19,7 @@ pub(crate) fn read_secret_key(reader: &mut Reader<'_>, node: &Node, place: &str)
     Some(SecretKey { name: name?, key: key? })
 }
 
-/// Reads `{name: …}`, a Secret whose keys are known.
+/// Reads `{name: …}`, a Secret with fixed keys.
 pub(crate) fn read_whole_secret(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
     let fields = reader.fields(node, place, &["name"])?;
     read_secret_name(reader, &fields)

@@ -52,7 +52,7 @@ fn an_edited_source_is_an_edited_request() {
     assert_eq!(target.verdict_hash, other.verdict_hash, "the poller needs none");
 }
 
-/// What is edited in the target, into what, and what is then said.
+/// Edits of the target (from, to), and the resulting errors.
 const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "password: \"${secrets.password}\"",

@@ -1,4 +1,4 @@
-//! `allowHosts` and `allowNetworks`: where the requests of a target may go.
+//! `allowHosts` and `allowNetworks`: the allowed destinations of a target's requests.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::yaml::Node;
 use crate::yaml::reader::{Reader, all};
 
-/// Entries of either list.
+/// Maximum entries of either list.
 const MAX_ENTRIES: usize = 100;
 
 pub(crate) fn read_allow_hosts(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Arc<HostPatterns>> {

@@ -1,10 +1,10 @@
-//! `identity`: what an object's external resource is called, within the scope of the target.
+//! `identity`: the name of an object's external resource, unique within the scope of the target.
 
 use crate::cel::{Scope, TextTemplate};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// Reads the key.
+/// Reads `identity`, a template.
 pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
     let text = reader.text(node, "identity")?;
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! The sections of a target that say which objects it speaks of, and what holds for each of them.
+//! The sections of a target that select its objects, and the settings for each of them.
 
 pub(crate) mod destinations;
 pub(crate) mod identity;

@@ -1,4 +1,4 @@
-//! `let`, `base` and `allowHosts`, and the names of steps: what a target writes once and holds in several places.
+//! `let`, `base`, `allowHosts` and step names: parts that a target writes once and uses in several places.
 
 use crate::cel::is_word;
 use crate::cel::{Scope, Site, UrlTemplate};
@@ -6,12 +6,12 @@ use crate::spec::destinations::read_allow_hosts;
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader, all};
 
-/// Entries of `let`.
+/// Maximum entries of `let`.
 const MAX_LETS: usize = 50;
-/// Characters of a step's name.
+/// Maximum characters of a step's name.
 const MAX_STEP_NAME_CHARS: usize = 63;
 
-/// Takes in these keys, so that every template read after sees them.
+/// Reads these keys. Templates that are read later see them.
 pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<()> {
     let base = reader.optional(fields, "base", read_base);
     let hosts = reader.optional(fields, "allowHosts", read_allow_hosts);
@@ -21,7 +21,7 @@ pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option
     lets.map(drop)
 }
 
-/// A literal URL without a query; `/` at its end makes no difference.
+/// Reads a literal URL without a query. A trailing `/` is ignored.
 fn read_base(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
     reader.url_is_no_number(node, place)?;
     let text = reader.literal(node, place)?;
@@ -51,7 +51,7 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
     None
 }
 
-/// The name of a step, by which later ones see its answer.
+/// Reads the name of a step, by which later steps read its response.
 pub(crate) fn read_step_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
     let name = reader.literal(node, place)?;
     if !is_word(name) || name.starts_with('_') || name.len() > MAX_STEP_NAME_CHARS {

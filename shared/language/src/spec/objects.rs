@@ -1,4 +1,4 @@
-//! `objects`: which Kubernetes objects a target speaks of.
+//! `objects`: the Kubernetes objects of a target.
 
 use std::sync::Arc;
 
@@ -9,40 +9,40 @@ use crate::values::names::{is_api_version, is_dns_label, is_kind};
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader};
 
-/// Namespaces of one target: more than that is a selector's work, and each is a watch of its own.
+/// Maximum namespaces of one target. Each is a separate watch; for more, use a selector.
 const MAX_NAMESPACES: usize = 100;
 
-/// The kind of Secrets, in the group without a name.
+/// The Secret kind of the core group.
 const SECRET: &str = "Secret";
 
-/// Which objects a target speaks of.
+/// Selects the Kubernetes objects of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectSelection {
     /// For example `demo.driftpoller.dev/v1`.
     pub api_version: String,
     /// For example `Proxy`.
     pub kind: String,
-    /// Only these namespaces; empty means all (and is the only choice for a cluster-scoped kind).
+    /// Only these namespaces. Empty means all, which is the only choice for a cluster-scoped kind.
     pub namespaces: Vec<String>,
     /// Label selector, matched in-process.
     pub label_selector: LabelSelector,
 }
 
 impl ObjectSelection {
-    /// The API group; empty for the core group.
+    /// The API group. Empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Returns true if it speaks of objects of that kind, in whatever version of the group.
+    /// Returns true if it selects objects of that kind, in any version of the group.
     #[must_use]
     pub fn is_of(&self, group: &str, kind: &str) -> bool {
         self.group() == group && self.kind == kind
     }
 
-    /// Returns true if it selects an object of its kind with this namespace and these labels. An object without a namespace is
-    /// of a cluster-scoped kind, for which namespaces mean nothing.
+    /// Returns true if it selects an object of its kind with this namespace and these labels. An object without a
+    /// namespace is cluster-scoped, so namespaces do not apply to it.
     #[must_use]
     pub fn selects(&self, namespace: Option<&str>, labels: Option<&Value>) -> bool {
         let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
@@ -50,8 +50,8 @@ impl ObjectSelection {
         is_in_scope && self.label_selector.matches(labels)
     }
 
-    /// Returns true if some object could be selected by both, provably: the same kind, a common namespace, and selectors that
-    /// are the same or of which one selects everything. Other overlaps are found when they happen.
+    /// Returns true if both provably select a common object: the same kind, a common namespace, and equal selectors or
+    /// one that selects everything. Other overlaps are detected at run time.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         let same_kind = self.is_of(other.group(), &other.kind);
@@ -82,7 +82,7 @@ pub(crate) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     })
 }
 
-/// The group and version of a kind.
+/// Reads the group and version of a kind.
 fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let (node, place) = (reader.required(fields, "apiVersion")?, fields.place("apiVersion"));
     let text = reader.literal(node, &place)?;
@@ -92,7 +92,7 @@ fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Stri
     Some(text.to_owned())
 }
 
-/// The kind, which is told without its group.
+/// Reads the kind, without its group.
 fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     let (node, place) = (reader.required(fields, "kind")?, fields.place("kind"));
     let text = reader.literal(node, &place)?;
@@ -103,10 +103,10 @@ fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// The kind of an object of the cluster that stands for the external resource: any kind but Secrets, both literal.
+/// Reads the kind of a cluster object that is the external resource: any kind but Secrets, both literal.
 ///
-/// What is read is compared, and differences are shown to people, so a Secret is never read in this way. None is written, since
-/// templates would carry its values through objects.
+/// A read state is compared and its differences are displayed, so Secrets are never read this way. They are not written
+/// either, because templates would carry their values through objects.
 pub(crate) fn read_cluster_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Arc<str>, Arc<str>)> {
     let (api_version, kind) = (read_api_version(reader, fields), read_kind(reader, fields));
     let (api_version, kind) = (api_version?, kind?);

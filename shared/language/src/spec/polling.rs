@@ -1,4 +1,4 @@
-//! `interval`, `timeout`, `confirm`: how often an object is polled, for how long, and how often a finding repeats.
+//! `interval`, `timeout`, `confirm`: the frequency and the deadline of polls, and the number of confirmations.
 
 use std::time::Duration;
 
@@ -8,31 +8,32 @@ use crate::yaml::reader::{Fields, Reader};
 
 /// Default time between polls.
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
-/// Default deadline of a poll; a shorter interval shortens it.
+/// Default deadline of a poll. A shorter interval shortens it.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bounds of `interval`.
 const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
-/// Bounds of `timeout`: below, no answer could be in time; above, a hung host would hold its place for too long.
+/// Bounds of `timeout`. Below, no response could arrive in time. Above, a hung host would block its slot for too long.
 const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
-/// Most polls that a change of verdict may need.
+/// Maximum polls that a change of verdict may need.
 const MAX_CONFIRM: u32 = 100;
-/// Bounds of `confirm.absentFor`: beyond, nobody would see why nothing is made anew.
+/// Bounds of `confirm.absentFor`. With a longer one, a missing resource would stay missing without a visible reason.
 const ABSENT_FOR: std::ops::RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(1);
-/// Default of `confirm.absentFor` where a step stores what the server answers. A gateway that reloads its routes answers 404
-/// for some seconds.
+/// Default of `confirm.absentFor` if a step stores part of the response. A gateway that reloads its routes responds
+/// with 404 for some seconds.
 const ABSENT_FOR_CHOSEN_IDS: Duration = Duration::from_secs(10);
 
-/// Polls in a row that confirm a change.
+/// Consecutive polls that confirm a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confirm {
-    /// Polls that differ before False becomes True; default 1.
+    /// Polls with a difference before False becomes True; default 1.
     pub drift: u32,
-    /// Polls that find nothing before an absence is believed; default 2.
+    /// Polls without a resource before an absence is confirmed; default 2.
     pub absent: u32,
     /// Failed polls before False becomes Unknown; default 3.
     pub unknown: u32,
-    /// How long nothing must be found of a resource that was there, before its absence is believed. Default 10s where a step
-    /// stores what the server answers, else 0s: the system may choose the id, and a creation too many makes a second resource.
+    /// Minimum time without the resource before its absence is confirmed. Default 10s if a step stores part of
+    /// the response, otherwise 0s. In the first case the system may choose the id, so a needless creation makes
+    /// a second resource.
     pub absent_for: Duration,
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn read_confirm(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     Some(Confirm { drift: drift?, absent: absent?, unknown: unknown?, absent_for: absent_for? })
 }
 
-/// The same where steps of `correct` store what the server answers.
+/// Applies the default for targets whose steps of `correct` store part of the response.
 pub(crate) fn confirm_chosen_ids(confirm: Confirm, spec: &Node) -> Confirm {
     match spec.get("confirm").and_then(|confirm| confirm.get("absentFor")) {
         Some(_) => confirm,

@@ -1,25 +1,25 @@
-//! `require` and `suspendWhen`: the rules that an object must meet, and what people are told where it does not.
+//! `require` and `suspendWhen`: rules that an object must meet, and the message if it does not.
 
 use crate::cel::{Expression, Scope};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
 
-/// `require` entries of one target.
+/// Maximum `require` entries of one target.
 const MAX_REQUIREMENTS: usize = 50;
-/// Characters of an `else`: it stands in a condition's message.
+/// Maximum characters of an `else`, which is part of a condition's message.
 const MAX_ELSE_CHARS: usize = 256;
 
 /// One `require` entry.
 #[derive(Debug)]
 pub struct Requirement {
-    /// Must be true.
+    /// The rule, which must be true.
     pub that: Expression,
-    /// Said when it is not.
+    /// The message if the rule is false.
     pub otherwise: String,
 }
 
-/// Reads the list.
+/// Reads the list of rules.
 pub(crate) fn read_requirements(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Requirement>> {
     let items = reader.items(node, place, 1..=MAX_REQUIREMENTS)?;
     reader.each(items, place, read_requirement)

@@ -1,5 +1,5 @@
-//! Label selectors in kubectl's syntax, matched in-process: a watch with a selector reports a relabelled object as
-//! deleted and then nothing.
+//! Label selectors in kubectl's syntax, matched in-process. A watch with a selector would report a relabelled
+//! object as deleted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,15 +12,15 @@ use crate::values::names::{is_label_value, is_qualified_name};
 /// A parsed `labelSelector` text (kubectl syntax: `a=b,c!=d,e in (x,y),f notin (z),g,!h`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabelSelector {
-    /// In order, so that the order in the text makes no difference.
+    /// The parsed requirements, sorted so that the order in the text does not matter.
     expressions: Vec<Expression>,
 }
 
 impl LabelSelector {
-    /// Parses kubectl's syntax; the empty text selects everything.
+    /// Parses kubectl's syntax. The empty text selects everything.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Returns the syntax error.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -37,7 +37,7 @@ impl LabelSelector {
         self.expressions.is_empty()
     }
 
-    /// Returns true if a label of that key makes a difference.
+    /// Returns true if it depends on the label with that key.
     #[must_use]
     pub fn asks_for(&self, label: &str) -> bool {
         self.expressions.iter().any(|expression| match expression {

@@ -1,7 +1,6 @@
-//! `publish` and `store`: what is kept in fields of an object's `.status` beside the conditions.
+//! `publish` and `store`: fields of an object's `.status` besides the conditions.
 //!
-//! A status is read by people and kept for ever, so a value has a bound, and a name that can be nothing else. This file must not
-//! know when a field is written.
+//! A status is read by people and kept permanently, so values are limited in size and field names are restricted.
 
 use serde_json::Value;
 
@@ -13,18 +12,18 @@ use crate::yaml::{Entry, Node};
 use drift_api::condition::{StatusFields, canonical};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Fields of one `publish` or `store`: a status is no copy of the external system.
+/// Maximum fields of one `publish` or `store`. A status is not a copy of the external system.
 const MAX_FIELDS: usize = 16;
-/// Characters of a field's name: what Kubernetes' own kinds stay far below.
+/// Maximum characters of a field's name. Kubernetes' own kinds stay far below.
 const MAX_NAME_CHARS: usize = 63;
-/// Bytes of one value as JSON: a name, an address, a handful of them. The message of a condition has 1 KiB.
+/// Maximum bytes of one value as JSON: a name, an address, or a handful of them. The message of a condition has 1 KiB.
 const MAX_VALUE_BYTES: usize = 4 * KIB;
-/// How deep a value nests.
+/// Maximum nesting depth of a value.
 const MAX_DEPTH: usize = 4;
-/// The field that has writers of its own.
+/// The field that the programs write themselves.
 const CONDITIONS: &str = "conditions";
 
-/// Fields of `.status`, and what comes to stand in each.
+/// Fields of `.status`, each with the template of its value.
 #[derive(Debug, Default)]
 pub struct StatusTemplates(Vec<(String, ValueTemplate)>);
 
@@ -34,30 +33,30 @@ impl StatusTemplates {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What an observation publishes; a field without value is to be taken away.
+    /// Renders the fields that an observation publishes. A field without value is to be removed.
     ///
     /// # Errors
-    /// When a template cannot be evaluated, or gives what cannot stand in a status.
+    /// Fails if a template cannot be evaluated, or yields a value that is not allowed in a status.
     pub fn publish(&self, variables: &Variables<'_>) -> Result<StatusFields, EvaluationError> {
         self.0.iter().map(|(name, template)| Ok((name, checked(template, template.render(variables)?)?))).collect()
     }
 
-    /// Nothing in any of the fields.
+    /// Returns all fields without values.
     #[must_use]
     pub fn cleared(&self) -> StatusFields {
         self.names().map(|name| (name, Value::Null)).collect()
     }
 
-    /// What is to be kept of an answer; an optional without value leaves its field as it stands.
+    /// Renders the fields to keep from a response. An optional without value leaves its field unchanged.
     ///
     /// # Errors
-    /// When a template cannot be evaluated, or gives null or what cannot stand in a status.
+    /// Fails if a template cannot be evaluated, or yields null or a value that is not allowed in a status.
     pub fn store(&self, variables: &Variables<'_>) -> Result<StatusFields, EvaluationError> {
         let mut stored = StatusFields::default();
         for (name, template) in &self.0 {
@@ -73,7 +72,7 @@ impl StatusTemplates {
         Ok(stored)
     }
 
-    /// Returns true if one of them reads a variable of the language.
+    /// Returns true if a template reads the variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.0.iter().any(|(_, template)| template.reads(variable))
     }
@@ -105,7 +104,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Reads the fields of a `publish` or `store`, whose templates see what the scope has.
+/// Reads the fields of a `publish` or `store`. The scope decides which variables its templates see.
 pub(crate) fn read_status_templates(
     reader: &mut Reader<'_>,
     node: &Node,

@@ -1,36 +1,36 @@
-//! The actions of a section of `correct`, and what the requests of each are made of.
+//! The actions of a section of `correct`, and the inputs of their requests.
 
 use drift_api::object::field_paths::FieldPaths;
 
-/// The keys of actions that are written out step by step.
+/// The keys of actions with explicit steps.
 pub(crate) const ACTIONS: [&str; 4] = ["create", "update", "delete", "replace"];
 
-/// Which actions a target has steps for.
+/// The actions that have steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Actions {
-    /// What is missing can be made.
+    /// A missing resource can be created.
     pub create: bool,
-    /// What differs can be changed.
+    /// A drifted resource can be updated.
     pub update: bool,
-    /// What is ours can be taken away.
+    /// Our own resource can be deleted.
     pub delete: bool,
-    /// Another can be put in place of what cannot be changed.
+    /// A resource that cannot be changed can be replaced.
     pub replace: bool,
-    /// Whatever has drifted is another operator's to correct, and that is woken.
+    /// Drift is corrected by another operator, which is woken.
     pub nudge: bool,
 }
 
-/// What the requests of one action are made of.
+/// The inputs of the requests of one action.
 #[derive(Debug, Default)]
 pub(crate) struct MadeOf {
     /// The fields under `self`.
     pub(crate) fields: FieldPaths,
-    /// True if any of the desired state is in it.
+    /// True if they include any of the desired state.
     pub(crate) reads_desired: bool,
 }
 
 impl MadeOf {
-    /// Of parts, each by its fields and whether it reads the desired state; `None` without any.
+    /// Combines parts, each with its fields and whether it reads the desired state. `None` without parts.
     pub(crate) fn of(parts: impl IntoIterator<Item = (FieldPaths, bool)>) -> Option<Self> {
         parts.into_iter().fold(None, |known, (fields, reads_desired)| {
             let mut known: Self = known.unwrap_or_default();

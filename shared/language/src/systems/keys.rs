@@ -1,4 +1,4 @@
-//! `key`: what the entries of a collection are called, and which of them is an object's.
+//! `key`: the keys of collection entries, and the key of an object's entry.
 
 use serde_json::Value;
 
@@ -8,34 +8,34 @@ use crate::yaml::reader::Reader;
 use crate::yaml::templates::text_template;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Longest name of an entry: an identity's characters, of four bytes each at most.
+/// Maximum length of an entry's key, in bytes: the characters of an identity, four bytes each at most.
 const MAX_KEY_BYTES: usize = 1_012;
 
-/// What entries are called.
+/// The keys of entries and objects.
 #[derive(Debug)]
 pub struct Keys {
-    /// What an entry is called.
+    /// The key of an entry.
     entry: TextTemplate,
-    /// What an object's entry is called; default its identity.
+    /// The key of an object's entry; default its identity.
     object: Option<TextTemplate>,
 }
 
 impl Keys {
-    /// What an entry is called.
+    /// Returns the key of an entry.
     ///
     /// # Errors
-    /// When the entry has no such name.
+    /// Fails if the entry has no valid key.
     pub fn of_entry(&self, entry: &Value) -> Result<String, EvaluationError> {
-        // Only one of the two exists where the template stands.
+        // Only one of the two variables exists in the template.
         let nobody = Variables::of_object(&Value::Null);
         let key = self.entry.render(&Variables { item: Some(entry), row: Some(entry), ..nobody })?;
         checked(key, &self.entry)
     }
 
-    /// What the entry of an object with that identity is called.
+    /// Returns the key of the entry of an object with that identity.
     ///
     /// # Errors
-    /// When the template cannot be evaluated for this object.
+    /// Fails if the template cannot be evaluated for this object.
     pub fn of_object(&self, object: &Value, identity: &str) -> Result<String, EvaluationError> {
         let own = |key: &TextTemplate| checked(key.render(&Variables::of_object(object))?, key);
         self.object.as_ref().map_or_else(|| Ok(identity.to_owned()), own)
@@ -47,7 +47,7 @@ impl Keys {
     }
 }
 
-/// No entry has an empty name, so an object that asks for it would always find nothing.
+/// Checks the length of a key. No entry has an empty key, so an object with an empty key would never find one.
 fn checked(key: String, template: &TextTemplate) -> Result<String, EvaluationError> {
     match key.len() {
         0 => Err(template.site().error("the key is empty")),
@@ -56,7 +56,7 @@ fn checked(key: String, template: &TextTemplate) -> Result<String, EvaluationErr
     }
 }
 
-/// Reads `key`, in which an entry's own name stands under this word and sees this scope.
+/// Reads `key`. `word` is its key for an entry, whose template has this scope.
 pub(crate) fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str, word: &str, scope: Scope) -> Option<Keys> {
     let fields = reader.fields(node, place, &[word, "object"])?;
     let entry = reader.needed(&fields, word, text_template(scope));

@@ -1,4 +1,4 @@
-//! The sections of the document that say how one kind of system is read and corrected, one folder for each kind.
+//! The sections of the document that configure reads and corrections of one kind of system, one folder for each kind.
 
 pub(crate) mod actions;
 pub(crate) mod http;
@@ -23,12 +23,12 @@ use postgres::correct::{PostgresCorrect, read_postgres as read_postgres_correct}
 use postgres::read::{PostgresRead, read_postgres};
 use section::{CorrectSection, ReadSection};
 
-/// The ways to read, of which a target has one.
+/// The ways to read. A target has one.
 pub(crate) const SOURCES: &[&str] = &["http", "postgres", "kubernetes"];
-/// The ways to correct, of which a target has one.
+/// The ways to correct. A target has one.
 pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
 
-/// From what the real state is read.
+/// The source of the observed state.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a target has one, for as long as it is active")]
 pub enum Source {
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// By what means drift is corrected.
+/// The way to correct drift.
 #[derive(Debug)]
 pub enum Destination {
     /// Requests to an HTTP server.
@@ -59,9 +59,9 @@ pub enum Destination {
     Postgres(PostgresCorrect),
     /// Jobs in the object's namespace.
     Job(JobCorrect),
-    /// A manifest of an object of the cluster.
+    /// A manifest of a cluster object.
     Kubernetes(KubernetesCorrect),
-    /// A change of the object's metadata that wakes the operator that owns it.
+    /// A change of the object's metadata that wakes its own operator.
     Nudge(NudgeCorrect),
 }
 
@@ -77,7 +77,7 @@ impl Destination {
     }
 }
 
-/// The one of the sources that is there.
+/// Reads the one source that is present.
 pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Source> {
     let mut written = SOURCES.iter().filter_map(|key| Some((*key, fields.get(key)?)));
     let (Some((key, node)), None) = (written.next(), written.next()) else {
@@ -92,7 +92,7 @@ pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Optio
     }
 }
 
-/// The one destination that is there, if any.
+/// Reads the one destination that is present, if any.
 pub(crate) fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Destination>> {
     let mut written = DESTINATIONS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
     let Some((key, node)) = written.next() else { return Some(None) };

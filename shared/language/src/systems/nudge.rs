@@ -1,8 +1,8 @@
-//! `correct.nudge`: a change of the object's own metadata, by which the operator that owns it is woken.
+//! `correct.nudge`: a change of the object's own metadata that wakes the operator of the object.
 //!
-//! Whoever corrects by a nudge changes nothing outside: the operator does. So what is patched must mean nothing to anybody else:
-//! never the spec, which is the desired state that its author wrote, nor the status, nor what steers this project or the garbage
-//! collector.
+//! A nudge changes nothing outside: the operator does. So the patch must have no meaning for others. It never
+//! writes the spec, which is the desired state of its author, nor the status, nor fields that control this project
+//! or the garbage collector.
 
 use serde_json::{Map, Value};
 
@@ -19,13 +19,13 @@ use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
 
-/// Default of `settle`: the operator needs its time to correct, and a poll that comes before asks for a second nudge. As long as the
-/// default interval of many operators' own work queues, far above what one object takes.
+/// Default of `settle`. The operator needs time to correct; an earlier poll would cause a second nudge. It equals the
+/// default interval of many operators' work queues, far above the time for one object.
 const SETTLE: Duration = Duration::from_secs(30);
 
-/// Most annotations, or labels, of one nudge: operators listen to one or two.
+/// Maximum annotations, or labels, of one nudge. Operators watch one or two.
 const MAX_ENTRIES: usize = 16;
-/// Fields beside the metadata that no nudge writes, and why.
+/// Fields besides the metadata that no nudge writes, each with the reason.
 const KEPT_FIELDS: &[(&str, &str)] = &[
     ("spec", "the spec is the desired state that its author wrote; a nudge only wakes"),
     ("status", "the status is its operator's word"),
@@ -33,7 +33,7 @@ const KEPT_FIELDS: &[(&str, &str)] = &[
     ("kind", "the kind is the target's"),
 ];
 
-/// Corrections by waking the object's own operator.
+/// Corrections that wake the object's own operator.
 #[derive(Debug)]
 pub struct NudgeCorrect {
     annotations: Vec<Mark>,
@@ -46,15 +46,15 @@ pub struct NudgeCorrect {
 #[derive(Debug)]
 pub(crate) struct Mark {
     pub(crate) name: String,
-    /// `None` takes it away.
+    /// The value. `None` removes it.
     pub(crate) value: Option<TextTemplate>,
 }
 
 impl NudgeCorrect {
-    /// What is patched into the object: a merge patch.
+    /// Renders the merge patch of the object.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Map<String, Value>, EvaluationError> {
         let mut patch = Map::new();
         let mut metadata = Map::new();
@@ -75,7 +75,7 @@ impl NudgeCorrect {
         Ok(patch)
     }
 
-    /// Returns true if two nudges with different numbers differ.
+    /// Returns true if nudges with different numbers have different patches.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.reads(CORRECTION)
@@ -127,12 +127,12 @@ impl CorrectSection for NudgeCorrect {
         Err("how it is corrected is for the operator that is nudged to say")
     }
 
-    /// The operator that is woken corrects by itself.
+    /// A nudge sends no secret: the woken operator corrects.
     fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
         [true, false, false].map(|is_needed| SentBy::none("nudge", is_needed))
     }
 
-    /// Refuses what would move an object out of its own target.
+    /// Rejects labels that would move an object out of its own target.
     fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, objects: Option<&ObjectSelection>, _read: &Source) {
         let Some(selector) = objects.map(|objects| &objects.label_selector) else { return };
         let patch = spec.get("correct").and_then(|correct| correct.get("nudge")?.get("patch"));
@@ -196,7 +196,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(V
     Some((annotations?, labels?))
 }
 
-/// Annotations or labels; with `may_remove` null takes one away.
+/// Reads annotations or labels. With `may_remove`, null removes one.
 pub(crate) fn read_marks(reader: &mut Reader<'_>, node: &Node, place: &str, may_remove: bool) -> Option<Vec<Mark>> {
     let fields = reader.any_fields(node, place)?;
     if !(1..=MAX_ENTRIES).contains(&fields.entries().len()) {

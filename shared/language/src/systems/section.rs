@@ -1,6 +1,6 @@
-//! The interface of a kind of system: everything that the rest of the language asks of its sections.
+//! The interface of a kind of system, as the rest of the language uses its sections.
 //!
-//! A further kind implements it in its own folder, and is named in `systems/mod.rs`.
+//! A new kind implements it in its own folder, and is listed in `systems/mod.rs`.
 
 use std::time::Duration;
 
@@ -16,40 +16,40 @@ use crate::systems::keys::Keys;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// The section of `read` that belongs to one kind of system.
+/// The section of `read` for one kind of system.
 pub(crate) trait ReadSection {
-    /// Where what is asked stands in the document, below `spec.read`.
+    /// The place of the request in the document, below `spec.read`.
     fn place(&self) -> [&'static str; 2];
 
-    /// The name of the scope in which an identity names one resource, made of the section as it is written in `spec`.
+    /// Returns the name of the scope in which an identity is unique, built from the section as written in `spec`.
     fn scope(&self, spec: &Node) -> String;
 
-    /// What one poll asks, once for each request, as people know it.
+    /// The hosts of one poll for display, one for each request.
     fn hosts(&self) -> Vec<String>;
 
-    /// What of an answer is compared.
+    /// The mapping to the observed state.
     fn observed(&self) -> &ValueTemplate;
 
-    /// What entries are called, where one read answers for all objects.
+    /// The keys of entries, if one read returns all objects.
     fn keys(&self) -> Option<&Keys> {
         None
     }
 
-    /// Returns true if the target's own rule tells a real answer about one object from another's.
+    /// Returns true if a rule of the target checks that a response is about the right object.
     fn judges_answers(&self) -> bool;
 
     /// The fields under `self` that its templates read.
     fn fields(&self) -> FieldPaths;
 
-    /// The fields under `self` that choose what is asked.
+    /// The fields under `self` that select the request.
     fn address_fields(&self) -> FieldPaths;
 
-    /// The fields under `self` that tell what is read, where these are not all of them.
+    /// The fields under `self` that select what is read, if these are not all fields.
     fn own_fields(&self) -> FieldPaths {
         self.fields()
     }
 
-    /// The credentials that its requests come with.
+    /// The credentials of its requests.
     fn credentials(&self) -> Vec<Credential> {
         Vec::new()
     }
@@ -59,19 +59,19 @@ pub(crate) trait ReadSection {
         Vec::new()
     }
 
-    /// Refuses a credential that would go unencrypted.
+    /// Rejects a credential that would be sent unencrypted.
     fn check_credentials(&self, _reader: &mut Reader<'_>, _spec: &Node) {}
 }
 
-/// The section of `correct` that belongs to one kind of system.
+/// The section of `correct` for one kind of system.
 pub(crate) trait CorrectSection {
     /// Its key in the document.
     fn key(&self) -> &'static str;
 
-    /// Which actions it has steps for.
+    /// The actions that have steps.
     fn actions(&self) -> Actions;
 
-    /// Returns true if a step depends on which fields differ.
+    /// Returns true if a step reads which fields differ.
     fn reads_differs(&self) -> bool;
 
     /// The fields under `self` that its templates read.
@@ -87,28 +87,29 @@ pub(crate) trait CorrectSection {
         false
     }
 
-    /// Default of `settle`.
+    /// Default of `settle`, the delay before the next poll.
     fn default_settle(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Most corrections at once, whatever `limits` says.
+    /// Maximum concurrent corrections, regardless of `limits`.
     fn most_concurrent(&self) -> u32 {
         u32::MAX
     }
 
-    /// Returns true if an update certainly sends nothing where this is the only key of the desired state that differs.
+    /// Returns true if an update certainly sends nothing when this is the only key of the desired state that differs.
     fn leaves(&self, _key: &str) -> bool {
         false
     }
 
-    /// Returns true if no request of an update carries a key of the desired state, which is made of these fields, though one carries others.
+    /// Returns true if no request of an update carries a key of the desired state, which is made of these fields,
+    /// although one carries others.
     fn lacks(&self, _key: &str, _fields: &FieldPaths) -> bool {
         false
     }
 
-    /// What the requests of each of [`ACTIONS`](super::actions::ACTIONS) are made of; `None` where they are bound to their object by
-    /// other means.
+    /// The inputs of the requests of each of [`ACTIONS`](super::actions::ACTIONS). `None` if they are bound to their
+    /// object by other means.
     fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
         None
     }
@@ -118,29 +119,29 @@ pub(crate) trait CorrectSection {
         Vec::new()
     }
 
-    /// Whether it has steps of its own for a replacement.
+    /// Returns true if a replacement has its own steps.
     ///
     /// # Errors
-    /// Why `change: replace` can never be done.
+    /// Returns the reason why `change: replace` is impossible.
     fn replaces(&self) -> Result<bool, &'static str> {
         Ok(false)
     }
 
-    /// The fields under `self` that stand in an address, by the key of the action. `with_desired` adds those of the keys of the
-    /// desired state that are read.
+    /// The fields under `self` in addresses, by the key of the action. `with_desired` adds the fields of the desired
+    /// keys that are read.
     fn addresses(&self, _with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
         Vec::new()
     }
 
-    /// The names that the GRANTs of each action give away.
+    /// The names that the GRANTs of each action grant.
     fn granted(&self) -> Option<[Vec<&Expression>; 4]> {
         None
     }
 
-    /// The actions that make or change a resource.
+    /// The actions that create or change a resource, each with its use of this secret.
     fn sent_by(&self, secret: &str) -> [SentBy; 3];
 
-    /// The first step of a deletion that sends this secret.
+    /// Index of the first step of a deletion that sends this secret.
     fn deletion_that_sends(&self, _secret: &str) -> Option<usize> {
         None
     }
@@ -150,7 +151,7 @@ pub(crate) trait CorrectSection {
         None
     }
 
-    /// The credentials that its requests come with, without those of `secrets`.
+    /// The credentials of its requests, without those of `secrets`.
     fn credentials(&self) -> Vec<Credential> {
         Vec::new()
     }
@@ -160,23 +161,23 @@ pub(crate) trait CorrectSection {
         Vec::new()
     }
 
-    /// Refuses a credential that would go unencrypted.
+    /// Rejects a credential that would be sent unencrypted.
     fn check_credentials(&self, _reader: &mut Reader<'_>, _spec: &Node) {}
 
-    /// Refuses what does not fit the objects, or what is read of them.
+    /// Rejects a section that does not fit the objects, or their read.
     fn check_fit(&self, _reader: &mut Reader<'_>, _spec: &Node, _objects: Option<&ObjectSelection>, _read: &Source) {}
 }
 
-/// Adds to fields those of the keys of the desired state that are read.
+/// Adds the fields of those keys of the desired state that are read.
 pub(crate) type WithDesired<'a> = dyn Fn(FieldPaths, &dyn Fn(&str) -> bool) -> FieldPaths + 'a;
 
-/// Whether an action that makes or changes a resource sends a secret.
+/// The use of a secret by an action that creates or changes a resource.
 pub(crate) struct SentBy {
     /// The key of the action, with that of its section.
     pub(crate) action: &'static str,
-    /// A change needs it.
+    /// True if a changed secret needs this action.
     pub(crate) is_needed: bool,
-    /// A write of it sends the secret; `None` where the target does not have the action.
+    /// True if a write of it sends the secret. `None` if the target does not have the action.
     pub(crate) sends: Option<bool>,
 }
 

@@ -1,24 +1,24 @@
-//! What an answer says that is one value: a row, an object of the cluster. The rules are asked in one order, whatever it is.
+//! Rules over a response that is a single value: a row or a cluster object. They are evaluated in a fixed order.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
 use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
-/// The rules over one value, in the order in which they are asked.
+/// The rules over one value, in the order of their evaluation.
 #[derive(Debug)]
 pub struct AnswerRules {
-    /// Says of what is there that the resource is gone.
+    /// Rule that marks an existing value as absent.
     pub absent_when: Option<Expression>,
-    /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
+    /// Rule that accepts a genuine response. Default: a top-level key of a map `desired` occurs in the observed state.
     pub valid_when: Option<Expression>,
-    /// Says that the external system is still at work.
+    /// Rule that detects a change in progress at the external system.
     pub settling_when: Option<Expression>,
-    /// Maps the value to what is compared.
+    /// Maps the value to the observed state.
     pub observed: ValueTemplate,
 }
 
-/// What holds where the target says nothing, as it would be written.
+/// Default rules, as they would be written in a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DefaultRules {
     pub(crate) observed: &'static str,
@@ -35,7 +35,7 @@ impl AnswerRules {
     }
 }
 
-/// Reads the rules, which see the value by this scope.
+/// Reads the rules, which see the value through this scope.
 pub(crate) fn read_rules(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -1,13 +1,12 @@
-//! Exact decimal numbers: what `as` makes of numbers, quantities and times.
+//! Exact decimal numbers, to which `as` converts numbers, quantities and times.
 //!
-//! A double would take 0.1 + 0.2 for something else than 0.3, and two identifiers beyond 2^53 for one. This file must not
-//! know in what notation a number was written beside the plain one.
+//! With doubles, 0.1 + 0.2 would differ from 0.3, and two identifiers beyond 2^53 would be equal.
 
 use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// `digits` × 10^`exponent`, without trailing zeros in `digits`: equal numbers are equal values.
+/// `digits` × 10^`exponent`, without trailing zeros in `digits`, so that equal numbers are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal {
     digits: i128,
@@ -26,18 +25,18 @@ impl Decimal {
         Self { digits, exponent }
     }
 
-    /// A JSON number.
+    /// Converts a JSON number.
     #[must_use]
     pub fn of(number: &Number) -> Option<Self> {
         match (number.as_i64(), number.as_u64()) {
             (Some(whole), _) => Some(Self::new(whole.into(), 0)),
             (None, Some(whole)) => Some(Self::new(whole.into(), 0)),
-            // A double stands for the shortest text that gives it again.
+            // A double has the value of its shortest text that round-trips.
             (None, None) => Self::parse(&number.to_string()),
         }
     }
 
-    /// `-12.5`, `1e3`, `+.5`; `None` for anything else, and for more than 38 digits.
+    /// Parses `-12.5`, `1e3`, `+.5`. `None` for anything else, and for more than 38 digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -62,12 +61,12 @@ impl Decimal {
         Some(Self::new(if negative { -digits } else { digits }, exponent))
     }
 
-    /// The product; `None` where it has more than 38 digits.
+    /// Returns the product, or `None` if it has more than 38 digits.
     pub(crate) fn times(self, other: Self) -> Option<Self> {
         Some(Self::new(self.digits.checked_mul(other.digits)?, self.exponent.checked_add(other.exponent)?))
     }
 
-    /// The sum; `None` where it has more than 38 digits.
+    /// Returns the sum, or `None` if it has more than 38 digits.
     pub(crate) fn plus(self, other: Self) -> Option<Self> {
         let exponent = self.exponent.min(other.exponent);
         let aligned = |number: Self| {
@@ -77,7 +76,7 @@ impl Decimal {
         Some(Self::new(aligned(self)?.checked_add(aligned(other)?)?, exponent))
     }
 
-    /// The difference; `None` where it has more than 38 digits.
+    /// Returns the difference, or `None` if it has more than 38 digits.
     pub(crate) fn minus(self, other: Self) -> Option<Self> {
         self.plus(Self { digits: -other.digits, ..other })
     }
@@ -90,7 +89,7 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// The same number with the other sign.
+    /// Returns the number with the opposite sign.
     pub(crate) const fn negated(self) -> Self {
         Self { digits: -self.digits, exponent: self.exponent }
     }
@@ -101,27 +100,27 @@ impl Decimal {
         let apart = self.minus(other).map(|apart| if apart.is_negative() { apart.negated() } else { apart });
         match apart.and_then(|apart| tolerance.minus(apart)) {
             Some(left) => !left.is_negative(),
-            // They do not fit one scale of 38 digits, so that a double tells them apart as well.
+            // They do not fit one scale of 38 digits, so a double distinguishes them as well.
             None => (self.to_f64() - other.to_f64()).abs() <= tolerance.to_f64(),
         }
     }
 
-    /// Which of two numbers is the greater one.
+    /// Compares two numbers.
     pub(crate) fn order(self, other: Self) -> Ordering {
         match self.minus(other) {
             Some(apart) => apart.digits.cmp(&0),
-            // They do not fit one scale of 38 digits, so that a double tells them apart as well.
+            // They do not fit one scale of 38 digits, so a double distinguishes them as well.
             None => self.to_f64().total_cmp(&other.to_f64()),
         }
     }
 
-    /// The whole number that it is; `None` for a fraction, and for more than 64 bits.
+    /// Returns the whole number, or `None` for a fraction and for more than 64 bits.
     pub(crate) fn to_i64(self) -> Option<i64> {
         let zeros = u32::try_from(self.exponent).ok()?;
         self.digits.checked_mul(10_i128.checked_pow(zeros)?)?.try_into().ok()
     }
 
-    /// The nearest double.
+    /// Returns the nearest double.
     pub(crate) fn to_f64(self) -> f64 {
         format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
     }

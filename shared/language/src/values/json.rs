@@ -1,7 +1,7 @@
-//! JSON that others wrote, parsed within bounds.
+//! Parses untrusted JSON within limits.
 //!
-//! A megabyte of `{"":0},` makes ninety-five of a tree, so what is built is counted while it is built. Depth is bounded by
-//! serde_json, at 128 levels.
+//! A megabyte of `{"":0},` makes a tree of 95 MB, so nodes are counted while they are built. serde_json limits the
+//! depth to 128 levels.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,24 +9,24 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// What a map counts beside its values, in nodes: its first field takes as much memory as eight other values.
+/// Nodes charged for a map, besides its values. Its first field takes as much memory as eight other values.
 const MAP_NODES: usize = 8;
 
-/// Why a text gives no value. Holds nothing of the text.
+/// Reasons why a text is rejected. Contains nothing of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// It is no JSON, or nests too deep.
+    /// It is not JSON, or nested too deep.
     #[error("not JSON")]
     Malformed,
-    /// It has more values than its reader can hold.
+    /// It has more values than allowed.
     #[error("too many values")]
     TooManyNodes,
 }
 
-/// Memory of a node beside its text.
+/// Memory of a node, without its text.
 const NODE_BYTES: usize = 80;
 
-/// Memory that a value takes, at most; never more levels deep than what was parsed.
+/// Upper bound of the memory of a value. The value is never nested deeper than a parsed one.
 #[must_use]
 pub fn memory_of(value: &Value) -> usize {
     match value {
@@ -40,10 +40,10 @@ pub fn memory_of(value: &Value) -> usize {
     }
 }
 
-/// Parses one JSON text of at most so many nodes, each of about 80 bytes of memory beside its text.
+/// Parses one JSON text with a maximum number of nodes, each about 80 bytes of memory without its text.
 ///
 /// # Errors
-/// When it is no JSON, or larger.
+/// Fails if it is not JSON, or too large.
 pub fn parse_json(text: &[u8], max_nodes: usize) -> Result<Value, JsonError> {
     let left = Cell::new(Some(max_nodes));
     let mut deserializer = serde_json::Deserializer::from_slice(text);
@@ -54,7 +54,7 @@ pub fn parse_json(text: &[u8], max_nodes: usize) -> Result<Value, JsonError> {
     parsed.map_err(|_| if left.get().is_none() { JsonError::TooManyNodes } else { JsonError::Malformed })
 }
 
-/// Builds a value and counts down; nothing is left once it was too much.
+/// Builds a value and counts down the remaining nodes. `None` after the limit was exceeded.
 #[derive(Clone, Copy)]
 struct Counted<'c> {
     left: &'c Cell<Option<usize>>,

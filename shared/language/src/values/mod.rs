@@ -1,4 +1,4 @@
-//! Single values that documents and objects hold: numbers with units, names, JSON.
+//! Single values in documents and objects: numbers with units, names, JSON.
 
 pub(crate) mod decimal;
 pub(crate) mod json;

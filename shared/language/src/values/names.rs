@@ -1,10 +1,10 @@
-//! The forms that Kubernetes gives names: checked here so that a typing error is found before the API server says no.
+//! Kubernetes name formats, checked here so that typing errors are found before the API server rejects them.
 
 fn is_lower(character: char) -> bool {
     character.is_ascii_lowercase() || character.is_ascii_digit()
 }
 
-/// A DNS-1123 label: a target, a namespace.
+/// Accepts a DNS-1123 label: a target, a namespace.
 #[must_use]
 pub fn is_dns_label(text: &str) -> bool {
     text.len() <= 63
@@ -13,7 +13,7 @@ pub fn is_dns_label(text: &str) -> bool {
         && text.chars().all(|character| is_lower(character) || character == '-')
 }
 
-/// A DNS-1123 subdomain: a Secret, an API group.
+/// Accepts a DNS-1123 subdomain: a Secret, an API group.
 #[must_use]
 pub fn is_dns_subdomain(text: &str) -> bool {
     let is_part = |part: &str| {
@@ -24,7 +24,7 @@ pub fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
-/// A label key: a name, perhaps with a prefix.
+/// Accepts a label key: a name, optionally with a prefix.
 pub(crate) fn is_qualified_name(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_dns_subdomain(prefix) && is_label_name(name),
@@ -32,7 +32,7 @@ pub(crate) fn is_qualified_name(text: &str) -> bool {
     }
 }
 
-/// A label value, which may be empty.
+/// Accepts a label value, which may be empty.
 pub(crate) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_label_name(text)
 }
@@ -51,14 +51,14 @@ pub(crate) fn is_data_key(text: &str) -> bool {
     !text.is_empty() && text.len() <= 253 && text != "." && text != ".." && text.chars().all(is_part)
 }
 
-/// A kind: an identifier that begins with a capital.
+/// Accepts a kind: an identifier that begins with a capital.
 pub(crate) fn is_kind(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|character: char| character.is_ascii_uppercase())
         && text.chars().all(|character| character.is_ascii_alphanumeric())
 }
 
-/// `v1`, or `group/version`.
+/// Accepts `v1` or `group/version`.
 pub(crate) fn is_api_version(text: &str) -> bool {
     match text.split_once('/') {
         Some((group, version)) => is_dns_subdomain(group) && is_dns_label(version),

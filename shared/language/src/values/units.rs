@@ -1,4 +1,4 @@
-//! Numbers with units: Kubernetes quantities, durations, points in time. Each becomes one exact number.
+//! Numbers with units: Kubernetes quantities, durations, points in time. Each is converted to one exact number.
 
 use jiff::Timestamp;
 
@@ -6,10 +6,10 @@ use crate::values::decimal::Decimal;
 
 /// Suffixes of Kubernetes quantities with powers of two.
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
-/// Those with powers of ten.
+/// Suffixes of Kubernetes quantities with powers of ten.
 const DECIMAL: [(&str, i32); 9] =
     [("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
-/// Nanoseconds of units of time. Months and years have no fixed length.
+/// Nanoseconds of time units. Months and years have no fixed length.
 const UNITS_OF_TIME: [(&[&str], i128); 8] = [
     (&["ns", "nsec"], 1),
     (&["us", "µs", "μs", "usec"], 1_000),
@@ -23,7 +23,7 @@ const UNITS_OF_TIME: [(&[&str], i128); 8] = [
 /// A nanosecond as a power of ten of seconds.
 const NANOSECOND: i32 = -9;
 
-/// A Kubernetes quantity: `500m`, `1Gi`, `1.5`, `1e3`.
+/// Parses a Kubernetes quantity: `500m`, `1Gi`, `1.5`, `1e3`.
 pub(crate) fn parse_quantity(text: &str) -> Option<Decimal> {
     if let Some((mantissa, power)) = BINARY.iter().find_map(|(suffix, power)| Some((text.strip_suffix(suffix)?, power)))
     {
@@ -35,12 +35,12 @@ pub(crate) fn parse_quantity(text: &str) -> Option<Decimal> {
     }
 }
 
-/// A number without an exponent: a suffix stands in its place.
+/// Parses a number without an exponent, because a suffix replaces it.
 fn plain(text: &str) -> Option<Decimal> {
     (!text.contains(['e', 'E'])).then(|| Decimal::parse(text))?
 }
 
-/// Seconds of a duration: `1h30m`, `1h 30m`, `1.5h`, `-300ms`, `2 days`, or seconds without a unit: `90`, `3.5`.
+/// Parses a duration to seconds: `1h30m`, `1h 30m`, `1.5h`, `-300ms`, `2 days`, or seconds without a unit: `90`, `3.5`.
 pub(crate) fn parse_duration(text: &str) -> Option<Decimal> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(unsigned) => (true, unsigned),
@@ -56,7 +56,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<Decimal> {
         let end = after.find(|letter: char| is_number(letter) || letter.is_whitespace()).unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
         if unit.is_empty() {
-            // Seconds, and then nothing else.
+            // Without a unit: seconds, and nothing else may follow.
             return (sum.is_none() && after.is_empty()).then(|| if negative { number.negated() } else { number });
         }
         let (_, nanoseconds) = UNITS_OF_TIME.iter().find(|(names, _)| names.contains(&unit))?;
@@ -67,7 +67,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<Decimal> {
     sum.map(|sum| if negative { sum.negated() } else { sum })
 }
 
-/// Seconds since 1970 of an RFC 3339 time: any offset, fractions down to nanoseconds.
+/// Parses an RFC 3339 time to seconds since 1970: any offset, fractions down to nanoseconds.
 pub(crate) fn parse_timestamp(text: &str) -> Option<Decimal> {
     let time: Timestamp = text.parse().ok()?;
     Some(Decimal::new(time.as_nanosecond(), NANOSECOND))

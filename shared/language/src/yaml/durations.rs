@@ -1,4 +1,4 @@
-//! Durations and sizes as people write them: `30s`, `1MiB`.
+//! Durations and sizes in human-readable notation: `30s`, `1MiB`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -43,9 +43,9 @@ pub(crate) fn size(reader: &mut Reader<'_>, node: &Node, place: &str, bounds: Ra
     }
 }
 
-/// Bytes of a KiB.
+/// Number of bytes in a KiB.
 pub(crate) const KIB: usize = 1024;
-/// Bytes of a MiB.
+/// Number of bytes in a MiB.
 pub(crate) const MIB: usize = 1024 * KIB;
 
 fn bytes(written: &str) -> Option<usize> {

@@ -1,11 +1,11 @@
-//! Reads the keys of a map and the items of a list, each by a function that says what should stand there.
+//! Reads the keys of a map and the items of a list, each with a function for the expected value.
 
 use crate::yaml::Node;
 use crate::yaml::fields::{Fields, all};
 use crate::yaml::reader::Reader;
 
 impl Reader<'_> {
-    /// A key that must be there.
+    /// Returns the node of a required key.
     pub(crate) fn required<'n>(&mut self, fields: &Fields<'n>, key: &str) -> Option<&'n Node> {
         let found = fields.get(key);
         if found.is_none() {
@@ -14,7 +14,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Reads a key that must be there.
+    /// Reads a required key.
     pub(crate) fn needed<T>(
         &mut self,
         fields: &Fields<'_>,
@@ -25,7 +25,7 @@ impl Reader<'_> {
         read(self, node, &fields.place(key))
     }
 
-    /// Reads a key that may be left out; `None` only where it is there and wrong.
+    /// Reads an optional key. The outer `None` means that it is present and invalid.
     pub(crate) fn optional<T>(
         &mut self,
         fields: &Fields<'_>,
@@ -38,7 +38,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a key that has a default.
+    /// Reads a key with a default.
     pub(crate) fn or<T>(
         &mut self,
         fields: &Fields<'_>,
@@ -49,7 +49,7 @@ impl Reader<'_> {
         self.optional(fields, key, read).map(|value| value.unwrap_or(default))
     }
 
-    /// Reads every item, with its position in its place.
+    /// Reads every item, with its index in its place.
     pub(crate) fn each<T>(
         &mut self,
         items: &[Node],

@@ -1,6 +1,7 @@
-//! YAML as a tree that remembers where each node stands.
+//! YAML as a tree in which each node has its position.
 //!
-//! The one place that knows the YAML library, but for what its errors mean. It is strict about duplicate keys and knows nothing of targets.
+//! Only this module uses the YAML library, except for the translation of its errors. It rejects duplicate keys and is
+//! independent of targets.
 
 pub(crate) mod durations;
 pub(crate) mod fields;
@@ -25,13 +26,13 @@ use crate::yaml::position::Cursor;
 pub(crate) use crate::yaml::position::Position;
 use crate::yaml::yaml_mistakes::told;
 
-/// Events that anchors may repeat in one document: plenty for sharing a header, too few for a bomb.
+/// Maximum events that anchors may repeat in one document: plenty for sharing a header, too few for a bomb.
 const MAX_REPLAYED_EVENTS: usize = 10_000;
 
-/// Deepest nesting of a document: each level is one of recursion here and wherever the tree is walked.
+/// Maximum nesting of a document. Each level is one of recursion here and in every function that walks the tree.
 const MAX_DEPTH: usize = 32;
 
-/// Something wrong at a place.
+/// A mistake with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: Position,
@@ -43,11 +44,11 @@ pub(crate) struct Fault {
 pub(crate) struct Node {
     pub(crate) content: Content,
     pub(crate) at: Position,
-    /// Its bytes in the document, quotes included; empty where they are not known.
+    /// Its byte range in the document, including quotes. Empty if unknown.
     span: Range<usize>,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Null,
@@ -69,10 +70,10 @@ pub(crate) struct Entry {
 /// Parses one document.
 ///
 /// # Errors
-/// The first thing that is no YAML.
+/// Returns the first YAML error.
 pub(crate) fn parse(text: &str) -> Result<Node, Fault> {
     let mut options = Options::default();
-    // All duplicates are reported together, by `duplicates`.
+    // `duplicates` reports all duplicates together.
     options.duplicate_keys = DuplicateKeyPolicy::LastWins;
     options.strict_booleans = true;
     options.with_snippet = false;
@@ -88,7 +89,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Fault> {
     })
 }
 
-/// A value as YAML, for people; JSON, which is YAML too, where the library cannot write it.
+/// Formats a value as YAML for display. Falls back to JSON, which is valid YAML, if the library fails.
 #[must_use]
 pub fn to_yaml(value: &Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_else(|_| format!("{value:#}\n"))
@@ -185,7 +186,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 impl Node {
-    /// What it is, in words.
+    /// Describes the type of the content.
     pub(crate) fn kind(&self) -> &'static str {
         match self.content {
             Content::Null => "nothing",
@@ -197,7 +198,7 @@ impl Node {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if it is one.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),
@@ -205,7 +206,7 @@ impl Node {
         }
     }
 
-    /// The value of a key, if it is a map that has it.
+    /// Returns the value of a key, if it is a map that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.content {
             Content::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
@@ -213,7 +214,7 @@ impl Node {
         }
     }
 
-    /// The first item of a list.
+    /// Returns the first item of a list.
     pub(crate) fn first_item(&self) -> Option<&Self> {
         match &self.content {
             Content::List(items) => items.first(),
@@ -221,7 +222,7 @@ impl Node {
         }
     }
 
-    /// The node without places.
+    /// Converts the node to JSON, without positions.
     pub(crate) fn to_json(&self) -> Value {
         match &self.content {
             Content::Null => Value::Null,
@@ -236,14 +237,14 @@ impl Node {
         }
     }
 
-    /// Every key that stands twice in one map, at its second place.
+    /// Collects every duplicate key of a map, at its second position.
     pub(crate) fn duplicates(&self, found: &mut Vec<Fault>) {
         match &self.content {
             Content::List(items) => items.iter().for_each(|item| item.duplicates(found)),
             Content::Map(entries) => {
                 for (position, entry) in entries.iter().enumerate() {
                     if let Some(first) = entries[..position].iter().find(|earlier| earlier.key == entry.key) {
-                        // Counted from here, which holds wherever the document itself stands.
+                        // Relative to this key, so that it is valid wherever the document is embedded.
                         let first = match entry.key_at.line.saturating_sub(first.key_at.line) {
                             0 => "in the same line".to_owned(),
                             1 => "one line above".to_owned(),
@@ -259,18 +260,18 @@ impl Node {
         }
     }
 
-    /// Where it is written in the document, in bytes; empty where that is not known.
+    /// Returns its byte range in the document. Empty if unknown.
     pub(crate) fn bytes(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// Returns true if it is written in double quotes with backslashes, which YAML takes for itself.
+    /// Returns true if it is written in double quotes with backslashes, which YAML interprets itself.
     pub(crate) fn has_escapes(&self, document: &str) -> bool {
         document.get(self.span.clone()).is_some_and(|raw| raw.starts_with('"') && raw.contains('\\'))
     }
 
-    /// Where the character `offset` of this node's text stands in the document; the node's own place where an escape
-    /// makes that hard to tell.
+    /// Returns the position of the character `offset` of this node's text in the document, or the position of the node
+    /// if an escape makes it uncertain.
     pub(crate) fn locate(&self, document: &str, offset: usize) -> Position {
         let text = self.as_text().unwrap_or_default();
         let raw = document.get(self.span.clone()).unwrap_or_default();

@@ -1,15 +1,16 @@
-//! Places in a document, and the way from a character of a text to where it is written.
+//! Positions in a document, and the mapping from a character of a text to its written form.
 //!
-//! Quotes, escapes and blocks make the two differ.
+//! They differ because of quotes, escapes and blocks.
 
-/// A place in a document, 1-based; line 0 where none can be told.
+/// A position in a document, 1-based. Line 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// Walks the written form of a text beside the text itself; white space is passed over, since folding changes it.
+/// Walks the written form of a text in parallel with the text itself. White space is skipped, because
+/// folding changes it.
 pub(crate) struct Cursor<'d> {
     rest: &'d str,
     quote: Option<char>,
@@ -24,7 +25,7 @@ impl<'d> Cursor<'d> {
                 cursor.quote = Some(quote);
                 cursor.step();
             }
-            // A block's header ends with its line.
+            // The header of a block ends with its line.
             Some('|' | '>') => while cursor.step().is_some_and(|character| character != '\n') {},
             _ => {}
         }
@@ -48,7 +49,7 @@ impl<'d> Cursor<'d> {
         }
     }
 
-    /// Passes one written character; false where it is another one than expected.
+    /// Advances over one written character. Returns false if it is not the expected one.
     pub(crate) fn pass(&mut self, expected: char) -> bool {
         self.skip_whitespace();
         let escaped = match self.quote {

@@ -1,31 +1,31 @@
-//! What is wrong with a document, and where.
+//! Problems of a document, with their positions.
 
 use crate::yaml::Position;
 
-/// Where a document stands.
+/// The location of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DocumentName {
-    /// The ConfigMap.
+    /// The ConfigMap name.
     pub config_map: String,
     /// Its data key.
     pub key: String,
 }
 
-/// One thing wrong with a document: where, what, and what to do.
+/// One problem of a document: position, mistake, and fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}/{}{}: {message}", document.config_map, document.key, place(*line, *column))]
 pub struct Problem {
-    /// Which document.
+    /// The affected document.
     pub document: DocumentName,
-    /// 1-based line; 0 where none can be told.
+    /// The line, 1-based. 0 if unknown.
     pub line: usize,
-    /// 1-based column.
+    /// The column, 1-based.
     pub column: usize,
-    /// What is wrong and what to write instead.
+    /// The mistake and how to fix it.
     pub message: String,
 }
 
-/// Where in the document, for people; nothing where no line can be told.
+/// Formats the position for display. Empty if the line is unknown.
 fn place(line: usize, column: usize) -> String {
     if line == 0 { String::new() } else { format!(" line {line} column {column}") }
 }

@@ -1,6 +1,7 @@
-//! Reads the nodes of a document as what they should be, and collects every problem on the way.
+//! Reads the nodes of a document as typed values, and collects every problem.
 //!
-//! Reading gives `None` where something is wrong, after noting what: so one look at a document finds all its problems.
+//! Read functions record a problem and return `None` if a value is invalid, so that one pass finds all problems
+//! of a document.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -16,16 +17,16 @@ use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
 use crate::yaml::{Content, Entry, Fault, Node, Position};
 
-/// Said of a wrong template that has backslashes in double quotes.
+/// The hint for a wrong template with backslashes in double quotes.
 const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write the template in single quotes";
 
-/// Collects the problems of one document.
+/// Reads nodes and collects the problems of one document.
 pub(crate) struct Reader<'d> {
     document: &'d str,
     faults: Vec<Fault>,
     doubts: Vec<Fault>,
     names: Arc<Names>,
-    /// What is asked for at each place, where that is wanted.
+    /// Expectations at each place, if they are recorded.
     recording: Option<Recording>,
 }
 
@@ -34,12 +35,12 @@ impl<'d> Reader<'d> {
         Self { document, faults: Vec::new(), doubts: Vec::new(), names: Arc::default(), recording: None }
     }
 
-    /// Notes from now on what is asked for at each place.
+    /// Starts to record the expectations at each place.
     pub(crate) fn record(&mut self, recording: Recording) {
         self.recording = Some(recording);
     }
 
-    /// What was asked for.
+    /// Returns the recorded expectations.
     pub(crate) fn recorded(&mut self) -> Recording {
         self.recording.take().unwrap_or_default()
     }
@@ -50,34 +51,34 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A place of a scope, which sees what the target names.
+    /// Creates a place with a scope and the names of the target.
     pub(crate) fn site(&self, place: &str, scope: Scope) -> Site {
         Site { names: self.names.clone(), ..Site::new(place, scope) }
     }
 
-    /// What the target names, to be changed.
+    /// Returns the names of the target for modification.
     pub(crate) fn names_mut(&mut self) -> &mut Names {
         Arc::make_mut(&mut self.names)
     }
 
-    /// Everything that was noted, in the order of the document.
+    /// Returns all recorded problems, in the order of the document.
     pub(crate) fn into_faults(mut self) -> Vec<Fault> {
         self.faults.sort_by_key(|fault| fault.at);
         self.faults
     }
 
-    /// Notes a problem; gives `None` to return.
+    /// Records a problem. Always returns `None`.
     pub(crate) fn refuse<T>(&mut self, at: Position, message: impl Into<String>) -> Option<T> {
         self.faults.push(Fault { at, message: message.into() });
         None
     }
 
-    /// Notes many.
+    /// Records several problems.
     pub(crate) fn extend(&mut self, faults: Vec<Fault>) {
         self.faults.extend(faults);
     }
 
-    /// Another kind of value is needed.
+    /// Records that another type of value is needed.
     pub(crate) fn refuse_kind<T>(&mut self, node: &Node, place: &str, wanted: &str) -> Option<T> {
         if matches!(node.content, Content::Null) {
             return self.refuse_nothing(node, format!("{place}: {wanted} is needed here, not nothing"));
@@ -86,7 +87,7 @@ impl<'d> Reader<'d> {
         self.refuse(node.at, format!("{place}: {wanted} is needed here, not {}{hint}", node.kind()))
     }
 
-    /// A map that has no other than the known keys.
+    /// Reads a map with only the known keys.
     pub(crate) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
         self.asks(place, || Expectation::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
         let mut fields = self.any_fields(node, place)?;
@@ -116,12 +117,12 @@ impl<'d> Reader<'d> {
         Some(fields)
     }
 
-    /// Of nothing, where something is needed, one thing is said.
+    /// Records one error for a missing value, at most once for each position.
     fn refuse_nothing<T>(&mut self, node: &Node, message: String) -> Option<T> {
         if self.faults.iter().any(|fault| fault.at == node.at) { None } else { self.refuse(node.at, message) }
     }
 
-    /// A map whose keys are the user's own.
+    /// Reads a map with user-defined keys.
     pub(crate) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
         self.asks(place, || Expectation::Map);
         match &node.content {
@@ -131,7 +132,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The items of a list.
+    /// Reads the items of a list.
     pub(crate) fn items<'n>(
         &mut self,
         node: &'n Node,
@@ -152,7 +153,7 @@ impl<'d> Reader<'d> {
         Some(items)
     }
 
-    /// A text in which nothing is evaluated.
+    /// Reads a text without templates.
     pub(crate) fn literal<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
         self.asks(place, || Expectation::Text);
         let Some(text) = node.as_text() else {
@@ -164,7 +165,7 @@ impl<'d> Reader<'d> {
         Some(text)
     }
 
-    /// A text that is a template.
+    /// Reads a text that is a template.
     pub(crate) fn text<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
         self.asks(place, || Expectation::Text);
         match node.as_text() {
@@ -173,12 +174,12 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Refuses a number where a URL is needed: quotes would make a text of it and no URL.
+    /// Rejects a number if a URL is needed. The usual hint about quotes would not help.
     pub(crate) fn url_is_no_number(&mut self, node: &Node, place: &str) -> Option<()> {
         if matches!(node.content, Content::Number(_)) { self.refuse_kind(node, place, "a URL") } else { Some(()) }
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(crate) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
         self.asks(place, || Expectation::Truth);
         match node.content {
@@ -187,7 +188,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A whole number within bounds.
+    /// Reads a whole number within bounds.
     pub(crate) fn whole<T>(&mut self, node: &Node, place: &str, bounds: RangeInclusive<T>) -> Option<T>
     where
         T: TryFrom<u64> + PartialOrd + Display,
@@ -206,7 +207,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub(crate) fn choice<T: Copy>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
         self.asks(place, || Expectation::Words(choices.iter().map(|(word, _)| (*word).to_owned()).collect()));
         let text = self.literal(node, place)?;
@@ -214,7 +215,7 @@ impl<'d> Reader<'d> {
             return Some(*value);
         }
         let known = choices.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-        // What stands before a known word may turn it into its opposite: `unordered`.
+        // A prefix can reverse the meaning of a known word: `unordered`.
         let near = nearest(text, known.iter().copied()).filter(|near| !text.ends_with(near));
         let hint = match near {
             Some(near) if known.len() == 1 => format!(": did you mean `{near}`?"),
@@ -224,7 +225,7 @@ impl<'d> Reader<'d> {
         self.refuse(node.at, format!("{place}: unknown `{text}`{hint}"))
     }
 
-    /// A compiled template, or its errors at their places in the document.
+    /// Returns a compiled template, or records its errors at their positions in the document.
     pub(crate) fn compiled<T>(&mut self, node: &Node, site: &Site, result: Result<T, Vec<TemplateError>>) -> Option<T> {
         match result {
             Ok(compiled) => {
@@ -235,7 +236,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Notes what is wrong with a template.
+    /// Records the errors of a template.
     pub(crate) fn refuse_template<T>(&mut self, node: &Node, place: &str, errors: Vec<TemplateError>) -> Option<T> {
         let hint = if node.has_escapes(self.document) { ESCAPED } else { "" };
         for error in errors {
@@ -245,7 +246,7 @@ impl<'d> Reader<'d> {
         None
     }
 
-    /// Notes what of a template is text and looks like an expression.
+    /// Records a warning about literal text of a template that looks like an expression.
     pub(crate) fn doubt_unmarked(&mut self, node: &Node, site: &Site) {
         if let Some(found) = node.as_text().and_then(|text| unmarked_in(text, site)) {
             let at = node.locate(self.document, found.offset);
@@ -253,12 +254,12 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Notes what is allowed and perhaps not meant.
+    /// Records a warning about a likely mistake.
     pub(crate) fn doubt(&mut self, at: Position, message: impl Into<String>) {
         self.doubts.push(Fault { at, message: message.into() });
     }
 
-    /// What is allowed and perhaps not meant.
+    /// Returns the recorded warnings.
     pub(crate) fn take_doubts(&mut self) -> Vec<Fault> {
         std::mem::take(&mut self.doubts)
     }

@@ -1,21 +1,21 @@
-//! What a reader asked for at each place of a document: which keys, which words, within which bounds.
+//! The expectations of a reader at each place of a document: keys, words, bounds.
 //!
-//! From this the JSON Schema is made, so that it cannot know another language than the reader does.
+//! The JSON Schema is generated from it, so that it always matches the reader.
 
 use std::collections::BTreeMap;
 
-/// One thing that a reader asks for. The later ones say more than those before them, where a place is asked in several ways.
+/// One expectation of a reader. Later variants are more specific, and win if a place is read in several ways.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expectation {
-    /// A text.
+    /// Any text value.
     Text,
-    /// A map whose keys are the user's own.
+    /// A map with user-defined keys.
     Map,
-    /// A list.
+    /// A list of items.
     List,
     /// `true` or `false`.
     Truth,
-    /// A whole number, from and to.
+    /// A whole number, with minimum and maximum.
     Whole(String, String),
     /// One of a few words.
     Words(Vec<String>),
@@ -23,26 +23,26 @@ pub(crate) enum Expectation {
     Keys(Vec<String>),
 }
 
-/// What was asked for, by place: `read.http.steps[].url`.
+/// The expectations by place: `read.http.steps[].url`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
     places: BTreeMap<String, Expectation>,
 }
 
 impl Recording {
-    /// Notes it, unless more was asked for at the place.
+    /// Records an expectation, unless the place already has a more specific one.
     pub(crate) fn note(&mut self, place: &str, asked: Expectation) {
         let known = self.places.entry(every_name(&every_item(place))).or_insert_with(|| asked.clone());
         *known = asked.max(known.clone());
     }
 
-    /// What was asked for at a place.
+    /// Returns the expectation at a place.
     pub(crate) fn at(&self, place: &str) -> Option<&Expectation> {
         self.places.get(place)
     }
 }
 
-/// Sections whose keys are the user's own, and whose values are read alike.
+/// Sections with user-defined keys whose values have the same keys.
 const NAMED: [&str; 1] = ["secrets."];
 
 /// `secrets.password.key` as `secrets.*.key`.
@@ -57,7 +57,7 @@ fn every_name(place: &str) -> String {
     )
 }
 
-/// `require[0].that` as `require[].that`: every item is read alike.
+/// `require[0].that` as `require[].that`: all items have the same keys.
 fn every_item(place: &str) -> String {
     let mut parts = place.split('[');
     let mut every = parts.next().unwrap_or_default().to_owned();

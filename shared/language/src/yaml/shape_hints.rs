@@ -1,11 +1,11 @@
-//! What to write where a value of another kind stands than is needed: told only where what was meant is plain.
+//! Hints for a value of the wrong type, given only if the intention is clear.
 
 use crate::yaml::{Content, Node};
 
-/// What people write elsewhere for true and false.
+/// Words for true and false in other notations.
 const TRUTHS: [(&str, bool); 4] = [("yes", true), ("on", true), ("no", false), ("off", false)];
 
-/// What follows "a list is needed here, not a text"; empty where nothing is plain.
+/// Returns the hint after "a list is needed here, not a text". Empty if the intention is unclear.
 pub(crate) fn shape_hint(node: &Node, wanted: &str) -> String {
     match (&node.content, wanted) {
         (Content::Map(entries), _) if entries.first().is_some_and(|entry| entry.key.starts_with("self.")) => {
@@ -30,23 +30,23 @@ pub(crate) fn shape_hint(node: &Node, wanted: &str) -> String {
     }
 }
 
-/// Returns true if it is a map that could be the one item of a list by a `- ` in front: it is not in `{…}`, so that it begins where its
-/// first key does. What holds nothing but maps may be several items.
+/// Returns true for a map that could become the one item of a list with a `- ` in front: it is not in `{…}`, so it
+/// begins at its first key. A map that contains only maps may be several items.
 fn is_item_in_lines(node: &Node) -> bool {
     let Content::Map(entries) = &node.content else { return false };
     entries.first().is_some_and(|first| first.key_at == node.at)
         && entries.iter().any(|entry| !matches!(entry.value.content, Content::Map(_)))
 }
 
-/// Returns true if it is a map whose keys mean the same without the list around it. Of items that say their `name`, as Kubernetes writes
-/// them, the name may be the key.
+/// Returns true for a map whose keys have the same meaning without the list around it. If items have a `name`, as in
+/// Kubernetes, the name may be the key.
 fn is_map_of_its_own(node: &Node) -> bool {
     matches!(&node.content, Content::Map(entries) if !entries.is_empty() && entries.iter().all(|entry| entry.key != "name"))
 }
 
 const WITHOUT_QUOTES: &str = ": write it without quotes";
 
-/// Returns true if it can stand in `[…]` as it is, and is a text there too.
+/// Returns true if it can be written in `[…]` unquoted, and is a text there too.
 fn is_plain(text: &str) -> bool {
     let is_a_word_of_yaml = ["true", "false", "null"].iter().any(|word| text.eq_ignore_ascii_case(word));
     !is_a_word_of_yaml
@@ -90,7 +90,7 @@ mod tests {
             ("a whole number", "'7s'", ""),
         ];
         for (wanted, text, expected) in table {
-            // As a document has it: below a key.
+            // Below a key, as in a document.
             let lines: String = text.lines().map(|line| format!("  {line}\n")).collect();
             let document = parse(&format!("key:\n{lines}")).unwrap();
             assert_eq!(shape_hint(document.get("key").unwrap(), wanted), expected, "{wanted}: {text}");

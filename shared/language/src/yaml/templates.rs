@@ -1,15 +1,15 @@
-//! Nodes of a document as templates: one expression, or a tree of them.
+//! Reads nodes of a document as templates: one expression, or a tree of them.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, Site, TextTemplate, ValueTemplate};
 use crate::yaml::reader::{Reader, all};
 use crate::yaml::{Content, Node};
 
-/// A reader of expressions in this scope.
+/// Returns a reader of expressions in this scope.
 pub(crate) fn expression(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Expression> {
     move |reader, node, place| read_expression(reader, node, &reader.site(place, scope))
 }
 
-/// A reader of texts with `${…}` in this scope.
+/// Returns a reader of texts with `${…}` in this scope.
 pub(crate) fn text_template(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<TextTemplate> {
     move |reader, node, place| {
         let text = reader.text(node, place)?;
@@ -18,13 +18,13 @@ pub(crate) fn text_template(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &st
     }
 }
 
-/// One `${…}` and nothing else.
+/// Reads a text that is one `${…}`.
 pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {
     let text = reader.text(node, &site.place)?;
     reader.compiled(node, site, Expression::parse(text, site))
 }
 
-/// A tree of templates.
+/// Reads a tree of templates.
 pub(crate) fn read_value(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<ValueTemplate> {
     Some(ValueTemplate::new(read_value_node(reader, node, site)?, site.clone()))
 }

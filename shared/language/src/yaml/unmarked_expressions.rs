@@ -1,38 +1,39 @@
-//! Expressions that were meant and are literal text, since no `${…}` stands around them: `/queues/self.spec.name`, `{self.spec.name}`,
-//! `desired.size`.
+//! Finds expressions that are literal text because the `${…}` around them is missing:
+//! `/queues/self.spec.name`, `{self.spec.name}`, `desired.size`.
 //!
-//! Only variables that exist where the text stands are looked for, and in the middle of a text only fields that they are known to
-//! have, unless there are braces around them. What people write as text comes first: prose, host names (`self.example.com`), file
-//! names (`desired.json`) and names of tables are none of these.
+//! Only variables that exist at the place are searched for. In the middle of a text, only their known fields count,
+//! unless they are in braces. Ordinary text must not match: prose, host names (`self.example.com`), file names
+//! (`desired.json`) and names of tables.
 
 use crate::cel::pieces;
 use crate::cel::{Names, Piece, Shape, Site};
 
-/// Where templates are SQL, in which `desired.size` may be a column.
+/// Places of SQL templates, in which `desired.size` may be a column.
 const SQL: [&str; 2] = ["read.postgres.query", "correct.postgres."];
-/// Fields of every object that begin with these are meant: nothing else is called `self.spec.name`.
+/// First fields of an object that are certain: nothing else is called `self.spec.name`.
 const OF_OBJECTS: [&str; 3] = ["spec", "metadata", "status"];
-/// Fields of an answer.
+/// Fields of a response.
 const OF_ANSWERS: [&str; 4] = ["body", "headers", "status", "text"];
-/// Endings of files, which are no fields: `item.json`.
+/// File extensions, which are not fields: `item.json`.
 const ENDINGS: [&str; 18] = [
     "json", "yaml", "yml", "toml", "ini", "conf", "cfg", "xml", "html", "txt", "csv", "sql", "log", "sh", "py", "tf",
     "tar", "gz",
 ];
-/// What an expression in the middle of a text follows; a letter, a dot or a hyphen makes another word of it.
+/// Characters allowed before an expression in the middle of a text. After a letter, a dot or a hyphen it is a part
+/// of another word.
 const BEFORE: &str = "/=:,;&?|+(<>\"'";
 
 /// A literal text that looks like an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unmarked {
-    /// Characters before it.
+    /// Characters of the text before it.
     pub(crate) offset: usize,
-    /// As it is written, without brackets around it.
+    /// The expression as written, without brackets around it.
     pub(crate) written: String,
 }
 
 impl Unmarked {
-    /// What is said of it.
+    /// Returns the warning about it.
     pub(crate) fn message(&self) -> String {
         let Self { written, .. } = self;
         let quoted = if written.contains('\'') { format!("\"{written}\"") } else { format!("'{written}'") };
@@ -42,7 +43,7 @@ impl Unmarked {
     }
 }
 
-/// The first variable of this place that a template names outside of its `${…}`.
+/// Returns the first variable of this place that a template names outside of its `${…}`.
 pub(crate) fn unmarked_in(text: &str, site: &Site) -> Option<Unmarked> {
     let pieces = pieces(text).ok()?;
     let (is_whole, is_sql) = (pieces.len() == 1, SQL.iter().any(|place| site.place.starts_with(place)));
@@ -57,7 +58,7 @@ pub(crate) fn unmarked_in(text: &str, site: &Site) -> Option<Unmarked> {
     })
 }
 
-/// The first of these variables that a literal part of a template names without `${…}`.
+/// Returns the first of these variables that a literal part of a template names without `${…}`.
 fn find_unmarked<'v>(
     literal: &str,
     is_whole: bool,
@@ -77,7 +78,8 @@ fn find_unmarked<'v>(
         let is_alone = is_whole && before.is_empty() && written.len() == rest.len();
         let is_meant = is_bracketed(before, &rest[written.len()..])
             || begins_word(before) && is_expression(root, written, before, is_sql, is_alone, names);
-        // With the `$` of another language. Characters of an escaped `$${` that the literal lacks stand before the offset.
+        // Includes the `$` of another language. The offset adds the characters of each escaped `$${` that
+        // the literal lacks.
         let marked = before.strip_suffix("$(").or_else(|| before.strip_suffix('$')).unwrap_or(before);
         let offset = marked.chars().count() + before.matches("${").count();
         is_meant.then(|| Unmarked { offset, written: written.to_owned() })
@@ -111,7 +113,7 @@ fn word_length(text: &str) -> usize {
     text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(text.len())
 }
 
-/// `{self.spec.x}`, `$self.spec.x`, `$(self.spec.x)`.
+/// Recognises `{self.spec.x}`, `$self.spec.x`, `$(self.spec.x)`.
 fn is_bracketed(before: &str, after: &str) -> bool {
     before.ends_with('{') && after.starts_with('}')
         || before.ends_with("$(") && after.starts_with(')')
@@ -127,7 +129,7 @@ fn is_expression(root: &str, written: &str, before: &str, is_sql: bool, is_alone
     let first = fields.next().unwrap_or_default();
     let last = fields.last().unwrap_or(first);
     let (is_host, names_file) = (before.ends_with("//"), ENDINGS.contains(&last));
-    // A whole text that is a known field is meant, whatever files end with.
+    // A whole text that is a known field is an expression, even if it ends like a file name.
     let is_field_of = |shape| match has_field(shape, first) {
         Some(has) => has && (is_alone || !names_file),
         None => is_alone && !names_file,
@@ -142,12 +144,12 @@ fn is_expression(root: &str, written: &str, before: &str, is_sql: bool, is_alone
         "observed" => is_field_of(&names.observed),
         _ if names_file => false,
         "steps" => last != first && names.steps.iter().any(|step| step == first),
-        // Prose and names have such words in their middle: `this item.other`.
+        // Prose and names contain such words: `this item.other`.
         _ => is_alone,
     }
 }
 
-/// Whether a variable of this shape has a field; `None` where only an object can tell.
+/// Returns true if a variable of this shape has a field. `None` if it depends on the object.
 fn has_field(shape: &Shape, name: &str) -> Option<bool> {
     match shape {
         Shape::Map(fields) => Some(fields.contains_key(name)),
@@ -161,7 +163,7 @@ mod tests {
     use crate::cel::KnownDesired;
     use std::sync::Arc;
 
-    /// A target whose `desired` and `observed` have these fields, and whose step is called `find`.
+    /// Creates names with these fields of `desired` and `observed`, and a step `find`.
     fn names(desired: &[&str], observed: &[&str]) -> Names {
         let shape =
             |fields: &[&str]| Shape::Map(fields.iter().map(|&field| (field.to_owned(), Shape::Unknown)).collect());
@@ -177,7 +179,7 @@ mod tests {
     fn what_was_meant_is_told_from_ordinary_texts() {
         let all = ["self", "desired", "observed", "response", "item", "steps", "resource"];
         let names = names(&["size", "toml", "example"], &["id"]);
-        // What is meant stands between « and », with the `$` of another language.
+        // The expected match is between « and », including the `$` of another language.
         let texts = [
             "/queues/«self.spec.name»",
             "https://h.example/{«self.spec.name»}/x",

@@ -1,6 +1,6 @@
-//! What the YAML library finds wrong, in words that say what to do, and at the place where that is to be done.
+//! Translates errors of the YAML library to instructions, at the position of the fix.
 //!
-//! It speaks of productions of a grammar; who writes targets knows keys, quotes and indentation.
+//! The library's messages are about productions of a grammar. Authors of targets know keys, quotes and indentation.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_saphyr::{Error, ExternalMessageSource, MessageFormatter, UserMessageFo
 use crate::yaml::position::Position;
 
 const TAB: &str = "a tab does not indent in YAML: write spaces";
-// People write patterns in templates.
+// Templates often contain regular expressions.
 const ESCAPE: &str = "YAML takes a backslash in double quotes for an escape of its own, and knows none like this: write the template in \
                       single quotes";
 const KEY: &str = "this line is indented otherwise than the keys that it stands beside";
@@ -33,7 +33,7 @@ const FLOW_LIST: &str =
     "a `[` is not closed, or a comma is missing before this, or a text with `${…}` or `: ` in it needs quotes";
 const DOCUMENTS: &str = "a key holds one target: give the second a key of its own";
 
-/// What is said of the document, and where; the library gave up at `at`.
+/// Returns the message about the document and its position. The library gave up at `at`.
 pub(crate) fn told(error: &Error, document: &str, at: Position) -> (Position, String) {
     if let Some(at) = tab(error, document, at) {
         return (at, TAB.to_owned());
@@ -49,7 +49,7 @@ pub(crate) fn told(error: &Error, document: &str, at: Position) -> (Position, St
     (at, words.unwrap_or_else(|| UserMessageFormatter.format_message(error)).into_owned())
 }
 
-/// What the parser found, where it is no YAML.
+/// Returns the kind of a parser error, if the text is not YAML.
 fn kind(error: &Error) -> Option<&ErrorKind> {
     match error {
         Error::ExternalMessage { source, .. } => match &**source {
@@ -60,7 +60,7 @@ fn kind(error: &Error) -> Option<&ErrorKind> {
     }
 }
 
-/// The tab that is to be taken out: the parser gives up behind it, or lines before it where a text goes on.
+/// Finds the tab to remove. The parser fails after it, or some lines before it if a text continues.
 fn tab(error: &Error, document: &str, at: Position) -> Option<Position> {
     let indenting = |line: usize| {
         let written = document.lines().nth(line.checked_sub(1)?)?;

@@ -1,7 +1,7 @@
-//! Every mistake in a document is told with its place, what was expected and the nearest right word: exact messages.
+//! Exact messages for every mistake in a document, with position, expectation and the nearest valid word.
 //!
-//! A case of `cases.txt` changes one place of `target.yaml`. Where a message changed, the table as it was found stands in the
-//! file that the failure names, to be compared and taken over.
+//! A case of `cases.txt` changes one place of `target.yaml`. If messages changed, the actual table is written to the
+//! file that the failure names, to be compared and copied.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -14,13 +14,13 @@ use drift_language::parse_document;
 const TARGET: &str = include_str!("target.yaml");
 const CASES: &str = include_str!("cases.txt");
 
-/// What stands behind one mark, line by line.
+/// The text after a mark, line by line.
 fn marked(case: &str, mark: &str) -> Vec<String> {
     let lines = case.lines().filter_map(|line| line.strip_prefix(mark));
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()).collect()
 }
 
-/// The document that a case describes; further lines stand as deep as the one that is changed.
+/// The document of a case. Additional lines get the indentation of the changed line.
 fn document(case: &str) -> String {
     let (old, new) = (marked(case, "<"), marked(case, ">"));
     let old = old.join("\n");

@@ -1,12 +1,13 @@
-//! The clocks of this crate: the age of a connection or a token, spans of a wait, and the time of day that a `Retry-After` is
-//! told against.
+//! The clocks of this crate: the age of a connection or a token, durations of waits, and the wall
+//! time for `Retry-After`.
 //!
-//! The programs' clock stands above this crate. These decide only how long one waits, and when a connection is replaced.
+//! The programs' clock is in a crate above this one. These clocks only decide wait times and when a
+//! connection is replaced.
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// A token that ran out while the machine was suspended is refused, and replaced then.
+/// A token that expired while the machine was suspended is rejected, and then replaced.
 #[expect(clippy::disallowed_methods, reason = "see above")]
 pub(crate) fn now() -> Instant {
     Instant::now()

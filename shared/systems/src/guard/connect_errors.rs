@@ -1,8 +1,8 @@
-//! Why a connection could not be opened, or broke, in closed words: no name, address or number in them.
+//! Reasons of a failed or broken connection, as fixed texts without names, addresses or numbers.
 
 use std::io;
 
-/// A reset, or under TLS an end without the farewell that TLS asks for.
+/// Returns true for a reset, or for TLS without close_notify.
 pub(crate) const fn is_drop(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(kind, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
@@ -11,7 +11,7 @@ pub(crate) const fn is_drop(kind: io::ErrorKind) -> bool {
 pub(crate) fn describe_tls(error: &rustls::Error) -> &'static str {
     use rustls::{CertificateError as Bad, Error as Tls};
     match error {
-        // A replaced CA of the same name shows as a bad signature.
+        // A replaced CA of the same name appears as a bad signature.
         Tls::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
             "TLS: the certificate's issuer is not trusted"
         }
@@ -31,7 +31,7 @@ pub(crate) const fn describe_io(kind: io::ErrorKind) -> Option<&'static str> {
         io::ErrorKind::ConnectionRefused => "the connection was refused",
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "there is no route",
         io::ErrorKind::TimedOut => "connecting took too long",
-        // Of a unix socket.
+        // Errors of a unix socket.
         io::ErrorKind::NotFound => "there is no such socket",
         io::ErrorKind::PermissionDenied => "the socket may not be opened",
         io::ErrorKind::UnexpectedEof => "the connection was closed before an answer came",

@@ -1,8 +1,8 @@
 //! The addresses that a request may connect to, whatever its host name resolves to.
 //!
-//! Names belong to others: whoever owns one may let it lead into our own network, today or between two polls, and a field of an
-//! object may name any. So it is the address that is judged, each time a connection is opened; one that is used again was judged when
-//! it was.
+//! The owner of a name can point it into our own network, now or between two polls, and a field of an object can
+//! contain any name. So each address is checked when a connection is opened. A reused connection was checked when
+//! it was opened.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,12 +11,12 @@ use url::Host;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::Network;
 
-/// Metadata services: link-local addresses, and further ones that clouds use.
+/// Metadata services: link-local addresses, and others that clouds use.
 const OF_MACHINES: &[Network] = &[
     Network::v4([169, 254, 0, 0], 16),
     Network::v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
-    // The metadata services over IPv6 of AWS, Google Cloud, Oracle Cloud and Scaleway, that of Alibaba Cloud, and the host of an
-    // Azure machine.
+    // The metadata services over IPv6 of AWS, Google Cloud, Oracle Cloud and Scaleway, that of Alibaba Cloud, and the
+    // host of an Azure machine.
     Network::v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128),
     Network::v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),
     Network::v6([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128),
@@ -25,7 +25,7 @@ const OF_MACHINES: &[Network] = &[
     Network::v4([168, 63, 129, 16], 32),
 ];
 
-/// Addresses that are not public, by the registries of special-purpose addresses (RFC 6890).
+/// Addresses that are not public, according to the registries of special-purpose addresses (RFC 6890).
 const NOT_PUBLIC: &[Network] = &[
     Network::v4([0, 0, 0, 0], 8),
     Network::v4([10, 0, 0, 0], 8),
@@ -38,7 +38,7 @@ const NOT_PUBLIC: &[Network] = &[
     Network::v4([198, 18, 0, 0], 15),
     Network::v4([198, 51, 100, 0], 24),
     Network::v4([203, 0, 113, 0], 24),
-    // Multicast, what is reserved, and broadcast.
+    // Multicast, reserved and broadcast addresses.
     Network::v4([224, 0, 0, 0], 3),
     Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 127),
     Network::v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),
@@ -52,34 +52,34 @@ const NOT_PUBLIC: &[Network] = &[
     Network::v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
 ];
 
-/// IPv6 addresses that carry an IPv4 address in their last 32 bits: compatible, and translated (RFC 6052, and RFC 7915 by its older
-/// name SIIT).
+/// IPv6 addresses that contain an IPv4 address in their last 32 bits: compatible, and translated (RFC 6052, and RFC
+/// 7915 under its older name SIIT).
 const CARRY_V4_LAST: &[Network] = &[
     Network::v6([0, 0, 0, 0, 0, 0, 0, 0], 96),
     Network::v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
     Network::v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96),
 ];
 
-/// 6to4: an IPv4 address behind the first 16 bits.
+/// 6to4: an IPv4 address after the first 16 bits.
 const SIX_TO_FOUR: Network = Network::v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 
 /// The rules for addresses. Requests with different rules share no connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct DialRules {
-    /// True if an object's field takes part in the host: then it has to lead to a public address.
+    /// True if the host contains a field of the object. Then it must resolve to a public address.
     pub(crate) has_chosen_host: bool,
-    /// Networks that the target allows although they would be refused.
+    /// Networks that the target allows although they would be rejected.
     pub(crate) allowed: Vec<Network>,
 }
 
-/// None of the addresses of a host may be dialled. Holds neither.
+/// No address of a host is allowed. Contains neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its address is in a network that the target does not allow")]
 pub(crate) struct AddressRefused;
 
 impl DialRules {
-    /// Returns true if a request may go to a host that is an address. A name's addresses are judged when they are dialled, and a
-    /// unix socket has none.
+    /// Returns true if a literal address as host is allowed. The addresses of a name are checked when they are dialled,
+    /// and a unix socket has none.
     pub(crate) fn allow_literal(&self, request: &HttpRequest) -> bool {
         request.socket.is_some()
             || match request.url.host() {
@@ -98,7 +98,7 @@ impl DialRules {
     }
 }
 
-/// The IPv4 address that an IPv6 address leads to in the end, on the way of a gateway.
+/// Returns the IPv4 address that an IPv6 address reaches through a gateway.
 fn carried_v4(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(whole) = address else { return None };
     let [_, first, second, _, _, _, sixth, seventh] = whole.segments();

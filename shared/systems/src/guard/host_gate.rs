@@ -1,8 +1,9 @@
-//! The limits of one host over all targets: concurrent requests, and pauses.
+//! Limits of one host over all targets: concurrent requests, and pauses.
 //!
-//! Targets have limits of their own, but ten targets on one API are still one burden for it. A host is told by
-//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_api::requests::http_request::HttpRequest::host)). This file sends nothing and reads no clock: whoever asks says what time it
-//! is. A pause holds nobody up here; it is told, so that the caller can come back then instead of queueing.
+//! Targets have their own limits, but ten targets of one API put their combined load on it. Hosts are keyed by
+//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_api::requests::http_request::HttpRequest::host)). This file
+//! sends nothing and reads no clock: the caller passes the time. A pause is returned instead of waited for, so that the
+//! caller can reschedule instead of queueing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,17 +15,16 @@ use drift_api::timing::moment::Moment;
 
 use crate::guard::host_health::{Epoch, HostHealth, HostReply, Pause};
 
-/// Requests under way to one host at once, over all targets, unless one of them asks for more: twice the default of one
-/// target (8), so that two targets on one host do not slow each other, and still no load that a small service could not
-/// bear.
+/// Maximum concurrent requests to one host over all targets, unless a target asks for more. Twice the default of one
+/// target (8), so that two targets on one host do not slow each other down, and still a small load for a small service.
 pub const HOST_CONCURRENCY: usize = 16;
 
-/// Hosts remembered before some are forgotten: those that say nothing, and if there are as many silent ones, half of all,
-/// beginning with those whose pause ends first. Hosts are few, since targets name them; this bounds what a long life with
-/// many edits can gather, and what objects can that choose hosts.
+/// Remembered hosts before some are forgotten: first those without relevant state, and if there are as many silent
+/// ones, half of all, in the order in which their pauses end. Targets name few hosts. This bounds growth over many
+/// edits, and by objects that choose hosts.
 const REMEMBERED_HOSTS: usize = 1024;
 
-/// The gates of all hosts. Shared by every target of a program.
+/// The gates of all hosts, shared by all targets of a program.
 #[derive(Debug, Default)]
 pub struct HostGate {
     hosts: Mutex<HashMap<Arc<str>, Host>>,
@@ -34,12 +34,12 @@ pub struct HostGate {
 struct Host {
     slots: Arc<Semaphore>,
     capacity: usize,
-    /// One request at a time finds out whether a silent host answers again.
+    /// One request at a time probes a silent host.
     probe: Arc<Semaphore>,
     health: HostHealth,
 }
 
-/// A request may be under way while this lives.
+/// A slot for one request, held while it is in flight.
 #[derive(Debug)]
 #[must_use = "the slot is given back when this is dropped"]
 pub struct Permit {
@@ -49,7 +49,7 @@ pub struct Permit {
     probe: Option<Probe>,
 }
 
-/// Leave to find out whether a silent host answers again. There is one at a time.
+/// Permission to probe a silent host. There is one at a time.
 #[derive(Debug)]
 #[must_use = "another request may take it once this is dropped"]
 pub struct Probe {
@@ -63,26 +63,26 @@ impl Permit {
         &self.host
     }
 
-    /// The request goes out with leave that was taken before.
+    /// Attaches a probe that was taken before.
     pub fn take_over(&mut self, probe: Option<Probe>) {
         self.probe = probe.or(self.probe.take());
     }
 }
 
 impl HostGate {
-    /// Waits for a slot among the requests to this host; first come, first served. A target that wants more than
-    /// [`HOST_CONCURRENCY`] at once raises the host's cap to what it asks for.
+    /// Waits for a slot of this host, first come, first served. A target that needs more than [`HOST_CONCURRENCY`]
+    /// raises the host's limit accordingly.
     pub async fn enter(&self, host: &str, concurrent: u32) -> Permit {
         let (host, slots, epoch) = self.with_host(host, |name, host| {
             host.raise(concurrent as usize);
             (name.clone(), host.slots.clone(), host.health.epoch())
         });
-        // Only a closed semaphore gives an error, and nobody closes this one.
+        // Only a closed semaphore gives an error, and this one is never closed.
         let slot = slots.acquire_owned().await.ok();
         Permit { host, epoch, _slot: slot, probe: None }
     }
 
-    /// A slot, if one is free and nobody waits for it.
+    /// Takes a slot, if one is free and no request waits for it.
     #[must_use]
     pub fn try_enter(&self, host: &str) -> Option<Permit> {
         let (host, slots, epoch) =
@@ -91,7 +91,7 @@ impl HostGate {
         Some(Permit { host, epoch, _slot: Some(slot), probe: None })
     }
 
-    /// Whether the host is to be left alone; `None` where it may be asked now.
+    /// Returns the pause of the host, or `None` if requests are allowed now.
     #[must_use]
     pub fn paused(&self, host: &str, now: Moment) -> Option<Pause> {
         let hosts = self.lock();
@@ -100,21 +100,21 @@ impl HostGate {
         host.health.paused(now).or_else(|| is_probed.then(|| host.health.while_probed(now)))
     }
 
-    /// Leave to ask the host, for whoever has something else to do before the request goes out; `None` where none is
-    /// needed, since the host is not silent.
+    /// Takes a probe for a caller with more work before the request. `None` if the host is not silent, so that no
+    /// probe is needed.
     ///
     /// # Errors
-    /// The host is to be left alone.
+    /// Returns the pause of the host.
     pub fn take_probe(&self, host: &str, now: Moment) -> Result<Option<Probe>, Pause> {
         let hosts = self.lock();
         let Some(host) = hosts.get(host) else { return Ok(None) };
         host.health.paused(now).map_or_else(|| host.take_probe(now), Err)
     }
 
-    /// The request goes out now.
+    /// Marks the request as sent.
     ///
     /// # Errors
-    /// The host is to be left alone: others may have been told to wait while this one waited for its slot.
+    /// Returns the pause of the host. Other requests may have caused it while this one waited for its slot.
     pub fn begin(&self, permit: &mut Permit, now: Moment) -> Result<(), Pause> {
         self.forget_quiet_hosts(now);
         let name = permit.host.clone();
@@ -130,7 +130,7 @@ impl HostGate {
         })
     }
 
-    /// What the request that went out for that object heard.
+    /// Records the reply to the object's request.
     pub fn note(&self, permit: &Permit, object: &Uid, heard: HostReply, now: Moment) {
         self.with_host(&permit.host, |_, host| host.health.note(object, heard, permit.epoch, now));
     }
@@ -192,7 +192,7 @@ impl Host {
         self.health.paused(now).is_some() || self.health.is_silent() || self.is_asked()
     }
 
-    /// Returns true if a request to it is under way, or waits for its slot.
+    /// Returns true if a request is in flight or waits for its slot.
     fn is_asked(&self) -> bool {
         Arc::strong_count(&self.slots) > 1
     }
@@ -206,14 +206,14 @@ mod tests {
     use std::time::Duration;
 
     const HOST: &str = "api.example:443";
-    /// Default of a target.
+    /// Default concurrency of a target.
     const DEFAULT: u32 = 8;
 
     fn at(seconds: u64) -> Moment {
         Moment::START + Duration::from_secs(seconds)
     }
 
-    /// A request for the object goes out and hears that.
+    /// Sends a request for the object and records its reply.
     async fn ask(gate: &HostGate, object: &str, heard: HostReply, now: Moment) {
         let mut permit = gate.enter(HOST, DEFAULT).await;
         assert_eq!(gate.begin(&mut permit, now), Ok(()));

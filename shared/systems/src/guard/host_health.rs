@@ -1,8 +1,8 @@
 //! The health of one host, from the results of earlier requests.
 //!
-//! One object that is told to wait, or that gets no answer, may be the only one: its URL is slow, or it is asked for too often. Three
-//! different objects speak for the host. A host that is told so by one object alone would be silenced for all targets by whoever can
-//! write one object. Pure: the time comes in as a value.
+//! If a single object is throttled or gets no response, the cause may be the object: a slow URL, or too many requests.
+//! Three different objects are evidence about the host. Otherwise every editor of one object could silence a host for
+//! all targets. Pure: the time comes in as a value.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,36 +11,35 @@ use drift_api::identity::Uid;
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 
-/// Different objects that must have made the same experience before it is held to be the host's.
+/// Different objects with the same result before it is attributed to the host.
 pub const SPEAK_FOR_HOST: usize = 3;
 
-/// Objects that were told to wait speak for the host together when it happened within this time: a host that limits its
-/// callers refuses all of them for seconds.
+/// Throttled objects count together within this time. A host that limits its callers rejects all of them for seconds.
 pub const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The longest pause that a host gets because it asks for one: as long as a refused right takes to be tried again. A broken
-/// header must not silence it for longer.
+/// Maximum pause that a host can request, equal to the retry interval after a missing right. A broken header must not
+/// silence it for longer.
 pub const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 
-/// Where another request finds out whether the host answers again, come back after this long: soon against the pauses of a
-/// silent host, and seldom against what it costs to prepare the requests of thousands of objects.
+/// Retry interval of requests while another one probes the host: short compared with the pauses of a silent host, and
+/// long compared with the cost of preparing requests for thousands of objects.
 pub const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The reply of a host to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostReply {
-    /// An answer, whatever it says.
+    /// A response, whatever its content.
     Answer,
-    /// An answer that asks to be left alone for so long.
+    /// A response that asks for a pause of this length.
     AskedToWait(Duration),
-    /// No answer in time.
+    /// No response in time.
     TimedOut,
-    /// No connection, or none that held until an answer.
+    /// No connection, or one that broke before a response.
     Unreachable,
 }
 
 impl HostReply {
-    /// The pause that the answer asks for.
+    /// The pause that the response asks for.
     #[must_use]
     pub const fn asked_pause(self) -> Option<Duration> {
         match self {
@@ -50,38 +49,38 @@ impl HostReply {
     }
 }
 
-/// Why a host is left alone.
+/// The reason of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseCause {
-    /// It asked for it.
+    /// The host asked for it.
     AskedToWait,
-    /// It does not answer in time.
+    /// The host does not respond in time.
     TimedOut,
-    /// It cannot be reached.
+    /// The host cannot be reached.
     Unreachable,
 }
 
-/// A host is to be left alone.
+/// The pause of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Come back then.
+    /// The earliest time of the next request.
     pub until: Moment,
-    /// Why.
+    /// The reason of the pause.
     pub cause: PauseCause,
 }
 
-/// The pauses that stood when a request went out: what it hears counts against those that began later only where it is an
-/// answer.
+/// Identifies the pauses at the time of a request. Against a pause that began later, its reply only counts if it
+/// is a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u32);
 
 /// The state of one host.
 #[derive(Debug)]
 pub struct HostHealth {
-    /// Different objects that were told to wait, the latest last.
+    /// Different throttled objects, the latest last.
     told: VecDeque<(Uid, Moment)>,
     asked_until: Option<Moment>,
-    /// Different objects in a row that got no answer.
+    /// Different objects in a row without a response.
     unanswered: Vec<Uid>,
     silence: Backoff,
     silence_cause: PauseCause,
@@ -100,7 +99,7 @@ impl Default for HostHealth {
 }
 
 impl HostHealth {
-    /// Takes in what a request for that object heard, which went out in `epoch`.
+    /// Records the reply to the object's request, which was sent in `epoch`.
     pub fn note(&mut self, object: &Uid, heard: HostReply, epoch: Epoch, now: Moment) {
         match heard {
             HostReply::Answer => self.note_answer(),
@@ -113,7 +112,7 @@ impl HostHealth {
         }
     }
 
-    /// Whether the host is to be left alone.
+    /// Returns the current pause, if any.
     #[must_use]
     pub fn paused(&self, now: Moment) -> Option<Pause> {
         let asked = self.asked_until.map(|until| Pause { until, cause: PauseCause::AskedToWait });
@@ -121,7 +120,7 @@ impl HostHealth {
         asked.into_iter().chain(silent).filter(|pause| pause.until > now).max_by_key(|pause| pause.until)
     }
 
-    /// Returns true if the host gave no answer since it was held to be silent: one request at a time may find out.
+    /// Returns true if the host has not responded since it was considered silent. One request at a time may probe it.
     #[must_use]
     pub const fn is_silent(&self) -> bool {
         self.silence.failures() > 0
@@ -133,7 +132,7 @@ impl HostHealth {
         Pause { until: now + PROBE_PATIENCE, cause: self.silence_cause }
     }
 
-    /// The pauses that stand.
+    /// Returns the current epoch.
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
         Epoch(self.silence.failures())
@@ -182,7 +181,7 @@ mod tests {
         format!("u{number}").as_str().into()
     }
 
-    /// Seconds of the pause that stands.
+    /// Seconds of the current pause.
     fn pause(health: &HostHealth, now: Moment) -> Option<u64> {
         health.paused(now).map(|pause| (pause.until - now).as_secs())
     }

@@ -1,7 +1,7 @@
 //! The trusted certificate authorities: the system's, or those of a bundle.
 //!
-//! The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, else at the usual places of a CA bundle, which a
-//! distroless image has too.
+//! The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, otherwise in the usual places of a CA
+//! bundle, which distroless images have too.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,8 +9,8 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// The system's. Read once: they take a megabyte, and change with the image. Where there are none nobody is believed, the log says
-/// so, and whoever connects next looks again.
+/// Returns the system's roots. Read once: they take a megabyte, and only change with the image. Without roots no server
+/// is trusted, the log reports it, and the next connection tries again.
 pub(crate) fn system_roots() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     if let Some(roots) = ROOTS.get() {
@@ -26,7 +26,7 @@ pub(crate) fn system_roots() -> Arc<RootCertStore> {
     ROOTS.get_or_init(|| Arc::new(roots)).clone()
 }
 
-/// Those of a PEM bundle; `None` where it has not one certificate, or one that cannot be read.
+/// Parses a PEM bundle. `None` if it has no certificate, or an invalid one.
 pub(crate) fn roots_of(bundle: &[u8]) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle) {

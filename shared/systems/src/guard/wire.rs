@@ -1,8 +1,8 @@
-//! A connection to a server, whatever it is made of: TCP, a unix socket, TLS over one of them.
+//! A connection to a server: TCP, a unix socket, or TLS over either.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A connection.
+/// An open byte stream.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}

@@ -1,7 +1,7 @@
-//! Guarded clients for external systems, and the Secrets they may use.
+//! Guarded HTTP clients for external systems, and the Secrets that they may use.
 //!
-//! Both programs speak to systems that nobody here controls: slow, broken, compromised, or simply not the system that the target's
-//! author meant. Every bound that protects us from them, and every bound that protects their credentials, stands in this folder.
+//! External systems are outside of our control: slow, broken, compromised, or not the system that the target's author
+//! intended. Every limit that protects us and our credentials from them is in this folder.
 
 mod auth;
 mod exchange;

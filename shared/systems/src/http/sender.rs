@@ -1,8 +1,8 @@
-//! Sends requests to external systems: no redirects, no proxies, bounded bodies, reused connections.
+//! Sends requests to external systems: no redirects, no proxies, limited bodies, reused connections.
 //!
-//! A pooled connection can be dead without our knowing. A read that meets one is tried once more on a fresh connection, because
-//! nobody answered it and asking twice changes nothing; a write is not, because it may have been done, unless the server says that it
-//! did not look at it.
+//! A pooled connection can be dead without notice. A read on such a connection is retried once on a fresh one, because
+//! it got no response and reading twice changes nothing. A write may have been executed, so it is not retried, unless
+//! the server states that it did not process it.
 
 pub(crate) mod authorized;
 use std::fmt;
@@ -29,7 +29,7 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::Auth;
 
-/// Sends requests to external systems. Cheap to clone; clones share connections.
+/// Sends requests to external systems. Clones are cheap and share connections.
 #[derive(Clone)]
 pub struct HttpSender {
     shared: Arc<Shared>,
@@ -40,19 +40,20 @@ pub(in crate::http) struct Shared {
     clients: ClientStore,
     pub(in crate::http) tokens: TokenStore,
     pub(in crate::http) realms: RealmStore,
-    /// Bytes that bodies may still take.
+    /// Memory for response bodies.
     memory: BodyMemory,
     program: &'static str,
 }
 
 impl HttpSender {
-    /// Over the Secrets as the watch keeps them; `program` (such as `drift-poller`) names us in the user agent.
+    /// Creates a sender. The watch keeps the Secrets up to date. `program` (such as `drift-poller`) is its name in
+    /// the user agent.
     #[must_use]
     pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>, program: &'static str) -> Self {
         Self::resolving_by(Arc::new(SystemResolver), secrets, program)
     }
 
-    /// The same with a resolver of one's own.
+    /// Creates a sender with another resolver.
     pub(in crate::http) fn resolving_by(
         names: Arc<dyn Resolve>,
         secrets: Arc<ArcSwap<LabelledSecrets>>,
@@ -70,12 +71,12 @@ impl HttpSender {
         }
     }
 
-    /// Whether the request could be sent as far as Secrets go: the credential and the roots that the target names are
-    /// there and may go to that host. Sends nothing.
+    /// Checks the Secrets of a request: the target's credential and roots exist and may be sent to that
+    /// host. Sends nothing.
     ///
     /// # Errors
-    /// [`HttpFailure::CredentialUnavailable`] where they are not; [`HttpFailure::Unreachable`] where no client can be
-    /// built; [`HttpFailure::AddressRefused`] where the host is an address that must not be dialled.
+    /// [`HttpFailure::CredentialUnavailable`] if they do not; [`HttpFailure::Unreachable`] if no client can be built;
+    /// [`HttpFailure::AddressRefused`] if the host is an address that must not be dialled.
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         let secrets = self.shared.secrets.load();
         self.shared.clients.clients(request, options, &secrets)?;
@@ -83,33 +84,31 @@ impl HttpSender {
         self.shared.check_token(request, options)
     }
 
-    /// The Secrets as they stand.
+    /// Returns the current Secrets.
     #[must_use]
     pub fn secrets(&self) -> Arc<LabelledSecrets> {
         self.shared.secrets.load_full()
     }
 
-    /// Returns true if a request with these options can be judged by whether its Secrets are there: it needs none, or they were
-    /// listed.
+    /// Returns true if the Secrets of these options can be checked: none are needed, or they were listed.
     #[must_use]
     pub fn knows_secrets_of(&self, options: &HttpOptions<'_>) -> bool {
         (options.auth.is_none() && options.tls.is_none()) || self.shared.secrets.load().are_listed()
     }
 
-    /// Room for answers of a host that are kept while others are waited for, `None` in it where they need none; `None` where
-    /// other answers take it now.
+    /// Takes memory for responses of a host that are kept during other requests. The inner `None` means that none is
+    /// needed; the outer `None`, that none is available now.
     #[must_use]
     pub fn try_keep(&self, host: &str, bytes: usize) -> Option<Option<Room>> {
         self.shared.memory.try_keep(host, bytes)
     }
 
-    /// Sends one request. A GET or HEAD on a reused connection that the other side had dropped is tried once more, and
-    /// one whose token is refused once more with another.
-    /// The caller sets the deadline (drop the future, best by [`before_deadline`](crate::before_deadline)), and finds in
-    /// `progress` what was waited for.
+    /// Sends one request. A GET or HEAD is retried once if the other side had dropped the reused connection, and a
+    /// request with a rejected token once with another token. The caller sets the deadline (drop the future, preferably
+    /// with [`before_deadline`](crate::before_deadline)). `progress` records waits.
     ///
     /// # Errors
-    /// When no reply came.
+    /// Fails if no reply came.
     pub async fn send(
         &self,
         request: &HttpRequest,
@@ -117,7 +116,8 @@ impl HttpSender {
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
         let shared = &self.shared;
-        // Boxed: most requests need no token, and each that is under way would have room for several exchanges.
+        // Boxed: most requests need no token, and otherwise every request in flight would reserve memory
+        // for several exchanges.
         match options.auth {
             Some(Auth::OAuth2(oauth2)) => Box::pin(shared.send_with_token(oauth2, request, options, progress)).await,
             Some(Auth::Challenge(challenge)) => {
@@ -128,19 +128,20 @@ impl HttpSender {
     }
 }
 
-/// GET and HEAD: asking twice changes nothing outside. A POST may be a read, but nobody can tell.
+/// Returns true for GET and HEAD, which change nothing outside. A POST may be a read, but this is unknown here.
 fn may_be_asked_twice(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Returns true if what failed so may be sent once more, on a fresh connection. On one that was opened for it a drop is the answer.
+/// Returns true if a failed request may be retried on a fresh connection. On a newly opened connection, a
+/// drop is final.
 fn may_be_sent_again(error: &reqwest::Error, has_opened: bool, method: &Method) -> bool {
     let was_dropped = !has_opened && may_be_asked_twice(method) && was_dropped_unanswered(error);
     was_dropped || was_not_looked_at(error)
 }
 
 impl Shared {
-    /// Sends one request and reads its answer.
+    /// Sends one request and reads its response.
     pub(in crate::http) async fn exchange(
         &self,
         request: &HttpRequest,
@@ -170,7 +171,7 @@ impl Shared {
     }
 }
 
-/// The header that proves who we are: the token, or what a Secret has.
+/// Returns the authentication header: a token, or a value of a Secret.
 fn credential(
     request: &HttpRequest,
     options: &HttpOptions<'_>,

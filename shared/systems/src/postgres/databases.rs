@@ -1,7 +1,6 @@
-//! The connections of all targets, one for each.
+//! The database connections, one for each target.
 //!
-//! A connection is used by one at a time, and opened when it is first needed. What it was used for last is its target's
-//! business; how it is used is not this file's.
+//! A connection has one user at a time, and is opened on first use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,8 +25,8 @@ use crate::postgres::read_query::{QueryOptions, ask};
 use crate::postgres::session::Session;
 use crate::postgres::write_statements::{self, RunOptions, StatementFailure, WriteStatement};
 
-/// Shortest time between two sessions of one target that a denial ends: a role that simply lacks a right costs no more than
-/// one connection in that time.
+/// Minimum time between two sessions of one target that end with a denial. A role without a right costs at most one
+/// connection in that time.
 const BETWEEN_DENIALS: Duration = Duration::from_secs(10);
 
 /// The connection of one target.
@@ -38,7 +37,7 @@ struct Slot {
     denied: Option<Instant>,
 }
 
-/// The connections of all targets. Cheap to clone; clones share them.
+/// The connections of all targets. Clones are cheap and share them.
 #[derive(Clone)]
 pub struct Databases {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
@@ -46,13 +45,13 @@ pub struct Databases {
     slots: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<Slot>>>>>,
 }
 
-/// A target's connection, for as long as nobody else may use it.
+/// Exclusive use of a target's connection.
 pub struct ConnectionPlace {
     slot: OwnedMutexGuard<Slot>,
 }
 
 impl ConnectionPlace {
-    /// Keeps the connection for the next use, unless this one's failure ends it.
+    /// Keeps the connection for the next use, unless the failure ended it.
     fn keep(&mut self, session: Session, failure: Option<&SqlFailure>) {
         if session.line.has_ended() || failure.is_some_and(|failure| self.ends_session(failure)) {
             return;
@@ -60,8 +59,8 @@ impl ConnectionPlace {
         self.slot.session = Some(session);
     }
 
-    /// Returns true if the next use needs a new connection. After a denial it does, because the role may have been dropped
-    /// and made again: a session of the old role never gets the rights of the new one.
+    /// Returns true if the next use needs a new connection. This includes denials, because the role may have been
+    /// dropped and created again: a session of the old role never gets the rights of the new one.
     fn ends_session(&mut self, failure: &SqlFailure) -> bool {
         if !failure.is_denial() {
             return failure.is_loss();
@@ -75,13 +74,14 @@ impl ConnectionPlace {
 }
 
 impl Databases {
-    /// Over the Secrets as the watch keeps them; `program` (such as `drift-poller`) names us at the servers.
+    /// Creates the store. The watch keeps the Secrets up to date. `program` (such as `drift-poller`) is its name
+    /// at the servers.
     #[must_use]
     pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>, program: &'static str) -> Self {
         Self { secrets, program, slots: Arc::default() }
     }
 
-    /// Returns true if it can be judged by now whether a Secret is there.
+    /// Returns true if the Secrets have been listed.
     #[must_use]
     pub fn knows_secrets(&self) -> bool {
         self.secrets.load().are_listed()
@@ -90,7 +90,7 @@ impl Databases {
     /// Returns the parameters of a connection. `insecure` permits an unencrypted one.
     ///
     /// # Errors
-    /// When it is missing, or says nothing that may be connected by.
+    /// Fails if the Secret is missing or has no valid parameters.
     pub fn parameters(&self, connection: &Connection, insecure: bool) -> Result<ConnectionParameters, CredentialError> {
         let parameters = ConnectionParameters::of(&connection.secret, &self.secrets.load())?;
         if insecure || parameters.is_safe() {
@@ -101,7 +101,7 @@ impl Databases {
         Err(CredentialError::unusable(&connection.secret, parameters.ssl_mode_key(), problem))
     }
 
-    /// Waits until nobody else uses the target's connection.
+    /// Waits for exclusive use of the target's connection.
     pub async fn enter(&self, target: &str) -> ConnectionPlace {
         let slot = {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,15 +110,16 @@ impl Databases {
         ConnectionPlace { slot: slot.lock_owned().await }
     }
 
-    /// Closes the target's connection, once nobody uses it.
+    /// Closes the target's connection after its current use.
     pub fn forget(&self, target: &str) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(target);
     }
 
-    /// Hands over the rows of a query. One that a reused connection lost before any row is asked once more over a new one.
+    /// Passes on the rows of a query. If a reused connection is lost before the first row, the query is retried once on
+    /// a new one.
     ///
     /// # Errors
-    /// When there is no result, or not all of it.
+    /// Fails if the result is missing or incomplete.
     pub async fn query(
         &self,
         place: &mut ConnectionPlace,
@@ -143,11 +144,11 @@ impl Databases {
         ask_over(place, session, query, options, take).await
     }
 
-    /// Runs statements. Nothing is ever run twice: a reused connection starts over before the first, which shows besides that
-    /// it lives.
+    /// Runs statements. Nothing is ever run twice: a reused connection is reset before the first statement, which also
+    /// proves that it is alive.
     ///
     /// # Errors
-    /// Where they came to an end before the last, and why.
+    /// Returns the first failed statement and its failure.
     pub async fn run(
         &self,
         place: &mut ConnectionPlace,
@@ -172,9 +173,9 @@ impl Databases {
     /// Listens to a channel, over a connection of its own.
     ///
     /// # Errors
-    /// When the connection cannot be opened, or the server refuses.
+    /// Fails if the connection cannot be opened, or the server refuses.
     pub async fn listen(&self, way: Way<'_>, channel: &str) -> Result<Listener, SqlFailure> {
-        // Whoever looks at the server's sessions sees why this one does nothing.
+        // The name explains this idle session to administrators of the server.
         let name = format!("{} hints", self.program);
         Listener::begin(open(way, &name).await?, channel).await
     }
@@ -185,7 +186,8 @@ async fn open(way: Way<'_>, name: &str) -> Result<Session, SqlFailure> {
     Session::open(way.parameters, &rules, name).await
 }
 
-/// The connection is out of its place meanwhile: who gives up on an answer leaves none that waits for it.
+/// Asks a query with the connection taken out of its place, so that a cancelled query leaves no connection with
+/// a pending response.
 async fn ask_over(
     place: &mut ConnectionPlace,
     mut session: Session,
@@ -198,12 +200,12 @@ async fn ask_over(
     answer
 }
 
-/// The way to a server.
+/// Access to a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'a> {
     /// The address and the role.
     pub parameters: &'a ConnectionParameters,
-    /// Networks that may be dialled though a guard would refuse them.
+    /// Networks that may be dialled although the address guard would reject them.
     pub allow_networks: &'a [Network],
 }
 

@@ -1,4 +1,4 @@
-//! Opens the connection to a server: its name looked up, its addresses judged, TLS as the Secret says.
+//! Opens the connection to a server: resolves its name, checks its addresses, and sets up TLS according to the Secret.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::postgres::SqlFailure;
 use crate::postgres::parameters::{ConnectionParameters, SslMode};
 use crate::postgres::tls;
 
-/// Longest wait for DNS, TCP and TLS together, as of HTTP: so an unreachable host is told apart from a slow one.
+/// Timeout of DNS, TCP and TLS together, the same as for HTTP. It distinguishes an unreachable host from a slow one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// PostgreSQL's SSLRequest: the length of the message and the number 80877103.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-/// Answer of a server that supports TLS.
+/// Response of a server that supports TLS.
 const WILLING: u8 = b'S';
 
-/// A connection over which the protocol may begin.
+/// Opens a connection that is ready for the protocol.
 pub(super) async fn dial(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Box<dyn Wire>, SqlFailure> {
     let dialled = tokio::time::timeout(CONNECT_TIMEOUT, open(parameters, rules)).await;
     dialled.unwrap_or(Err(SqlFailure::Unreachable("connecting took too long")))
@@ -37,7 +37,7 @@ async fn open(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Bo
         return Ok(Box::new(stream));
     }
     stream.write_all(&SSL_REQUEST).await.map_err(failed)?;
-    // One byte and no more: whatever came behind it was not sent under TLS.
+    // Exactly one byte: anything after it was not sent under TLS.
     if stream.read_u8().await.map_err(failed)? != WILLING {
         return Err(SqlFailure::Unreachable("the server has no TLS; sslmode disable connects without"));
     }

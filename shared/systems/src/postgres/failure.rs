@@ -1,6 +1,6 @@
-//! Why a statement came to nothing, in closed words.
+//! Failures of a statement, as fixed texts.
 //!
-//! The server's own messages carry values, names and addresses; only its SQLSTATE goes on. This file judges nothing.
+//! The server's own messages contain values, names and addresses. Only the SQLSTATE is passed on.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use drift_api::secrets::labelled_secrets::CredentialError;
 use crate::guard::dialling::AddressRefused;
 use crate::guard::host_health::HostReply;
 
-/// Why there is no result. Holds no value, address or credential.
+/// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SqlFailure {
-    /// DNS, connect, TLS, reset, or no PostgreSQL at the other end.
+    /// DNS, connect, TLS, reset, or not a PostgreSQL server.
     #[error("no connection: {0}")]
     Unreachable(&'static str),
-    /// The Secret is missing, not labelled for this program, or says nothing that can be connected by.
+    /// The Secret is missing, not labelled for this program, or has no valid connection parameters.
     #[error("credential: {0}")]
     CredentialUnavailable(String),
     /// The host's address is in a network that must not be dialled.
@@ -25,29 +25,29 @@ pub enum SqlFailure {
         /// Host and port.
         host: String,
     },
-    /// The server said no.
+    /// The server returned an error.
     #[error("SQLSTATE {0}")]
     Answered(SqlState),
-    /// The result is no observation, for the reason in this closed text.
+    /// The result is not usable, for the reason in this fixed text.
     #[error("the result: {0}")]
     Unreadable(&'static str),
 }
 
-/// Said of a connection that ended.
+/// The message about a closed connection.
 pub(super) const CLOSED: &str = "the connection was closed before an answer came";
-/// Said of a result that is larger than what the target takes.
+/// The message about a result that exceeds the target's limit.
 pub(super) const TOO_LARGE: &str = "larger than maxBytes";
 
-/// Said of a result whose types consist of too many others.
+/// The message about a result whose types consist of too many others.
 pub(super) const TOO_MANY_TYPES: &str = "its columns have too many types to look up: cast them in the query";
 
-/// More than the allowance of a connection.
+/// The allowance of a connection is exceeded.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than the cap")]
 pub(super) enum OverCap {
-    /// The server sent more.
+    /// The server sent too much.
     Incoming,
-    /// The client would have to ask more.
+    /// The client would have to send too many requests.
     Outgoing,
 }
 
@@ -69,7 +69,7 @@ impl From<CredentialError> for SqlFailure {
 impl From<tokio_postgres::Error> for SqlFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         if let Some(state) = error.code() {
-            // A code that is none comes from something that is no PostgreSQL.
+            // An invalid code does not come from PostgreSQL.
             return SqlState::parse(state.code())
                 .map_or(Self::Unreachable("the answer is not PostgreSQL's"), Self::Answered);
         }
@@ -89,23 +89,23 @@ impl SqlFailure {
         Self::Unreachable(crate::guard::connect_errors::describe_io(error.kind()).unwrap_or("connecting failed"))
     }
 
-    /// Returns what it reveals about the host.
+    /// Returns the evidence about the host.
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {
         match self {
             failure if failure.is_loss() => Some(HostReply::Unreachable),
             Self::Answered(_) | Self::Unreadable(_) => Some(HostReply::Answer),
-            // Nothing was sent there.
+            // Nothing was sent to the host.
             Self::Unreachable(_) | Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
         }
     }
 
-    /// Returns true if the server refuses who asks, or what the role may not do.
+    /// Returns true if the server rejects the role or lacks a right for it.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self, Self::Answered(state) if state.is_denial())
     }
 
-    /// Returns true if the connection itself is lost, and not only this statement.
+    /// Returns true if the connection itself is lost, not only this statement.
     #[must_use]
     pub fn is_loss(&self) -> bool {
         match self {

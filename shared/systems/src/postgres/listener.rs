@@ -1,7 +1,7 @@
-//! One connection that listens to one channel, and notices when the server is gone.
+//! A connection that listens to one channel, and detects a vanished server.
 //!
-//! A server that vanishes closes nothing, so silence is asked through. What was sent while nobody listened is lost: who listens has
-//! to look at everything once a new connection stands.
+//! A vanished server closes nothing, so an idle connection is probed. Notifications between two connections are lost,
+//! so the caller must check everything after a new connection.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::postgres::SqlFailure;
 use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::session::Session;
 
-/// What the server may send until the next notification is taken, bytes: one has at most 8,000 (PostgreSQL's own limit),
+/// Maximum bytes from the server until the next notification is taken. One has at most 8,000 (PostgreSQL's own limit),
 /// and many come at once.
 const BETWEEN_BYTES: usize = 64 * 1024;
 
-/// Silence after which the server is asked whether it is still there. With the wait for its answer a dead connection is
-/// noticed within 20 s, and a quiet one costs six round trips a minute.
+/// Idle time before the server is probed. With the wait for its response, a dead connection is detected within 20 s,
+/// and an idle one costs six round trips a minute.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// The time that it may take to answer that, and to begin to listen.
+/// Timeout of a probe, and of the start of listening.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Said of a server that does not answer.
+/// The message about a server that does not respond.
 const NO_ANSWER: &str = "the server does not answer any more";
 
 /// A connection that listens.
@@ -33,7 +33,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens over a connection. What is sent from the moment that this returns is heard.
+    /// Starts to listen on a connection. Notifications sent after it returns are received.
     pub(super) async fn begin(mut session: Session, channel: &str) -> Result<Self, SqlFailure> {
         session.allow(BETWEEN_BYTES);
         let listen = format!("LISTEN \"{}\"", channel.replace('"', "\"\""));
@@ -43,17 +43,17 @@ impl Listener {
         Ok(Self { session })
     }
 
-    /// Returns true if it was made by these parameters.
+    /// Returns true if it was opened with these parameters.
     #[must_use]
     pub fn serves(&self, parameters: &ConnectionParameters) -> bool {
         self.session.serves(parameters)
     }
 
-    /// The text of the next notification; `None` where there was none for some seconds, and the server is there. Whoever
-    /// stops waiting loses none.
+    /// Returns the text of the next notification. `None` after some seconds without one, with the server alive.
+    /// Cancelling the wait loses no notification.
     ///
     /// # Errors
-    /// When the connection is lost: then it stays so.
+    /// Fails if the connection is lost. It stays lost.
     pub async fn next(&mut self) -> Result<Option<String>, SqlFailure> {
         self.session.allow(BETWEEN_BYTES);
         let Session { client, line, .. } = &mut self.session;
@@ -65,7 +65,7 @@ impl Listener {
         tokio::select! {
             biased;
             notification = line.next_notification() => text_of(notification),
-            // The connection is driven by the branch above.
+            // The branch above drives the connection.
             answer = client.batch_execute("") => Ok(answer.map(|()| None)?),
             () = sleep(ANSWER_TIMEOUT) => Err(SqlFailure::Unreachable(NO_ANSWER)),
         }

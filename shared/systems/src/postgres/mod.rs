@@ -1,5 +1,5 @@
-//! Guarded connections to PostgreSQL: one for each target, dialled by the rules for every way out, bounded in what it takes
-//! in, and none of whose words reach a person but a SQLSTATE.
+//! Guarded PostgreSQL connections: one for each target, with the address guard of all outgoing connections, limited
+//! input, and errors reduced to SQLSTATEs.
 
 mod databases;
 mod dial;

@@ -1,7 +1,6 @@
 //! The connection parameters in a Secret: address, role, and protection.
 //!
-//! The keys are those that operators of PostgreSQL put into their Secrets. Nothing here shows a value. This file must not
-//! know how a server is dialled.
+//! The keys are those of Secrets from PostgreSQL operators. No value is ever shown.
 
 use std::fmt;
 
@@ -15,14 +14,14 @@ use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 /// Default port of PostgreSQL.
 const DEFAULT_PORT: u16 = 5432;
 
-/// The protection of a connection, as libpq's `sslmode`.
+/// The protection of a connection, like libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SslMode {
-    /// Not at all.
+    /// Neither encryption nor authentication.
     Disable,
-    /// Nobody can read it, and nobody says who is at the other end.
+    /// Encryption without authentication of the server.
     Require,
-    /// Nobody can read it, and the server's certificate is for this host and from a CA that is trusted.
+    /// Encryption, and a server certificate for this host from a trusted CA.
     VerifyFull,
 }
 
@@ -31,20 +30,20 @@ pub enum SslMode {
 pub struct ConnectionParameters {
     /// A name, an address, or the folder of a unix socket.
     pub host: String,
-    /// The port.
+    /// The server's port.
     pub port: u16,
     pub(super) user: String,
     pub(super) database: Option<String>,
     pub(crate) password: Option<SecretString>,
     pub(super) ssl_mode: SslMode,
     is_of_uri: bool,
-    /// Schemas that are searched after PostgreSQL's own, in this order.
+    /// Schemas searched after PostgreSQL's own, in this order.
     schemas: Vec<String>,
     /// CA certificates in PEM, instead of the system's.
     pub(super) ca: Option<SecretString>,
 }
 
-/// The parts of it that are written, each of which may be.
+/// The parameters as written, each optional.
 #[derive(Default)]
 struct Written {
     host: Option<String>,
@@ -59,7 +58,7 @@ impl ConnectionParameters {
     /// Reads the parameters from the Secret of this name.
     ///
     /// # Errors
-    /// When it is missing, lacks something, or may not be sent to the host that it names.
+    /// Fails if the Secret is missing, incomplete, or may not be sent to the host that it names.
     pub fn of(secret: &str, secrets: &LabelledSecrets) -> Result<Self, CredentialError> {
         let value = |key: &str| secrets.value(secret, key);
         let unusable = |key: &str, problem| CredentialError::unusable(secret, key, problem);
@@ -117,7 +116,7 @@ impl ConnectionParameters {
         Ok(parameters)
     }
 
-    /// Returns the host and port, as limits, pauses and the owners of Secrets name it.
+    /// Returns the host and port, the key for limits, pauses and the allowed hosts of Secrets.
     #[must_use]
     pub fn host_and_port(&self) -> String {
         match self.host.as_str() {
@@ -127,12 +126,12 @@ impl ConnectionParameters {
         }
     }
 
-    /// The value behind `SET search_path =`.
+    /// Returns the value for `SET search_path =`.
     ///
-    /// PostgreSQL's own names come first, and those of temporary tables last: whoever may create in a schema that is searched
-    /// could put an overload or an operator there that fits better, and it would run with our rights (CVE-2018-1058). So none is
-    /// searched that the Secret does not name. PostgreSQL searches `pg_catalog` first where it is not listed, and creates in the
-    /// first schema that is.
+    /// PostgreSQL's own schema comes first, and temporary tables last. A user who can create objects in a searched
+    /// schema could add an overload or an operator with a better match, which would run with our rights
+    /// (CVE-2018-1058). So only schemas that the Secret names are searched. PostgreSQL searches `pg_catalog` first if
+    /// it is not listed, and creates objects in the first listed schema.
     pub(super) fn search_path(&self) -> String {
         if self.schemas.is_empty() {
             return "pg_catalog, pg_temp".to_owned();
@@ -141,23 +140,23 @@ impl ConnectionParameters {
         quoted.collect::<String>() + "pg_temp"
     }
 
-    /// Schemas that a session needs. PostgreSQL skips a schema of its search path that does not exist, so that names would
-    /// mean other tables. `$user` is meant to be skipped then, and temporary tables have no schema before the first.
+    /// The schemas that a session needs. PostgreSQL skips missing schemas of its search path, so that names would refer
+    /// to other tables. `$user` is meant to be skipped, and temporary tables have no schema before the first one.
     pub(super) fn needed_schemas(&self) -> impl Iterator<Item = &str> {
         self.schemas.iter().map(String::as_str).filter(|name| !["$user", "pg_temp"].contains(name))
     }
 
-    /// Returns true if nobody on the way can read what is sent there, or answer in the server's place and be sent the password.
+    /// Returns true if no one in between can read the traffic, or impersonate the server and receive the password.
     pub(super) fn is_safe(&self) -> bool {
         self.ssl_mode == SslMode::VerifyFull || self.host.starts_with('/') || drift_language::is_unread_host(&self.host)
     }
 
-    /// The key that says how the way is protected.
+    /// The key that sets the protection.
     pub(super) const fn ssl_mode_key(&self) -> &'static str {
         if self.is_of_uri { "uri" } else { "sslmode" }
     }
 
-    /// Tells whether a connection was made by the same.
+    /// Returns a hash of the parameters, to detect changes.
     pub(super) fn hash(&self) -> [u8; 32] {
         let secret = |value: &Option<SecretString>| value.as_ref().map(|value| value.expose_secret().to_owned());
         let parts = [
@@ -179,7 +178,7 @@ impl ConnectionParameters {
     }
 }
 
-/// The schemas of a list with commas between.
+/// Parses a comma-separated list of schemas.
 fn schemas_of(list: &str) -> Result<Vec<String>, &'static str> {
     if list.is_empty() {
         return Ok(Vec::new());
@@ -192,7 +191,7 @@ fn schemas_of(list: &str) -> Result<Vec<String>, &'static str> {
     names.ok_or("no list of schemas: write their names with commas between, and without quotes")
 }
 
-/// A connection URI as libpq reads it, with one host.
+/// Parses a connection URI as libpq does, with one host.
 fn of_uri(text: &str) -> Result<Written, &'static str> {
     let uri = Url::parse(text).map_err(|_| "no connection URI of one host")?;
     if !["postgres", "postgresql"].contains(&uri.scheme()) {
@@ -218,7 +217,7 @@ fn of_uri(text: &str) -> Result<Written, &'static str> {
             "dbname" => written.database = value,
             "password" => written.password = value.map(SecretString::from),
             "sslmode" => written.ssl_mode = value,
-            // They change nothing about who is asked.
+            // These parameters do not affect the server or the role.
             "application_name" | "connect_timeout" | "fallback_application_name" => {}
             _ => return Err("a connection URI with a parameter that is not known here"),
         }

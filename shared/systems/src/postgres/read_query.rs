@@ -1,6 +1,6 @@
-//! One query, asked in a transaction that can change nothing.
+//! One query in a read-only transaction.
 //!
-//! The server holds it to that: the transaction is read-only and ends in a rollback, so that not even a setting outlives it.
+//! The server enforces it. The transaction ends with a rollback, so that not even a setting remains.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,28 +16,28 @@ use crate::postgres::rows::Statements;
 use crate::postgres::session::Session;
 use drift_api::requests::sql_query::SqlQuery;
 
-/// Of what is left until the deadline the server may take so much for the query itself, in hundredths: so it is the server
-/// that gives up, and the connection stays.
+/// The server's share of the time until the deadline, in percent. So the server cancels the query first, and the
+/// connection stays usable.
 const SERVERS_SHARE: u32 = 90;
 
-/// Bytes that the server may send besides rows: column descriptions and settings.
+/// Bytes that the server may send in addition to rows: column descriptions and settings.
 const BESIDE_ROWS: usize = 64 * 1024;
 
-/// Bytes that go out with a parameter besides its value: its format and its length (PostgreSQL's protocol, Bind).
+/// Bytes sent for a parameter in addition to its value: its format and its length (PostgreSQL's protocol, Bind).
 const BESIDE_PARAMETER: usize = 6;
 
-/// Bounds of one query.
+/// Limits of one query.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryOptions {
-    /// Until the deadline.
+    /// The time until the deadline.
     pub timeout: Duration,
-    /// Bytes that the server may send.
+    /// Maximum bytes from the server.
     pub max_bytes: usize,
-    /// Rows that are asked for at most; all where it does not say.
+    /// Maximum rows. `None` for all.
     pub max_rows: Option<usize>,
 }
 
-/// Asks a query and hands over its rows.
+/// Asks a query and passes on its rows.
 pub(super) async fn ask(
     session: &mut Session,
     query: &SqlQuery,
@@ -48,7 +48,7 @@ pub(super) async fn ask(
     let Session { client, line, statements, .. } = session;
     let asked = line.drive(in_transaction(client, statements, query, options, take)).await;
     if asked.is_err() {
-        // A plan may be out of date.
+        // A cached plan may be outdated.
         session.statements.clear();
     }
     asked
@@ -91,7 +91,7 @@ async fn ask_within(
     Ok(())
 }
 
-/// A parameter as text, whatever type the server wants it to be.
+/// A parameter in text format, for any type that the server expects.
 struct Text<'t>(Option<&'t str>);
 
 impl fmt::Debug for Text<'_> {

@@ -1,6 +1,6 @@
-//! The rows of a query as JSON, by a query of ours around it that has the server write each value as text.
+//! Rows of a query as JSON. A wrapping query makes the server return each value as text.
 //!
-//! What the types of its columns are is asked once for each query.
+//! The column types are looked up once for each query.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::postgres::SqlFailure;
 use crate::postgres::value::{Nodes, json_of};
 use crate::postgres::wire::Allowance;
 
-/// Queries that one connection keeps prepared: a target has one, and another for each way its text comes out.
+/// Maximum prepared queries of one connection. A target has one, and another for each variation of its text.
 const KEPT_STATEMENTS: usize = 64;
 
-/// Queries that a connection knows.
+/// The prepared queries of a connection.
 pub(super) struct Statements {
     pub(super) allowance: Allowance,
     known: HashMap<(Arc<str>, Option<usize>), Arc<Prepared>>,
 }
 
-/// A query around the target's.
+/// A query that wraps the target's.
 pub(super) struct Prepared {
     pub(super) statement: Statement,
     columns: Vec<(String, Type)>,
@@ -33,12 +33,12 @@ impl Statements {
         Self { allowance, known: HashMap::new() }
     }
 
-    /// Forgets all: what they were may have changed.
+    /// Forgets all queries, because their types may have changed.
     pub(super) fn clear(&mut self) {
         self.known.clear();
     }
 
-    /// The query around this one, which gives so many rows at most.
+    /// Prepares the wrapping query, with a maximum number of rows.
     pub(super) async fn prepare(
         &mut self,
         client: &Client,
@@ -74,10 +74,10 @@ impl Statements {
     }
 }
 
-/// The query stands on lines of its own, since it may end in a comment.
+/// Returns the wrapping query. The inner query has its own lines, because it may end in a comment.
 fn around(query: &str, columns: &[(String, Type)], max_rows: Option<usize>) -> String {
     let text = |(position, (_, kind)): (usize, &(String, Type))| match *kind {
-        // As text it has its netmask always; as it is written it has not.
+        // The text cast always adds the netmask, unlike PostgreSQL's output.
         Type::INET => format!("pg_catalog.abbrev(r.c{position})"),
         _ => format!("r.c{position}::pg_catalog.text"),
     };
@@ -88,7 +88,7 @@ fn around(query: &str, columns: &[(String, Type)], max_rows: Option<usize>) -> S
 }
 
 impl Prepared {
-    /// One row, its columns by their names.
+    /// Converts one row to JSON, with columns by name.
     pub(super) fn json_of(&self, row: &Row) -> Result<Value, SqlFailure> {
         let mut nodes = Nodes::of_row();
         let mut fields = Map::new();

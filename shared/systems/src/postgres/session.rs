@@ -1,6 +1,6 @@
 //! One connection to one database, as one role.
 //!
-//! Whoever uses it drives it: nothing goes on in the background, so a connection that nobody uses costs nothing.
+//! The user of the session drives it. There is no background task, so an unused connection costs nothing.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -21,23 +21,23 @@ use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::rows::Statements;
 use crate::postgres::wire::{Allowance, Capped};
 
-/// Bytes that a server may send during the handshake: its settings take a few KiB.
+/// Maximum bytes from a server during the handshake. Its settings take a few KiB.
 const GREETING_BYTES: usize = 256 * 1024;
 
-/// Longest life of a connection, as connection pools have one (HikariCP: 30 minutes): a session keeps the rights and the
-/// server that it began with. A listener has none, since each new one causes a poll of everything.
+/// Maximum age of a connection, as in connection pools (HikariCP: 30 minutes), because a session keeps its initial
+/// rights and server. A listener has none, because each new one causes a poll of everything.
 const LIFE: Duration = Duration::from_mins(10);
 
-/// Settings of each connection, whatever the role's and the database's own ones are.
+/// Settings of each connection. They override those of the role and the database.
 const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output = hex; SET DateStyle = 'ISO, YMD'; \
      SET IntervalStyle = iso_8601; SET TimeZone = 'UTC'; SET extra_float_digits = 1";
 
-/// What one object's statements may leave behind, and the next one's must not meet: a role, settings, locks and tables of
-/// the session. DISCARD ALL would take the prepared statements too, which the client relies on.
+/// Resets the state that the statements of one object can leave behind: a role, settings, locks and tables of the
+/// session. DISCARD ALL would also drop the prepared statements, which the client relies on.
 const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
      SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
 
-/// The schemas of the search path that exist and that the role may use, one a row.
+/// The existing schemas of the search path that the role may use, one for each row.
 const SCHEMAS: &str = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))";
 
 /// The traffic between a client and its server.
@@ -46,23 +46,23 @@ pub(super) struct Line {
     ended: bool,
 }
 
-/// One connection.
+/// One database connection.
 pub(super) struct Session {
     pub(super) client: Client,
     pub(super) line: Line,
     pub(super) statements: Statements,
     pub(super) allowance: Allowance,
-    /// By what it was made.
+    /// Hash of its connection parameters.
     made_by: [u8; 32],
     opened: Instant,
-    /// The statements that every use begins with.
+    /// The statements at the start of every use.
     settings: String,
-    /// Schemas without which the search path means another one.
+    /// Schemas whose absence would change the meaning of the search path.
     needed_schemas: Vec<String>,
 }
 
 impl Session {
-    /// Connects and says who we are; `name` is what the server's administrator sees.
+    /// Connects and authenticates. The server's administrator sees `name`.
     pub(super) async fn open(
         parameters: &ConnectionParameters,
         rules: &DialRules,
@@ -72,7 +72,7 @@ impl Session {
         allowance.set(GREETING_BYTES);
         let wire = Capped { wire: dial(parameters, rules).await?, allowance: allowance.clone() };
         let mut config = Config::new();
-        // TLS stands already where it is wanted.
+        // TLS is already set up if required.
         config.user(&parameters.user).application_name(name).ssl_mode(Negotiation::Disable);
         config.dbname(parameters.database.as_ref().unwrap_or(&parameters.user));
         if let Some(password) = &parameters.password {
@@ -92,7 +92,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Returns true if it was made by these parameters and still stands, as far as is known, and the server has not sent too much.
+    /// Returns true if it has these parameters, is not known to be closed, and the server has not sent too much.
     pub(super) fn serves(&self, parameters: &ConnectionParameters) -> bool {
         !self.line.has_ended() && !self.allowance.is_worn() && self.made_by == parameters.hash()
     }
@@ -102,13 +102,13 @@ impl Session {
         self.opened.elapsed() < LIFE && self.serves(parameters)
     }
 
-    /// Returns true if the server still answers on it, and has forgotten what statements before left in it.
+    /// Returns true if the server responds and has reset the state of earlier statements.
     pub(super) async fn starts_over(&mut self) -> bool {
         self.allow(GREETING_BYTES);
         self.set_up(format!("{FORGET}; {}", self.settings)).await.is_ok()
     }
 
-    /// Runs the statements, and refuses the session if a schema that it needs is missing. All of it is one request.
+    /// Runs the statements, and fails if a needed schema is missing. All in one request.
     async fn set_up(&mut self, mut statements: String) -> Result<(), SqlFailure> {
         if self.needed_schemas.is_empty() {
             return self.line.drive(async { Ok(self.client.batch_execute(&statements).await?) }).await;
@@ -130,13 +130,14 @@ impl Session {
         }
     }
 
-    /// The server may send so much from now on.
+    /// Sets the allowance of bytes from the server.
     pub(super) fn allow(&self, bytes: usize) {
         self.allowance.set(bytes);
     }
 }
 
-/// A server that asks for what we have not, or refuses it without a code, refuses who we are.
+/// Converts an error of the handshake. A server that requires a credential that we lack, or rejects it without a code,
+/// counts as a denial.
 fn of_start(error: tokio_postgres::Error) -> SqlFailure {
     let is_ours = error.code().is_none() && error.to_string().contains("authentication");
     if is_ours {
@@ -148,15 +149,15 @@ fn of_start(error: tokio_postgres::Error) -> SqlFailure {
 }
 
 impl Line {
-    /// Returns true if nothing comes or goes over it any more.
+    /// Returns true if the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// The next notification of a channel that is listened to; what else the server says by itself is left out.
+    /// Returns the next notification. Other asynchronous messages are skipped.
     ///
     /// # Errors
-    /// What ended the connection.
+    /// Returns the reason why the connection ended.
     pub(super) async fn next_notification(&mut self) -> Result<Notification, SqlFailure> {
         std::future::poll_fn(|context| self.poll_notification(context)).await
     }
@@ -178,7 +179,8 @@ impl Line {
         }
     }
 
-    /// Does `work` over the connection. What ended the connection says more than that it has ended.
+    /// Runs `work` on the connection. The reason why the connection ended takes precedence over the resulting
+    /// error of `work`.
     pub(super) async fn drive<T>(
         &mut self,
         work: impl Future<Output = Result<T, SqlFailure>>,

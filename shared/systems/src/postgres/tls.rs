@@ -1,4 +1,4 @@
-//! TLS towards a server, as libpq's `sslmode` means it.
+//! TLS to a server, with the semantics of libpq's `sslmode`.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::guard::roots::{roots_of, system_roots};
 use crate::postgres::SqlFailure;
 use crate::postgres::parameters::{ConnectionParameters, SslMode};
 
-/// Said of a CA bundle that is none.
+/// The message about an invalid CA bundle.
 const NO_BUNDLE: &str = "the connection's Secret, key ca.crt: not a PEM bundle of CA certificates";
 
-/// Speaks TLS on a connection from now on.
+/// Starts TLS on a connection.
 pub(super) async fn handshake(
     stream: TcpStream,
     parameters: &ConnectionParameters,
@@ -48,8 +48,8 @@ fn configuration(parameters: &ConnectionParameters) -> Result<ClientConfig, SqlF
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Believes any certificate, as `sslmode=require` does: nobody on the way can read along who does not take the server's
-/// place.
+/// Accepts any certificate, as `sslmode=require` does. It protects against eavesdroppers, but not against an impostor
+/// of the server.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

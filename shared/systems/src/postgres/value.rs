@@ -1,16 +1,16 @@
-//! One column's text as JSON, without loss: what JSON cannot hold exactly stays the text that PostgreSQL writes.
+//! Converts a column's text to JSON without loss. Values that JSON cannot represent exactly stay PostgreSQL's text.
 
 use drift_language::parse_json;
 use serde_json::{Number, Value};
 use tokio_postgres::types::{Kind, Type};
 
-/// Values of one row: 16 MiB of memory, as of an HTTP answer.
+/// Maximum values of one row: 16 MiB of memory, the same as for an HTTP response.
 const MAX_NODES: usize = 200_000;
-/// Said of a row that has more.
+/// The message about a row with more.
 const TOO_MANY: &str = "too many values";
-/// Said of a value that is none of its type.
+/// The message about a value that does not match its type.
 const MALFORMED: &str = "a value is not of its column's type";
-/// Digits that a double holds whatever they are.
+/// Number of digits that a double always represents exactly.
 const EXACT_DIGITS: usize = 15;
 
 /// The remaining values of a row.
@@ -28,10 +28,10 @@ impl Nodes {
     }
 }
 
-/// A value of this type, from its text; `None` is NULL.
+/// Converts a value of this type from its text. `None` is NULL.
 ///
 /// # Errors
-/// When the text is none of this type, or there are too many values.
+/// Fails if the text does not match the type, or there are too many values.
 pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
     nodes.take(1)?;
     let Some(text) = text else { return Ok(Value::Null) };
@@ -48,7 +48,7 @@ pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Res
         }),
         Type::INT2 | Type::INT4 | Type::INT8 | Type::OID => Value::from(text.parse::<i64>().map_err(|_| MALFORMED)?),
         Type::NUMERIC => exact(text).unwrap_or_else(|| Value::from(text)),
-        // Its text is the shortest that gives this very number; what is no number in JSON stays a text.
+        // Its text is the shortest that round-trips. Values that are not JSON numbers stay texts.
         Type::FLOAT4 | Type::FLOAT8 => {
             text.parse().ok().and_then(Number::from_f64).map_or_else(|| Value::from(text), Value::Number)
         }
@@ -65,7 +65,7 @@ pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Res
     })
 }
 
-/// A decimal as a JSON number, where that is the same number.
+/// Converts a decimal to a JSON number, if it is exact.
 fn exact(text: &str) -> Option<Value> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(Value::from(whole));
@@ -76,7 +76,7 @@ fn exact(text: &str) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// `2026-11-22 10:00:00+00` as `2026-11-22T10:00:00Z`; infinity, and years before Christ, as they are.
+/// Converts `2026-11-22 10:00:00+00` to `2026-11-22T10:00:00Z`. Infinity and years BC stay unchanged.
 fn moment(text: &str) -> String {
     if text.ends_with("BC") || !text.contains(' ') {
         return text.to_owned();
@@ -96,7 +96,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// `{a,"b c",NULL,{…}}`, with its bounds in front where they are not the usual ones.
+/// Parses `{a,"b c",NULL,{…}}`, with its bounds in front if they are not the default.
 fn array(item: &Type, text: &str, nodes: &mut Nodes) -> Result<Value, &'static str> {
     let text = if text.starts_with('[') { text.split_once('=').ok_or(MALFORMED)?.1 } else { text };
     let mut reader = ArrayReader { rest: text, item, nodes };
@@ -104,7 +104,7 @@ fn array(item: &Type, text: &str, nodes: &mut Nodes) -> Result<Value, &'static s
     if reader.rest.is_empty() { Ok(value) } else { Err(MALFORMED) }
 }
 
-/// Dimensions that PostgreSQL's arrays have at most (MAXDIM).
+/// Maximum dimensions of PostgreSQL's arrays (MAXDIM).
 const MAX_DIMENSIONS: usize = 6;
 
 struct ArrayReader<'a, 'n> {
@@ -134,7 +134,7 @@ impl ArrayReader<'_, '_> {
                 }
                 _ => self.bare()?,
             });
-            // `box` alone has another separator.
+            // Only `box` has another separator.
             if self.take('}') {
                 return Ok(Value::Array(items));
             }

@@ -1,11 +1,10 @@
-//! The bytes between us and a server, bounded in both directions.
+//! The byte stream to a server, limited in both directions.
 //!
-//! PostgreSQL announces a message's length before it sends it, and the client would hold whatever is announced. So what
-//! comes in is counted against an allowance that is given anew for each use.
+//! PostgreSQL announces a message's length before its content, and the client would buffer any announced length. So
+//! incoming bytes are counted against an allowance, which is renewed for each use.
 //!
-//! The client looks up each type that the server names and it does not know, and the types that this one consists of, one
-//! inside the other: it recurses for as long as the server names new ones. Each look-up sends a request, so a bound on what
-//! goes out bounds the depth.
+//! The client looks up each unknown type that the server names, and recursively the types that it consists of, for as
+//! long as the server names new ones. Each look-up sends a request, so a limit on outgoing bytes limits the depth.
 
 use std::io;
 use std::pin::Pin;
@@ -18,16 +17,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::failure::OverCap;
 use crate::guard::wire::Wire;
 
-/// What may go out besides a request of ours, bytes. A look-up takes 45 bytes at least, so 180 types can be looked up. With
-/// the 8 KiB that the client itself holds back, the recursion is 360 levels deep at most. In an unoptimised build 508 levels
-/// overflowed 2 MiB of stack.
+/// Maximum outgoing bytes in addition to our request. A look-up takes at least 45 bytes, so 180 types can be looked up.
+/// With the 8 KiB that the client itself buffers, the recursion is at most 360 levels deep. In an unoptimised build,
+/// 508 levels overflowed 2 MiB of stack.
 const BESIDE_REQUEST: usize = 8 * 1024;
 
-/// What a server may send before its connection is replaced, bytes. The client keeps each setting that the server announces
-/// (ParameterStatus), at ten times its size, for as long as the connection stands. A query that is larger finishes.
+/// Bytes from a server before its connection is replaced. The client keeps each setting that the server announces
+/// (ParameterStatus), at ten times its size, until the connection is closed. A larger query still finishes.
 const LIFE_BYTES: usize = 1024 * 1024;
 
-/// Bytes that may still come in and go out.
+/// Remaining incoming and outgoing bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowance(Arc<Bytes>);
 
@@ -40,18 +39,18 @@ struct Bytes {
 }
 
 impl Allowance {
-    /// Starts a use of the connection, in which the server may send so much.
+    /// Starts a use of the connection with this allowance of incoming bytes.
     pub(super) fn set(&self, incoming: usize) {
         self.0.incoming.store(incoming, Ordering::Relaxed);
         self.request(0);
     }
 
-    /// Starts a request of this size; look-ups may follow it.
+    /// Starts a request of this size. Look-ups may follow it.
     pub(super) fn request(&self, bytes: usize) {
         self.0.outgoing.store(bytes.saturating_add(BESIDE_REQUEST), Ordering::Relaxed);
     }
 
-    /// Returns true if the connection has carried what it may in its life.
+    /// Returns true if the connection has received its lifetime maximum.
     pub(super) fn is_worn(&self) -> bool {
         self.0.received.load(Ordering::Relaxed) > LIFE_BYTES
     }
@@ -63,7 +62,7 @@ fn spend(left: &AtomicUsize, bytes: usize, over: OverCap) -> io::Result<()> {
     rest.map(drop).ok_or_else(|| io::Error::other(over))
 }
 
-/// A connection that carries no more than its allowance.
+/// A connection that enforces its allowance.
 pub(super) struct Capped {
     pub(super) wire: Box<dyn Wire>,
     pub(super) allowance: Allowance,

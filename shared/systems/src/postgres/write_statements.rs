@@ -1,26 +1,26 @@
-//! The statements of one correction, one after the other, done all or none where that is asked for.
+//! Runs the statements of one correction in order, optionally in one transaction.
 
 use std::time::Duration;
 
 use crate::postgres::SqlFailure;
 use crate::postgres::session::Session;
 
-/// Bytes that the server may send for a correction. The results of its statements are not read.
+/// Maximum bytes from the server for a correction. Results of its statements are not read.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
 /// The options of running statements.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// True if they are done all or none.
+    /// True if they run in one transaction.
     pub transaction: bool,
-    /// The time limit of each statement that has none of its own.
+    /// The default time limit of a statement.
     pub timeout: Duration,
 }
 
-/// A statement to run. It is not shown: secrets stand in it.
+/// A statement to run. Its text is never shown, because it can contain secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WriteStatement {
-    /// Its text.
+    /// The statement text.
     pub text: String,
     /// Its own time limit.
     pub timeout: Option<Duration>,
@@ -30,13 +30,13 @@ pub struct WriteStatement {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{failure}")]
 pub struct StatementFailure {
-    /// The statement; as many as there are where all were done, and not kept.
+    /// The index of the statement. Equal to their number if all ran but were not committed.
     pub position: usize,
-    /// Why.
+    /// The cause of the failure.
     pub failure: SqlFailure,
 }
 
-/// Runs statements.
+/// Runs statements in order.
 pub(super) async fn run(
     session: &mut Session,
     statements: &[WriteStatement],

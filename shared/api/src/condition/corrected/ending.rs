@@ -1,6 +1,6 @@
 //! The ending of a `driftCorrected` message: `[scope 3f2a9c71, secrets 9f31c2d4, replaced]`.
 //!
-//! A text that it did not write is no ending.
+//! Any text in another format is not an ending.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ pub(super) struct Ending {
     pub(super) scope: Option<ScopeId>,
     /// The secrets that were sent.
     pub(super) secrets: NotedSecrets,
-    /// True if the last correction was a replacement that was accepted.
+    /// True if the last correction was an accepted replacement.
     pub(super) replaced: bool,
 }
 
 impl Ending {
-    /// A text without its ending, and what this says; a broken ending is part of the text.
+    /// Splits a text from its ending. An invalid ending is part of the text.
     pub(super) fn split(text: &str) -> (&str, Self) {
         let found = text.rfind(" [").and_then(|start| Some((&text[..start], Self::parse(&text[start..])?)));
         found.unwrap_or_else(|| (text, Self::default()))

@@ -67,7 +67,7 @@ fn version(at: &str) -> SecretVersion {
     SecretVersion { uid: "u".to_owned(), resource_version: at.to_owned() }
 }
 
-/// These were sent in version 1, and are in that of `now` by now.
+/// Secrets that were sent in version 1 and now have the version `now`.
 fn sent(names: &[&str], now: &str) -> NotedSecrets {
     let marks = |at| names.iter().map(|name| ((*name).to_owned(), SecretMark::of(name, "k", &version(at)))).collect();
     let sent = names.iter().map(|name| (*name).to_owned()).collect();

@@ -58,7 +58,7 @@ fn a_removed_lease_expires_as_a_still_record_does() {
     }
     assert_eq!(decide(&view, "me", None, at(112)), Decision::Take);
 
-    // Between two looks that lie far apart it may have been there.
+    // Between two distant reads it may have existed.
     let mut view = removed();
     view.observe(None, at(112));
     assert_eq!(decide(&view, "me", None, at(112)), Decision::Wait);
@@ -102,7 +102,7 @@ fn the_duration_of_the_record_counts_within_bounds() {
     }
 }
 
-/// One contender: its clock runs from a zero of its own, its requests may be lost in either direction or late.
+/// One contender. Its clock has its own zero, and its requests may be delayed or lost in either direction.
 #[derive(Default)]
 struct Contender {
     view: LeaseView,
@@ -116,11 +116,11 @@ enum Fate {
     RequestLost,
     AnswerLost,
     Frozen,
-    /// Somebody removes the Lease right before.
+    /// The Lease is deleted right before.
     Removed,
 }
 
-/// A Lease, how often it was written, and since when it is there.
+/// A Lease, the number of its writes, and the time of its creation.
 struct Stored {
     record: Option<LeaseRecord>,
     version: u64,
@@ -128,7 +128,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Not where a contender has never seen it, nor where one may not see that it was there between two removals.
+    /// Not if a contender has never seen it, or if one may miss its existence between two deletions.
     fn remove(&mut self, contenders: &[Contender], clock: u64) {
         let long = u128::from(clock - self.there_since) > MOST_BETWEEN_LOOKS.as_millis();
         if self.record.is_some() && long && contenders.iter().all(|it| it.view.was_there) {
@@ -154,7 +154,7 @@ fn fates() -> impl Strategy<Value = Vec<(usize, Fate, u64)>> {
         1 => Just(Fate::Frozen),
         1 => Just(Fate::Removed),
     ];
-    // Each looks often enough to see a Lease gone for its whole duration, and now and then misses much.
+    // Each reads often enough to see a missing Lease for its whole duration, and sometimes misses a lot.
     let pause = prop_oneof![4 => 1..1000_u64, 1 => 1..4000_u64];
     proptest::collection::vec((0..3_usize, fate, pause), 1..400)
 }

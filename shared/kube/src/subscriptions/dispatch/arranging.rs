@@ -1,6 +1,6 @@
 //! The set of watches: the union of the namespaces and fields that subscribers need.
 //!
-//! A newcomer is told of its objects by a new list of the one watch.
+//! A new subscriber receives its objects from a new list of the shared watch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_language::ObjectSelection;
 
 impl Dispatch {
-    /// Has the watches follow what the subscribers want now.
+    /// Adapts the watches to the current subscribers.
     pub fn arrange(&mut self) -> Effects {
         self.take_newcomers();
         let mut commands: Vec<Command> = self.hushed.drain(..).map(Command::Hush).collect();
@@ -50,7 +50,7 @@ impl Dispatch {
         }
     }
 
-    /// All watches of a kind, in whatever version, that told such of an object are to list it again.
+    /// Requests a new list for all watches of a kind, in any version, that have an object with such recipients.
     pub(super) fn list_again(&mut self, selection: &ObjectSelection, concerns: impl Fn(&Recipients) -> bool) {
         for ((api_version, kind), watch) in &mut self.watches {
             if KindName::new(api_version, kind).is_of(selection) && watch.known.any(&concerns) {

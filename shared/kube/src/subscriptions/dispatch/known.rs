@@ -1,7 +1,6 @@
-//! The objects of one watch that somebody was told of, and who was told.
+//! The objects of one watch that were delivered, and their recipients.
 //!
-//! Of each as little is kept as can be: there are tens of thousands, and of nearly all the same were told. It must not
-//! know who is to be told, nor what.
+//! Little is kept of each: there are tens of thousands, and nearly all have the same recipients.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -21,31 +20,31 @@ pub(super) enum Role {
     Skipper,
 }
 
-/// Objects that somebody was told of.
+/// The delivered objects.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
     objects: IndexMap<Uid, KnownObject>,
-    /// Those who were told, each different: an object has the number of its own. What no object has goes when a target goes.
+    /// Distinct sets of recipients. An object has the index of its own. Unused sets are removed with a target.
     told: Vec<Recipients>,
-    /// The number of those who were told of the last object, which are told of the next one too, as a rule.
+    /// The index of the last object's recipients, which the next one usually has too.
     last_told: u32,
     /// The namespace of the last object. The next one usually has the same, because lists are sorted by namespace.
     last_namespace: Option<SharedText>,
 }
 
-/// An object that somebody was told of.
+/// A delivered object.
 #[derive(Debug)]
 struct KnownObject {
     namespace: Option<SharedText>,
     version: Option<NonZeroU64>,
-    /// The last list that had it, or after which it was heard of.
+    /// The last list that had it, or after which it was reported.
     list: u32,
     /// Index into `KnownObjects::told`.
     told: u32,
 }
 
 impl KnownObjects {
-    /// Gives an object the names that are kept already, where they are equal: the uid is kept in a dozen places.
+    /// Replaces equal names of an object by the stored ones, to share memory: the uid is stored in a dozen places.
     pub(super) fn share_names(&mut self, id: &mut ObjectId) {
         let known = self.objects.get_key_value(&id.uid);
         if let Some((uid, _)) = known {
@@ -63,20 +62,20 @@ impl KnownObjects {
         self.told.get(self.objects.get(uid)?.told as usize)
     }
 
-    /// Returns true if the object was known at the version that it has.
+    /// Returns true if the object was delivered in its current version.
     pub(super) fn has_version_of(&self, object: &LeanObject) -> bool {
         let version = stored_version(object);
         version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version == version)
     }
 
-    /// These were told of the object as it is in or after that list.
+    /// Records that these received the object in or after that list.
     pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Recipients) {
         let ObjectId { uid, namespace, .. } = object.id.clone();
         let told = self.number_of(told);
         self.objects.insert(uid, KnownObject { namespace, version: stored_version(object), list, told });
     }
 
-    /// The object is not known any more; who was told of it has to hear so.
+    /// Removes the object. Returns its recipients, which must be notified.
     pub(super) fn forget(&mut self, uid: &Uid) -> Option<Recipients> {
         self.told.get(self.objects.swap_remove(uid)?.told as usize).cloned()
     }
@@ -88,7 +87,7 @@ impl KnownObjects {
         self.last_told
     }
 
-    /// The target knows of no object any more.
+    /// Removes a target from all recipients.
     pub(super) fn forget_target(&mut self, target: &str) {
         let before = std::mem::take(&mut self.told);
         let without = |told: &Recipients| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
@@ -103,21 +102,21 @@ impl KnownObjects {
         });
     }
 
-    /// The objects of a namespace, or of all, that this list lacks and that were not heard of after it.
+    /// Returns the objects of a namespace, or of all, that this list lacks and that were not reported after it.
     pub(super) fn missing(&self, namespace: Option<&str>, list: u32) -> Vec<Uid> {
         let is_here = |known: &KnownObject| namespace.is_none() || known.namespace.as_deref() == namespace;
         let missing = self.objects.iter().filter(|(_, known)| is_here(known) && known.list != list);
         missing.map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// Returns true if there is an object of which such were told.
+    /// Returns true if an object has such recipients.
     pub(super) fn any(&self, such: impl Fn(&Recipients) -> bool) -> bool {
         self.objects.values().filter_map(|known| self.told.get(known.told as usize)).any(such)
     }
 }
 
-/// The number that is the store's own, of 64 bits. Another version counts as none, and none is the same as another: an
-/// object is told of once more rather than not at all.
+/// Returns the version if it is a 64-bit number. Any other version counts as none, and none never equals another: an
+/// object is rather delivered twice than not at all.
 fn stored_version(object: &LeanObject) -> Option<NonZeroU64> {
     NonZeroU64::new(object.resource_version.short_number()?)
 }

@@ -15,11 +15,11 @@ use drift_api::object::{LeanObject, SeenObject};
 use drift_api::timing::moment::Moment;
 use drift_language::ObjectSelection;
 
-/// The least time between two [`ObjectEvent::Alive`]: far below the two minutes after which a watch counts as dead.
+/// Minimum time between two [`ObjectEvent::Alive`], far below the two minutes after which a watch counts as dead.
 pub(super) const ALIVE_SPACING: Duration = Duration::from_secs(5);
 
 impl Dispatch {
-    /// An object as it is now; `is_listed` where it came in a list.
+    /// Applies the current state of an object. `is_listed` if it came in a list.
     pub(super) fn take_in(
         &mut self,
         (key, namespace): Place<'_>,
@@ -60,7 +60,7 @@ impl Dispatch {
         }
     }
 
-    /// The owner of an object, and who of the watch is to be told what.
+    /// Returns the owner of an object, and the recipients in this watch with their roles.
     fn roles(&self, key: &WatchKey, seen: &SeenObject) -> (Option<Arc<str>>, Recipients) {
         let (namespace, labels) = (seen.object.id.namespace.as_deref(), seen.labels.as_ref());
         let owner = owner_of(&self.owners, &KindName::new(&key.0, &key.1), namespace, labels).cloned();
@@ -91,7 +91,7 @@ impl Dispatch {
         missing.iter().for_each(|uid| self.drop_known(key, uid, effects));
     }
 
-    /// Tells each target of a watch what is news of its namespaces: that they are listed, live, or cannot be watched.
+    /// Notifies each target of a watch about changes of its namespaces: listed, live, or not watchable.
     pub(super) fn tell_of_watch(&mut self, key: &WatchKey, effects: &mut Effects) {
         let Some(watch) = self.watches.get(key) else { return };
         let members = self.members.values_mut().filter(|member| member.is_arranged && member.key == *key);
@@ -104,7 +104,7 @@ impl Dispatch {
                 member.is_listed = true;
                 effects.words.push((target.clone(), ObjectEvent::Listed));
             }
-            // One that never signed makes the minimum `None`.
+            // One without a sign of life makes the minimum `None`.
             let oldest = its.iter().map(|followed| followed.signed_at).min().flatten();
             let is_news = |since: &Moment| member.alive_since.is_none_or(|said| since.is_past(said, ALIVE_SPACING));
             if let Some(since) = oldest.filter(is_news) {
@@ -122,13 +122,14 @@ impl Dispatch {
     }
 }
 
-/// Returns true if a selection reaches into a namespace; `None` is that of a cluster-scoped object.
+/// Returns true if a selection includes a namespace. `None` for a cluster-scoped object.
 fn is_within(selection: &ObjectSelection, namespace: Option<&str>) -> bool {
     let is_inside = |namespace: &str| selection.namespaces.iter().any(|one| one == namespace);
     selection.namespaces.is_empty() || namespace.is_none_or(is_inside)
 }
 
-/// The object with what one target's templates read of it: what others read is none of its business, nor an edit of it.
+/// Returns the object with only the fields that one target's templates read. Edits of other fields are not
+/// delivered to it.
 fn narrowed(object: &LeanObject, fields: &FieldPaths, watched: &FieldPaths) -> LeanObject {
     if fields == watched || object.is_oversized {
         return object.clone();

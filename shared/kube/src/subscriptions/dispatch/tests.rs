@@ -8,11 +8,11 @@ use drift_api::object::{LeanObject, ObjectId};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A dispatch, and what it said of each target.
+/// A dispatch, and its reports about each target.
 struct Bench {
     dispatch: Dispatch,
     active: BTreeMap<Arc<str>, ObjectSelection>,
-    /// What is followed: number, namespace, fields.
+    /// The followed collections: number, namespace, fields.
     followed: BTreeMap<usize, (Option<String>, FieldPaths)>,
     now: Moment,
     last_id: u64,
@@ -50,7 +50,7 @@ impl Bench {
         Self { dispatch: Dispatch::default(), active, followed, now: Moment::START, last_id: 0 }
     }
 
-    /// Puts an active target and subscribes it.
+    /// Activates and subscribes a target.
     fn begin(&mut self, target: &str, selection: ObjectSelection, fields: FieldPaths) {
         self.active.insert(target.into(), selection.clone());
         self.dispatch.set_active(self.active.clone());
@@ -85,7 +85,7 @@ impl Bench {
         self.words(effects)
     }
 
-    /// A whole list of what is followed under the only number.
+    /// A whole list of the only followed collection.
     fn list(&mut self, objects: &[SeenObject]) -> Vec<String> {
         let number = *self.followed.keys().next().unwrap();
         let mut words = self.hear(number, Change::ListBegan);
@@ -150,7 +150,7 @@ fn targets_of_one_kind_share_one_watch() {
     assert_eq!(told, ["a seen p", "b seen q", "a listed", "b listed"]);
     bench.begin("c", selection(&[], ""), fields(&["x"]));
     assert_eq!(bench.arrange(), ["follow all", "cease a"], "all namespaces have one watch");
-    // What a and b know already is not told again.
+    // Objects that a and b already know are not delivered again.
     let told = bench.list(&[seen("p", 1, &tier("1")), seen("q", 1, &tier("2")), seen("r", 1, &tier("3"))]);
     assert_eq!(told, ["c skips p", "c skips q", "c seen r", "c listed"]);
     for target in ["a", "b", "c"] {
@@ -259,14 +259,14 @@ fn what_was_said_of_a_target_ends_with_it() {
     assert!(bench.arrange().is_empty());
 }
 
-/// One thing that happens in a random history.
+/// One step of a random history.
 #[derive(Clone, Debug)]
 enum Turn {
-    /// The target of that number comes, or changes, with that selection.
+    /// The target with that number is added or changed, with that selection.
     Begin(usize, usize),
     End(usize, bool),
     Arrange,
-    /// The object of that number has those labels now, or is gone.
+    /// The object with that number gets those labels, or is deleted.
     Label(usize, Option<usize>),
     List,
 }
@@ -284,7 +284,7 @@ fn turn() -> impl Strategy<Value = Turn> {
 /// The names of the targets.
 const TARGETS: [&str; 3] = ["a", "b", "c"];
 
-/// A dispatch, the objects that there are, and what it told each target.
+/// A dispatch, the existing objects, and the deliveries to each target.
 struct History {
     bench: Bench,
     /// Version and labels by number.
@@ -293,7 +293,7 @@ struct History {
     version: u64,
 }
 
-/// The object of that number.
+/// The object with that number.
 fn numbered(number: usize, version: u64, labels: usize) -> SeenObject {
     seen_in(namespace(number), &format!("o{number}"), version, &tier(&labels.to_string()))
 }
@@ -364,7 +364,7 @@ impl History {
         words
     }
 
-    /// Takes in what was said of a target; what is said of one that went counts no more.
+    /// Applies a delivery to a target. Deliveries to a removed target do not count.
     fn hear(&mut self, word: &str) {
         let parts: Vec<&str> = word.split(' ').collect();
         let Some(own) = self.held.get_mut(parts[0]) else { return };

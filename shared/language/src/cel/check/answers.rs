@@ -1,6 +1,6 @@
-//! Whether what an expression asks of an answer can be there: the fields that answers have, and the kind of a status.
+//! Checks what an expression reads from a response: the fields of a response, and the type of its status.
 //!
-//! What is not there fails at every poll, and a number that is compared with a text never matches.
+//! A field that does not exist fails at every poll. A number compared with a text never matches.
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
 
@@ -10,13 +10,13 @@ use crate::cel::check::variables::{RESPONSE, STEPS};
 use crate::cel::evaluation::raw::RAW;
 use crate::suggest::did_you_mean;
 
-/// The number of an answer.
+/// The status number of a response.
 const STATUS: &str = "status";
-/// What every answer has.
+/// The fields of every response.
 const FIELDS: [&str; 4] = [STATUS, "headers", "body", "text"];
 
 impl Checker<'_> {
-    /// Of the steps before, the bytes are there too.
+    /// Checks a field of a response. Responses of earlier steps have their raw bytes too.
     pub(super) fn check_answer(&mut self, chain: &Chain<'_>, field: Option<&String>) {
         let known = FIELDS.into_iter().chain((chain.name == STEPS).then_some(RAW));
         let Some(field) = field.filter(|field| known.clone().all(|known| known != field.as_str())) else { return };
@@ -26,7 +26,7 @@ impl Checker<'_> {
         self.refuse(chain.root, format!("an answer has no field `{field}`{hint}"));
     }
 
-    /// A status is a number, and equals no text.
+    /// Checks a comparison with a status: it is a number, so it never equals a text.
     pub(super) fn check_status(&mut self, call: &CallExpr) {
         let [left, right] = call.args.as_slice() else { return };
         let against = match call.func_name.as_str() {
@@ -51,7 +51,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns true if it is the status of an answer.
+/// Returns true if it reads the status of a response.
 fn is_status(expression: &IdedExpr) -> bool {
     let Some(chain) = Chain::of(expression) else { return false };
     match (chain.name, chain.fields.as_slice()) {

@@ -1,32 +1,32 @@
 //! Chains of fields in an expression: `self.spec.?listen`, `self["spec"].list[0]`.
 //!
-//! From them the fields are found that a template reads.
+//! The fields that a template reads are found from them.
 
 use crate::cel::check::variables::{RESPONSE, STEPS};
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-/// The field of an answer that a malformed one does not have.
+/// The response field that is missing if the body is malformed.
 const BODY: &str = "body";
 
-/// The field of an answer that holds its headers.
+/// The response field that holds the headers.
 const ANSWER_HEADERS: &str = "headers";
 
 /// A name and the fields selected on it: `self.spec.?listen`, `self["spec"].list[0]`.
 pub(in crate::cel) struct Chain<'e> {
     pub(in crate::cel) root: &'e IdedExpr,
     pub(in crate::cel) name: &'e str,
-    /// The fields up to the first index that is not written out.
+    /// The fields up to the first index that is not a literal.
     pub(in crate::cel) fields: Vec<String>,
-    /// True if such an index follows.
+    /// True if a non-literal index follows.
     cut: bool,
-    /// True if it asks if an answer has a body, as `response.?body` does.
+    /// True if it tests for the body of a response, as `response.?body` does.
     pub(in crate::cel) asks_for_body: bool,
     /// Indexes that are expressions of their own.
     pub(in crate::cel) indexes: Vec<&'e IdedExpr>,
 }
 
 impl<'e> Chain<'e> {
-    /// The chain that an expression is, if it is one.
+    /// Returns the chain of an expression, or `None` if it is not a chain.
     pub(in crate::cel) fn of(expression: &'e IdedExpr) -> Option<Self> {
         match &expression.expr {
             Expr::Ident(name) => Some(Self {
@@ -52,7 +52,7 @@ impl<'e> Chain<'e> {
         }
     }
 
-    /// Returns true if it comes to headers of an answer, or to something that has them.
+    /// Returns true if it reads headers of a response, or a value that contains them.
     pub(in crate::cel) fn may_see_headers(&self) -> bool {
         let place = match self.name {
             RESPONSE => 0,
@@ -79,7 +79,7 @@ impl<'e> Chain<'e> {
     }
 }
 
-/// A text that is written out.
+/// Returns the text of a string literal.
 pub(in crate::cel) fn text(expression: &IdedExpr) -> Option<&str> {
     match &expression.expr {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),

@@ -1,8 +1,7 @@
-//! The names that a target itself gives: shared expressions (`let`), the steps of a read or a correction, the URL that both
-//! continue (`base`), and the hosts that URLs may lead to (`allowHosts`).
+//! Names that a target declares: shared expressions (`let`), the steps of a read or a correction, the base URL
+//! (`base`), and the hosts that URLs may use (`allowHosts`).
 //!
-//! A name of `let` stands for its expression wherever it is used, so that the limits of that place hold. This file must not
-//! know where in a document the names are written.
+//! A name of `let` is replaced by its expression at each use, so that the limits of that place apply.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +12,14 @@ use crate::cel::check::known_desired::{KnownDesired, Shape};
 use crate::cel::syntax::parts_mut;
 use crate::network::host_patterns::HostPatterns;
 
-/// Nodes of one expression once every name is replaced: names that use each other twice double it each time.
+/// Maximum number of nodes of one expression after all names are replaced. Names that use each other twice double
+/// it each time.
 const MAX_NODES: usize = 2_000;
 
-/// Why names cannot be replaced.
+/// Reasons why names cannot be replaced.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// These stand for each other.
+    /// The names refer to each other in a circle.
     #[error("these names stand for each other: {}", .0.iter().chain(.0.first()).cloned().collect::<Vec<_>>().join(" → "))]
     Circle(Vec<String>),
     /// The expression becomes too large.
@@ -27,32 +27,32 @@ pub(crate) enum Refusal {
     TooLarge,
 }
 
-/// What a target names.
+/// The names that a target declares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    /// What a URL that begins with `/` continues; without `/` at its end.
+    /// The base of URLs that begin with `/`, without a trailing `/`.
     pub(crate) base: Option<String>,
-    /// The hosts that a URL may lead to; without them hosts are literal, and any.
+    /// The hosts that a URL may use. `None` allows any host, but hosts must be literal.
     pub(crate) hosts: Option<Arc<HostPatterns>>,
-    /// The unix socket through which requests go, where there is one.
+    /// The unix socket for requests, if the target declares one.
     pub(crate) socket: Option<Arc<str>>,
-    /// The steps whose answers may be seen.
+    /// The earlier steps whose responses are visible.
     pub(crate) steps: Vec<String>,
     /// The secrets that a correction may send.
     pub(crate) secrets: Vec<String>,
-    /// What a correction may ask of the desired state.
+    /// The keys of the desired state that a correction may read.
     pub(crate) desired: Arc<KnownDesired>,
-    /// What a publication may ask of what is observed.
+    /// The keys of the observed state that a publication may read.
     pub(crate) observed: Arc<Shape>,
     /// The expressions of `let`.
     pub(crate) lets: BTreeMap<String, IdedExpr>,
 }
 
 impl Names {
-    /// Puts the expression of each name of `let` in its place.
+    /// Replaces each name of `let` by its expression.
     ///
     /// # Errors
-    /// When names stand for each other, or the expression becomes too large.
+    /// Fails if names refer to each other in a circle, or the expression becomes too large.
     pub(crate) fn replace(&self, expression: &mut IdedExpr) -> Result<(), Refusal> {
         if self.lets.is_empty() {
             return Ok(());
@@ -60,17 +60,17 @@ impl Names {
         replace(expression, &self.lets, &mut Vec::new(), &mut 0)
     }
 
-    /// The same in what the name itself stands for.
+    /// Replaces names in the expression of `name` itself.
     ///
     /// # Errors
-    /// As for [`Names::replace`].
+    /// Same as [`Names::replace`].
     pub(crate) fn replace_below(&self, name: &str, expression: &mut IdedExpr) -> Result<(), Refusal> {
         replace(expression, &self.lets, &mut vec![name.to_owned()], &mut 0)
     }
 }
 
-/// Replaces names, and the names in what they stand for; `path` holds those around, to find circles. Nodes that come in
-/// take the number of the name that they replace, so that an error points at it.
+/// Replaces names recursively. `path` holds the enclosing names, to find circles. Inserted nodes take the number of the
+/// name that they replace, so that an error points at that name.
 fn replace(
     expression: &mut IdedExpr,
     lets: &BTreeMap<String, IdedExpr>,

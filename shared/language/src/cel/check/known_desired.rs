@@ -1,40 +1,41 @@
-//! What is known of `desired` and `observed` without an object: the keys of their maps, and which of the desired state can differ.
+//! Static knowledge of `desired` and `observed`: the keys of their maps, and the keys of the desired state
+//! that can differ.
 //!
-//! What asks for another key would never do what it says.
+//! An expression that reads another key would never work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cel::check::variables::DESIRED;
 use crate::suggest::nearest;
 
-/// What is known of the desired state where a correction is compiled.
+/// Static knowledge of the desired state when a correction is compiled.
 #[derive(Debug, Default)]
 pub(crate) struct KnownDesired {
-    /// What the variable `desired` holds.
+    /// The shape of the variable `desired`.
     pub(crate) desired: Shape,
-    /// What the variable `differs` can hold; `None` where only an object can tell.
+    /// Possible entries of the variable `differs`. `None` if they depend on the object.
     pub(crate) differing: Option<BTreeSet<String>>,
 }
 
-/// What stands at one place of such a variable.
+/// The shape of such a variable at one place.
 #[derive(Debug, Default)]
 pub(crate) enum Shape {
-    /// Only an object can tell, or it is no map.
+    /// Depends on the object, or is not a map.
     #[default]
     Unknown,
-    /// It is taken out before anything is sent.
+    /// An ignored key, which is removed before anything is sent.
     Ignored,
-    /// A map of these keys and no other.
+    /// A map with exactly these keys.
     Map(BTreeMap<String, Self>),
 }
 
 impl KnownDesired {
-    /// Why fields selected on `desired` lead to nothing; `None` where they may lead to something.
+    /// Returns the reason why a path below `desired` cannot exist, or `None` if it may exist.
     pub(in crate::cel) fn refusal(&self, path: &[String]) -> Option<String> {
         self.desired.refusal(DESIRED, path)
     }
 
-    /// Why a text is never in `differs`.
+    /// Returns the reason why a text is never in `differs`.
     pub(in crate::cel) fn never_differs(&self, name: &str) -> Option<String> {
         let known = self.differing.as_ref().filter(|known| !known.contains(name))?;
         Some(format!("`{name}` never differs: desired has no such key{}", among(name, known.iter())))
@@ -42,7 +43,7 @@ impl KnownDesired {
 }
 
 impl Shape {
-    /// Why fields selected on a variable of this shape lead to nothing; `None` where they may lead to something.
+    /// Returns the reason why a path below a variable of this shape cannot exist, or `None` if it may exist.
     pub(in crate::cel) fn refusal(&self, variable: &str, path: &[String]) -> Option<String> {
         let mut here = self;
         for (depth, name) in path.iter().enumerate() {
@@ -66,7 +67,7 @@ impl Shape {
     }
 }
 
-/// The nearest key, or all of them.
+/// Suggests the nearest key, or lists all keys.
 fn among<'k>(name: &str, known: impl Iterator<Item = &'k String> + Clone) -> String {
     match nearest(name, known.clone().map(String::as_str)) {
         Some(near) => format!(": did you mean `{near}`?"),

@@ -1,36 +1,36 @@
-//! Whose mistake it is that a rule over an answer cannot be evaluated: the object's, or the answer's.
+//! Attributes an evaluation error of a rule over a response: either the object or the response is at fault.
 //!
-//! What an expression evaluates whatever an answer says, and without looking at it, cannot fail because of it. Where such a part
-//! fails, the object or the target is to blame; everything else is put down to the answer.
+//! A part that is always evaluated and does not read the response cannot fail because of it. If such a part fails, the
+//! object or the target is at fault. Every other error is attributed to the response.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
 
 use crate::cel::check::site::EvaluationError;
 use crate::cel::check::variables::{ITEM, RESOURCE, RESPONSE, ROW, STEPS};
 
-/// Variables that an answer gives.
+/// Variables that come from a response.
 pub(in crate::cel) const ANSWERS: [&str; 5] = [RESPONSE, ITEM, ROW, RESOURCE, STEPS];
 
-/// Calls whose arguments are evaluated only where others leave it open.
+/// Functions that evaluate their arguments only if the others leave the result open.
 const LAZY: [&str; 6] = [operators::LOGICAL_AND, operators::LOGICAL_OR, "or", "orValue", "optMap", "optFlatMap"];
 
-/// A rule over an answer cannot be evaluated.
+/// The origin of an evaluation error of a rule over a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// The object makes it, whatever the answer says.
+    /// The object is at fault, regardless of the response.
     OfObject(EvaluationError),
-    /// The answer makes it.
+    /// The response is at fault.
     OfAnswer(EvaluationError),
 }
 
 impl Mistake {
-    /// The object's own mistake, or else that of the answer.
+    /// Prefers the object's own error over that of the response.
     pub(crate) fn attribute(own: Option<EvaluationError>, error: EvaluationError) -> Self {
         own.map_or(Self::OfAnswer(error), Self::OfObject)
     }
 }
 
-/// The parts of an expression that are evaluated in any case and read no answer, each as large as can be.
+/// The largest parts of an expression that are always evaluated and read no response.
 pub(in crate::cel) fn parts_without_answer(expression: &IdedExpr) -> Vec<&IdedExpr> {
     let mut parts = Vec::new();
     collect(expression, &mut parts);
@@ -38,7 +38,7 @@ pub(in crate::cel) fn parts_without_answer(expression: &IdedExpr) -> Vec<&IdedEx
 }
 
 fn collect<'e>(expression: &'e IdedExpr, parts: &mut Vec<&'e IdedExpr>) {
-    // A name alone cannot fail; `base64` of `base64.decode(…)` is no value at all.
+    // A name alone cannot fail. The `base64` of `base64.decode(…)` is not a value.
     if matches!(expression.expr, Expr::Ident(_)) {
         return;
     }
@@ -95,7 +95,7 @@ mod tests {
     use crate::cel::functions::function_arity::{of_global, of_member};
     use crate::cel::*;
 
-    /// Every call of the language with one argument after the other missing where `MISSING` stands.
+    /// Every call of the language, with each argument in turn replaced by `MISSING`.
     fn calls() -> Vec<String> {
         let with_each_missing = |count: usize, call: &dyn Fn(&[&str]) -> String| -> Vec<String> {
             let arguments = |missing| (0..count).map(move |at| if at == missing { "MISSING" } else { "'a'" });
@@ -135,7 +135,7 @@ mod tests {
         global.chain(member).chain(others).chain(written).collect()
     }
 
-    /// Whose mistake it is, if it is one.
+    /// Returns the attributed error of an expression, if it fails.
     fn mistake(source: &str) -> Option<Mistake> {
         let expression = Expression::parse(&format!("${{{source}}}"), &Site::new("here", Scope::Response));
         let expression = expression.unwrap_or_else(|errors| panic!("{source}: {errors:?}"));

@@ -1,7 +1,7 @@
-//! Checks an expression when its target loads, and finds the fields that it reads.
+//! Checks an expression when its target loads, and collects the fields that it reads.
 //!
-//! Whatever can be known without an object is said here, with its place: unknown functions and variables, fields that
-//! may not be seen, loops too deep. It also redirects `==` and `in` (see [`super::equal`]).
+//! Reports everything that is known without an object, with its position: unknown functions and variables, hidden
+//! fields, loops nested too deep. Also redirects `==` and `in` (see [`super::equal`]).
 
 pub(super) mod known_desired;
 pub(super) mod mistake;
@@ -35,20 +35,20 @@ use drift_api::object::field_paths::FieldPaths;
 pub(in crate::cel) const TYPES: &[&str] =
     &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// What was found about an expression.
+/// Result of the check of one expression.
 pub(in crate::cel) struct Checked {
     /// The fields under `self` that it reads.
     pub(in crate::cel) fields: FieldPaths,
-    /// Every name of a field that is written in it.
+    /// Every field name that is written in it.
     pub(in crate::cel) names: BTreeSet<String>,
-    /// The variables of the language that it reads; of secrets each by its own name too: `secrets.password`.
+    /// The variables of the language that it reads. Each secret also has an entry of its own: `secrets.password`.
     pub(in crate::cel) variables: BTreeSet<Cow<'static, str>>,
 }
 
 /// Checks and redirects an expression.
 ///
 /// # Errors
-/// Everything that is wrong with it, offsets counted from its beginning.
+/// Returns every mistake in it. Offsets count from its beginning.
 pub(in crate::cel) fn check(
     expression: &mut IdedExpr,
     source: &SourceInfo,
@@ -80,9 +80,9 @@ pub(in crate::cel) fn check(
 struct Checker<'s> {
     site: &'s Site,
     source: &'s SourceInfo,
-    /// Variables of the loops around.
+    /// Variables of the enclosing loops.
     local: Vec<String>,
-    /// The number of loops that are around.
+    /// The number of enclosing loops.
     depth: usize,
     errors: Vec<TemplateError>,
     fields: FieldPaths,
@@ -91,7 +91,7 @@ struct Checker<'s> {
 }
 
 impl Checker<'_> {
-    /// Where a node stands, in bytes as cel counts.
+    /// Returns the byte offset of a node, as cel counts it.
     fn start(&self, at: &IdedExpr) -> usize {
         self.source.offset_for(at.id).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0)
     }
@@ -135,7 +135,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes a name written at this node.
+    /// Records a name written at this node.
     fn name(&mut self, expression: &IdedExpr) {
         let name = match &expression.expr {
             Expr::Select(select) => Some(select.field.as_str()),
@@ -144,7 +144,7 @@ impl Checker<'_> {
         self.names.extend(name.map(str::to_owned));
     }
 
-    /// Notes the names along a chain, which is not visited node by node.
+    /// Records the names along a chain, which is not visited node by node.
     fn visit_names_below(&mut self, expression: &IdedExpr) {
         let operand = match &expression.expr {
             Expr::Select(select) => &*select.operand,
@@ -237,9 +237,10 @@ impl Checker<'_> {
         self.check_function(expression, name, GLOBAL_FUNCTIONS, mistake(name, of_global(name), arguments));
     }
 
-    /// `mistake` is what is told of its arguments, if it is one of those that are known.
+    /// Checks that a function is known. `mistake` is the error of its arguments, reported only if the
+    /// function is known.
     fn check_function(&mut self, expression: &IdedExpr, name: &str, known: &[&str], mistake: Option<String>) {
-        // A call stands at its bracket; its name is what people look for.
+        // The node of a call starts at its bracket. Readers look for the function's name.
         let bracket = self.start(expression);
         let before = self.source.source.get(..bracket).unwrap_or_default();
         let start = if before.ends_with(name) { bracket - name.len() } else { bracket };
@@ -257,7 +258,7 @@ impl Checker<'_> {
     fn visit_comprehension(&mut self, expression: &IdedExpr, comprehension: &ComprehensionExpr) {
         self.visit(&comprehension.iter_range);
         self.visit(&comprehension.accu_init);
-        // `optMap` is written as a loop over nothing, to bind a name.
+        // `optMap` is parsed as a loop over an empty list, to bind a name.
         let loops =
             usize::from(!matches!(&comprehension.iter_range.expr, Expr::List(list) if list.elements.is_empty()));
         self.depth += loops;

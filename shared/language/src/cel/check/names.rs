@@ -1,4 +1,4 @@
-//! Whether a name in an expression means something where it stands: variables, steps, secrets, entries of `let`.
+//! Checks if a name in an expression is valid at its place: variables, steps, secrets, entries of `let`.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::cel::check::variables::{DIFFERS, ITEM, OBSERVED, PAYLOAD, RESOURCE, R
 use crate::suggest::{did_you_mean, nearest};
 
 impl Checker<'_> {
-    /// Returns true if a loop may not call its variable so. `item`, `row`, `resource`, `steps`, `differs`, `observed` and `payload` are names
-    /// that people like, so they are taken only where they mean something.
+    /// Returns true if a loop variable may not have this name. `item`, `row`, `resource`, `steps`, `differs`,
+    /// `observed` and `payload` are common names, so they are reserved only where they have a meaning.
     pub(super) fn is_taken(&self, name: &str) -> bool {
         let is_everywhere = VARIABLES.contains(&name)
             && ![ITEM, ROW, RESOURCE, STEPS, DIFFERS, OBSERVED, PAYLOAD, SECRETS].contains(&name);
@@ -19,12 +19,13 @@ impl Checker<'_> {
         is_everywhere || is_here || self.site.names.lets.contains_key(name)
     }
 
-    /// Names of `let` are replaced where they are used; only in each other do they stand as they are written.
+    /// Returns true for a name of `let`. They are replaced at their uses, and remain only inside other
+    /// entries of `let`.
     pub(super) fn is_let(&self, name: &str) -> bool {
         self.site.scope == Scope::Anywhere && self.site.names.lets.contains_key(name)
     }
 
-    /// An earlier step of that name must exist.
+    /// Checks that an earlier step has this name.
     pub(super) fn check_step(&mut self, chain: &Chain<'_>) {
         let known = &self.site.names.steps;
         self.check_answer(chain, chain.fields.get(1));
@@ -36,21 +37,21 @@ impl Checker<'_> {
         }
     }
 
-    /// The desired state must be able to have what is selected on it.
+    /// Checks that the desired state can have the selected field.
     pub(super) fn check_desired(&mut self, chain: &Chain<'_>) {
         if let Some(message) = self.site.names.desired.refusal(&chain.fields) {
             self.refuse(chain.root, message);
         }
     }
 
-    /// What is observed must be able to have what is selected on it.
+    /// Checks that the observed state can have the selected field.
     pub(super) fn check_observed(&mut self, chain: &Chain<'_>) {
         if let Some(message) = self.site.names.observed.refusal(OBSERVED, &chain.fields) {
             self.refuse(chain.root, message);
         }
     }
 
-    /// A text that is looked for in `differs` must be able to be there.
+    /// Checks that a text searched for in `differs` can occur there.
     pub(super) fn check_differs(&mut self, call: &CallExpr) {
         let [element, list] = call.args.as_slice() else { return };
         let is_differs = matches!(&list.expr, Expr::Ident(name) if name == DIFFERS) && self.site.has_variable(DIFFERS);
@@ -60,9 +61,9 @@ impl Checker<'_> {
         }
     }
 
-    /// A secret of that name must be declared, and it is written out, so that no other is got for it.
+    /// Checks that a secret is declared and its name is a literal, so that only the named secret is read.
     pub(super) fn check_secret(&mut self, chain: &Chain<'_>) {
-        // Each use of an entry of `let` is checked where it stands.
+        // Entries of `let` are checked again at each use.
         if self.site.scope == Scope::Anywhere {
             return;
         }

@@ -1,6 +1,6 @@
-//! Whether the patterns that are written out in an expression can be compiled.
+//! Checks that literal patterns in an expression compile.
 //!
-//! One that cannot would fail for every object.
+//! An invalid pattern would fail for every object.
 
 use cel::common::ast::CallExpr;
 
@@ -9,7 +9,7 @@ use crate::cel::check::chain::text;
 use crate::cel::evaluation::pattern::mistake;
 
 impl Checker<'_> {
-    /// A pattern that only an object can tell is not looked at.
+    /// Checks a literal pattern. A pattern that depends on the object is skipped.
     pub(super) fn check_pattern(&mut self, call: &CallExpr) {
         let pattern = match (call.func_name.as_str(), call.target.is_some()) {
             ("matches" | "find" | "findAll", true) => call.args.first(),

@@ -1,4 +1,4 @@
-//! The shape of a parsed expression: how deep it is, and our own functions put in the place of cel's.
+//! Rewrites a parsed expression: measures its depth, and replaces cel's functions by our own.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use cel::common::types::CelInt;
@@ -11,7 +11,7 @@ use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, OPERATORS};
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::cel::functions::charging;
 
-/// How deep operations nest.
+/// Nesting depth of operations.
 pub(in crate::cel) fn depth(expression: &IdedExpr) -> usize {
     let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|below| depth(below)).max().unwrap_or(0);
     1 + match &expression.expr {
@@ -34,17 +34,18 @@ pub(in crate::cel) fn depth(expression: &IdedExpr) -> usize {
     }
 }
 
-/// Operators whose operands are texts or lists that are read as a whole.
+/// Operators that read their text or list operands completely.
 const READING: &[&str] = &[operators::GREATER, operators::GREATER_EQUALS, operators::LESS, operators::LESS_EQUALS];
-/// Ways into a value that copy what they find in one that the expression made.
+/// Selections that copy the found value if the expression itself built its container.
 const SELECTING: &[&str] = &[operators::INDEX, operators::OPT_INDEX, operators::OPT_SELECT];
-/// Functions that read all that a list holds.
+/// Functions that read everything in a list.
 const READING_ALL: &[&str] = &[operators::ADD, "format"];
-/// What a list costs for each round of a loop that makes one.
+/// Nodes charged for a list in each round of a loop that builds one.
 const LIST_NODES: usize = 4;
 
-/// Puts our own functions in the place of cel's where these mean something else or charge nothing, and what charges around
-/// the arguments of the others. What is left costs as much as it has nodes. `variables` are those that exist there.
+/// Replaces cel's functions by our own if cel's mean something else or charge nothing, and wraps the arguments of
+/// the others in charging functions. Everything else costs its number of nodes. `variables` are those that exist
+/// at this place.
 pub(in crate::cel) fn redirect(expression: &mut IdedExpr, variables: &[&str]) {
     let id = expression.id;
     match &mut expression.expr {
@@ -95,7 +96,7 @@ fn redirect_call(id: u64, call: &mut CallExpr, variables: &[&str]) {
             operators::LOGICAL_NOT.clone_into(&mut call.func_name);
             call.args = vec![IdedExpr { id, expr: Expr::Call(equals) }];
         }
-        // cel appends in place what a loop collects, if it finds just that.
+        // cel appends in place to the accumulator of a loop, if it finds exactly this call.
         operators::ADD if call.args.first().is_some_and(is_collected) => {}
         _ if SELECTING.contains(&name) => {
             call.args
@@ -129,7 +130,7 @@ fn redirect_function(call: &mut CallExpr) {
     }
 }
 
-/// Calls a function that charges for itself, and so is handed the cost.
+/// Calls a self-charging function, which takes the cost as an argument.
 fn hand_cost(call: &mut CallExpr, name: &str) {
     let id = call.args.first().map_or(0, |first| first.id);
     name.clone_into(&mut call.func_name);
@@ -141,7 +142,7 @@ fn wrap_arguments(call: &mut CallExpr, function: &str) {
     target.into_iter().chain(&mut call.args).for_each(|argument| wrap(argument, function, None));
 }
 
-/// Puts a function around an expression; what is written out has been paid for with the expression's own length.
+/// Wraps an expression in a function. Literals are already paid for by the length of the expression.
 fn wrap(expression: &mut IdedExpr, function: &str, further: Option<IdedExpr>) {
     if matches!(expression.expr, Expr::Literal(_))
         || matches!(&expression.expr, Expr::List(list) if list.elements.is_empty())
@@ -156,7 +157,7 @@ fn wrap(expression: &mut IdedExpr, function: &str, further: Option<IdedExpr>) {
     expression.expr = Expr::Call(call);
 }
 
-/// Returns true if it gives a part of a variable, which is never copied.
+/// Returns true if it yields a part of a variable, which is never copied.
 fn is_borrowed(expression: &IdedExpr, variables: &[&str]) -> bool {
     Chain::of(expression).is_some_and(|chain| variables.contains(&chain.name))
 }
@@ -165,7 +166,7 @@ fn is_collected(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name.starts_with('@'))
 }
 
-/// Returns the number of nodes that one evaluation goes through; loops pay for their rounds themselves.
+/// Returns the number of nodes that one evaluation visits. Loops charge for their rounds themselves.
 fn nodes(expression: &IdedExpr) -> usize {
     let all = |expressions: &[IdedExpr]| expressions.iter().map(nodes).sum::<usize>();
     1 + match &expression.expr {

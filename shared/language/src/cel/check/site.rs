@@ -1,51 +1,51 @@
-//! Where a template stands, and so what it may see; and what is said where it cannot be evaluated.
+//! The place of a template in its target, which decides the visible variables, and the errors of evaluations there.
 
 use std::sync::Arc;
 
 use crate::cel::check::declared_names::Names;
 use crate::cel::check::variables::{SECRETS, STEPS, Scope};
 
-/// Why a template could not be evaluated for an object. Holds no value of the object or of an answer.
+/// Error of the evaluation of a template for an object. Contains no value of the object or of a response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {cause}")]
 pub struct EvaluationError {
-    /// Where the template stands in the target, for example `compare.desired`.
+    /// The path of the template in the target, for example `compare.desired`.
     pub place: Arc<str>,
-    /// What went wrong, as closed text (names of fields written in the target at most).
+    /// The cause, as fixed text. It contains at most names of fields written in the target.
     pub cause: String,
 }
 
-/// Where a template stands, and so what it may see.
+/// The place of a template, which decides the visible variables.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The path of the template in the target, for example `compare.desired`.
     pub place: Arc<str>,
     /// The variables that exist there.
     pub scope: Scope,
-    /// What the target names itself.
+    /// The names that the target declares.
     pub(crate) names: Arc<Names>,
-    /// True if what stands here is sent to the external system and shown to nobody else.
+    /// True if the rendered content is only sent to the external system and never shown.
     pub(crate) sends: bool,
 }
 
 impl Site {
-    /// A place of a scope, in a target that names nothing.
+    /// Creates a place with a scope, in a target without declared names.
     #[must_use]
     pub fn new(place: &str, scope: Scope) -> Self {
         Self { place: place.into(), scope, names: Arc::default(), sends: false }
     }
 
-    /// The same, below or beside it.
+    /// Returns the same place with another path.
     pub(crate) fn at(&self, place: &str) -> Self {
         Self { place: place.into(), ..self.clone() }
     }
 
-    /// The same where its content is sent to the external system and shown to nobody else: a correction's secrets exist there.
+    /// Marks the content as sent to the external system and never shown. A correction's secrets exist there.
     pub(crate) fn sending(self) -> Self {
         Self { sends: matches!(self.scope, Scope::Correction | Scope::Deletion), ..self }
     }
 
-    /// Returns true if secrets may be written here, if the target declares any.
+    /// Returns true if secrets are allowed here, provided that the target declares any.
     pub(in crate::cel) const fn may_send(&self) -> bool {
         self.sends
     }
@@ -62,7 +62,7 @@ impl Site {
         self.variables().any(|variable| variable == name)
     }
 
-    /// An error of an evaluation at this place.
+    /// Creates an evaluation error at this place.
     pub(crate) fn error(&self, cause: impl Into<String>) -> EvaluationError {
         EvaluationError { place: self.place.clone(), cause: cause.into() }
     }

@@ -1,4 +1,4 @@
-//! The variables that a template may see, and where each of them exists.
+//! The variables that templates may read, and the places where each variable exists.
 
 use cel::common::types::CelInt;
 use cel::common::value::{CowVal, Val};
@@ -12,31 +12,32 @@ use crate::cel::evaluation::json::{bind, bind_steps};
 use crate::cel::evaluation::raw::RawAnswers;
 use crate::cel::evaluation::secret_values::SecretValues;
 
-/// The object.
+/// The Kubernetes object.
 pub(in crate::cel) const SELF: &str = "self";
-/// The answer of a read.
+/// The response of a read.
 pub(in crate::cel) const RESPONSE: &str = "response";
 /// The rendered desired state.
 pub(crate) const DESIRED: &str = "desired";
-/// What is noted of an expression that sees the whole desired state; of one that sees a key of it, `desired.KEY`.
+/// Recorded for an expression that reads the whole desired state. An expression that reads one
+/// key records `desired.KEY`.
 pub(crate) const EVERY_KEY: &str = "desired.*";
-/// What a poll observed.
+/// The state that a poll observed.
 pub(in crate::cel) const OBSERVED: &str = "observed";
 /// One entry of a collection.
 pub(in crate::cel) const ITEM: &str = "item";
 /// One row of a query.
 pub(in crate::cel) const ROW: &str = "row";
-/// An object of the cluster that is the external resource.
+/// A cluster object that is the external resource.
 pub(in crate::cel) const RESOURCE: &str = "resource";
-/// The answers of the steps before.
+/// The responses of earlier steps.
 pub(crate) const STEPS: &str = "steps";
-/// What is noted of an expression that sees headers of an answer, or may.
+/// Recorded for an expression that reads response headers, or may read them.
 pub(crate) const HEADERS: &str = "response.headers";
 /// The top-level keys of the desired state that differ.
 pub(crate) const DIFFERS: &str = "differs";
-/// The number of the correction under way.
+/// The number of the current correction.
 pub(crate) const CORRECTION: &str = "correction";
-/// What a hint from outside carries.
+/// The payload of a webhook hint.
 pub(in crate::cel) const PAYLOAD: &str = "payload";
 
 /// The secrets that a correction sends.
@@ -46,7 +47,8 @@ pub(crate) const SECRETS: &str = "secrets";
 pub(in crate::cel) const VARIABLES: &[&str] =
     &[SELF, RESPONSE, ITEM, ROW, RESOURCE, STEPS, DESIRED, DIFFERS, OBSERVED, CORRECTION, PAYLOAD, SECRETS];
 
-/// What an evaluation may see; a variable that is `None` is unknown to the expression (refused already at load).
+/// The values that an evaluation may read. A variable that is `None` is unknown to the expression (already
+/// rejected at load).
 #[derive(Clone, Copy, Debug)]
 pub struct Variables<'a> {
     /// `self`: the object as [`drift_api::object::LeanObject::view`] keeps it.
@@ -59,26 +61,26 @@ pub struct Variables<'a> {
     pub row: Option<&'a Value>,
     /// `resource`: an object of the cluster, whole.
     pub resource: Option<&'a Value>,
-    /// `steps`: the answers of the steps before, by name, each as `response`.
+    /// `steps`: the responses of earlier steps by name, each as `response`.
     pub steps: Option<&'a Value>,
-    /// The bytes of these answers, `steps.NAME.raw`.
+    /// The raw bytes of these responses, `steps.NAME.raw`.
     pub raw: Option<&'a RawAnswers>,
     /// `desired`: the rendered desired state.
     pub desired: Option<&'a Value>,
     /// `differs`: the top-level keys of `desired` that differ, a list of texts.
     pub differs: Option<&'a Value>,
-    /// `observed`: what a poll observed, as it is compared.
+    /// `observed`: the observed state as it is compared.
     pub observed: Option<&'a Value>,
-    /// `correction`: the number of the correction under way.
+    /// `correction`: the number of the current correction.
     pub correction: Option<u64>,
-    /// `payload`: what a hint carries.
+    /// `payload`: the payload of a hint.
     pub payload: Option<&'a Value>,
-    /// `secrets`: what a correction sends and nobody is shown, by name.
+    /// `secrets`: values that a correction sends and that are never shown, by name.
     pub secrets: Option<&'a SecretValues>,
 }
 
 impl<'a> Variables<'a> {
-    /// Only `self`.
+    /// Creates variables with `self` only.
     #[must_use]
     pub const fn of_object(object: &'a Value) -> Self {
         Self {
@@ -98,7 +100,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// A variable that is JSON, by its name in expressions.
+    /// Returns a JSON variable by its name in expressions.
     pub(in crate::cel) fn json(&self, name: &str) -> Option<&'a Value> {
         match name {
             SELF => Some(self.object),
@@ -117,48 +119,48 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// Which variables exist where a template stands; anything else is refused when the target loads.
+/// The set of variables at the place of a template. Others are rejected when the target loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// `self` with spec and metadata name, namespace, uid only: `compare.desired`.
     Desired,
-    /// `self` without its status, which our own writes may change: identity.
+    /// `self` without its status, which our own writes can change: identity.
     Identity,
     /// `self`: require, suspendWhen, read.http url/headers/body.
     Object,
     /// `self` and `response`: observed, absentWhen, validWhen, settlingWhen.
     Response,
-    /// `response` alone: what concerns a page of a collection, whichever objects are in it.
+    /// `response` alone: rules about a page of a collection, independent of its objects.
     Page,
-    /// `item` alone: what an entry of a collection is called.
+    /// `item` alone: the name of a collection entry.
     ItemAlone,
-    /// `self` and `item`: what concerns the entry of one object.
+    /// `self` and `item`: rules about the entry of one object.
     Item,
-    /// `self` and `observed`: publish.
+    /// `self` and `observed`: publications.
     Publication,
-    /// `row` alone: what a row is called.
+    /// `row` alone: the name of a row.
     RowAlone,
-    /// `self` and `row`: what concerns the row of one object.
+    /// `self` and `row`: rules about the row of one object.
     Row,
-    /// `self` and `resource`: what concerns the object of the cluster that is the external resource.
+    /// `self` and `resource`: rules about the cluster object that is the external resource.
     Resource,
     /// `self`, `desired`, `differs`, `correction`: correct steps.
     Correction,
-    /// The same and `response`: refusedWhen, because, store.
+    /// The variables of `Correction` and `response`: refusedWhen, because, store.
     CorrectionAnswer,
-    /// `self`, `desired`, `correction`: the steps of a deletion, which follows no verdict.
+    /// `self`, `desired`, `correction`: the steps of a deletion. It has no verdict, so `differs` does not exist.
     Deletion,
-    /// The same and `response`.
+    /// The variables of `Deletion` and `response`.
     DeletionAnswer,
-    /// `payload` alone: whom a hint is about.
+    /// `payload` alone: the object that a hint refers to.
     Hint,
-    /// All of them: an entry of `let`, of which only its use tells where it stands.
+    /// All variables: an entry of `let`, whose place is known only at its use.
     Anywhere,
 }
 
-/// Fields of `metadata` that a desired state may depend on: they never change while an object lives.
+/// Fields of `metadata` that a desired state may depend on. They never change during the life of an object.
 const WISH_METADATA: &[&str] = &["name", "namespace", "uid"];
-/// Fields that no template may see: they change with our own writes.
+/// Fields hidden from all templates, because our own writes change them.
 const HIDDEN: &[[&str; 2]] =
     &[["status", "conditions"], ["metadata", "managedFields"], ["metadata", "resourceVersion"]];
 
@@ -184,7 +186,7 @@ impl Scope {
         }
     }
 
-    /// Why a path below `self` may not be read here.
+    /// Returns the reason why a path below `self` may not be read here.
     pub(in crate::cel) fn refusal(self, path: &[String]) -> Option<String> {
         let written = || std::iter::once(SELF).chain(path.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
         if HIDDEN.iter().any(|hidden| path.starts_with(&hidden.map(str::to_owned))) {

@@ -1,6 +1,6 @@
-//! CEL's results made JSON, and its errors made closed texts.
+//! Converts CEL results to JSON, and evaluation errors to fixed texts.
 //!
-//! An error must never carry a value of an object or of an answer: it ends in a condition, an event or a log.
+//! An error must never contain a value of an object or a response, because it ends in a condition, an event or a log.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::evaluation::cost::COST;
 use crate::cel::evaluation::function_names::{OWN_FUNCTIONS, QUANTITY};
 
-/// What is left of [`MAX_RENDERED_BYTES`] while one value is rendered.
+/// The rest of [`MAX_RENDERED_BYTES`] while one value is rendered.
 #[derive(Debug)]
 pub(in crate::cel) struct Allowance(usize);
 
@@ -24,10 +24,10 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Spends bytes.
+    /// Spends bytes of the allowance.
     ///
     /// # Errors
-    /// When more are spent than there were.
+    /// Fails if fewer bytes are left.
     pub(in crate::cel) fn spend(&mut self, bytes: usize) -> Result<(), String> {
         self.0 =
             self.0.checked_sub(bytes).ok_or_else(|| format!("the value is larger than {MAX_RENDERED_BYTES} bytes"))?;
@@ -35,10 +35,10 @@ impl Allowance {
     }
 }
 
-/// A CEL value as JSON; `None` for an optional without value, which leaves its field or item out.
+/// Converts a CEL value to JSON. `None` for an optional without value, whose field or item is left out.
 ///
 /// # Errors
-/// When the value has no JSON form or is too large.
+/// Fails if the value has no JSON form or is too large.
 pub(in crate::cel) fn json(value: &dyn Val, allowance: &mut Allowance) -> Result<Option<Value>, String> {
     let scalar = match value.get_type().kind() {
         Kind::NullType => Some(Value::Null),
@@ -67,10 +67,10 @@ pub(in crate::cel) fn json(value: &dyn Val, allowance: &mut Allowance) -> Result
     scalar.map(Some).ok_or_else(|| no_json(value))
 }
 
-/// A CEL value as the bytes that it is. A text is not taken for bytes: what was read as text may have lost some.
+/// Returns the bytes of a CEL value. A text is rejected, because reading bytes as text may have lost some.
 ///
 /// # Errors
-/// When the value is not bytes or is too large.
+/// Fails if the value is not bytes or is too large.
 pub(in crate::cel) fn bytes(value: &dyn Val) -> Result<Vec<u8>, String> {
     if let Some(bytes) = value.downcast_ref::<CelBytes>() {
         Allowance::default().spend(bytes.inner().len())?;
@@ -83,7 +83,7 @@ pub(in crate::cel) fn bytes(value: &dyn Val) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Said of what is not bytes.
+/// Returns the error for a value that is not bytes.
 pub(in crate::cel) fn no_bytes(kind: &str) -> String {
     format!("the result is a {}, not bytes; write bytes(…) around a text", plain_type(kind))
 }
@@ -131,10 +131,10 @@ fn map(value: &dyn Val, allowance: &mut Allowance) -> Result<Value, String> {
     Ok(Value::Object(rendered))
 }
 
-/// The text of a scalar, for a place inside a text. Equal numbers have one text: 1.0 is `1`.
+/// Returns the text of a scalar inside a larger text. Equal numbers have equal texts: 1.0 is `1`.
 ///
 /// # Errors
-/// When the value has no text form.
+/// Fails if the value has no text form.
 pub(in crate::cel) fn text(value: Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
@@ -147,7 +147,7 @@ pub(in crate::cel) fn text(value: Value) -> Result<String, String> {
     }
 }
 
-/// The name that CEL gives the type of a JSON value.
+/// Returns CEL's type name of a JSON value.
 pub(in crate::cel) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -161,12 +161,12 @@ pub(in crate::cel) fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Said of a field that is not there.
+/// Returns the error for a missing field.
 pub(in crate::cel) fn missing(field: &str) -> String {
     format!("no field `{field}`")
 }
 
-/// Said of a field that is asked of something that is no map.
+/// Returns the error for a field selected on a value that is not a map.
 pub(in crate::cel) fn no_fields(kind: &str) -> String {
     format!("a {} has no fields", plain_type(kind))
 }
@@ -175,7 +175,7 @@ fn plain_type(kind: &str) -> &str {
     if kind == "null_type" { "null" } else { kind }
 }
 
-/// An evaluation's error as closed text. `written` are the names that stand in the expression: only they are repeated.
+/// Converts an evaluation error to fixed text. `written` are the names in the expression; only they are repeated.
 pub(in crate::cel) fn cause(error: &ExecutionError, written: &BTreeSet<String>) -> String {
     match error {
         ExecutionError::NoSuchKey(name) if written.contains(name.as_str()) => missing(name),

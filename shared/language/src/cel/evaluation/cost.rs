@@ -1,8 +1,8 @@
-//! What one evaluation may cost, and what it has cost so far.
+//! Cost limit of an evaluation.
 //!
-//! CEL has no cost limit of its own, and an object's owner chooses sizes: a text that is replaced by itself, a list that is walked
-//! inside itself. So whatever grows with a value is charged before it is done or allocated, and one budget holds for a whole
-//! template. The evaluation is handed to functions as a hidden variable, since they see nothing but their arguments.
+//! CEL has no cost limit, and an object's owner chooses sizes: a text can be replaced by itself, or a list walked
+//! inside itself. So everything that grows with a value is charged before it is computed or allocated, and one budget
+//! covers a whole template. Functions see only their arguments, so the cost is passed to them as a hidden variable.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use cel::common::value::{CowVal, StaticVal, Val};
 use crate::cel::evaluation::constants::MAX_COST;
 use crate::cel::evaluation::pattern::Patterns;
 
-/// The hidden variable; the `@` keeps it out of what can be written.
+/// The hidden variable. The `@` keeps it out of the grammar.
 pub(in crate::cel) const COST: &str = "@cost";
 
 static COST_TYPE: Type = Type::new_unspecified_type(COST);
 
-/// What an evaluation has cost so far, in units of about a tenth of a microsecond.
+/// The cost of an evaluation so far, in units of about a tenth of a microsecond.
 #[derive(Debug, Default)]
 pub(crate) struct Cost {
     spent: AtomicUsize,
-    /// The patterns that it has compiled: one in a loop is compiled once.
+    /// The patterns compiled so far. A pattern inside a loop is compiled once.
     pub(in crate::cel) patterns: Patterns,
 }
 
 impl Cost {
-    /// Notes that so many units are about to be spent.
+    /// Charges units before they are spent.
     ///
     /// # Errors
-    /// When that is more than one evaluation may; the evaluation then fails as a whole, see [`Self::is_exhausted`].
+    /// Fails if this exceeds the budget. The evaluation then fails as a whole, see [`Self::is_exhausted`].
     pub(in crate::cel) fn charge(&self, units: usize) -> Result<(), ExecutionError> {
         // An evaluation stays on its thread; the atomic only makes it shareable.
         let spent = self.spent.load(Ordering::Relaxed).saturating_add(units);
@@ -40,19 +40,19 @@ impl Cost {
         if spent <= MAX_COST { Ok(()) } else { Err(ExecutionError::function_error(COST, "exhausted")) }
     }
 
-    /// What is left.
+    /// Returns the units that are left.
     pub(in crate::cel) fn left(&self) -> usize {
         MAX_COST.saturating_sub(self.spent.load(Ordering::Relaxed))
     }
 
-    /// Returns true if too much was asked for. `||` and `&&` may have swallowed the error, and loops ended early: the result
-    /// means nothing.
+    /// Returns true if the budget is exceeded. `||` and `&&` may have swallowed the error and loops may have ended
+    /// early, so the result is invalid.
     pub(in crate::cel) fn is_exhausted(&self) -> bool {
         self.spent.load(Ordering::Relaxed) > MAX_COST
     }
 }
 
-/// The cost as the value of the hidden variable.
+/// The cost as a CEL value, for the hidden variable.
 #[derive(Clone, Debug)]
 pub(in crate::cel) struct CostValue(pub(in crate::cel) Arc<Cost>);
 
@@ -79,7 +79,7 @@ impl Val for CostValue {
 
 impl StaticVal for CostValue {}
 
-/// The cost and the arguments proper of a function that is handed it.
+/// Splits arguments into the cost and the arguments proper.
 pub(in crate::cel) fn split<'a, 'b, 'v>(
     arguments: &'a [CowVal<'b, 'v>],
 ) -> Result<(&'a Cost, &'a [CowVal<'b, 'v>]), ExecutionError> {

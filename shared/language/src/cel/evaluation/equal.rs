@@ -1,7 +1,7 @@
-//! Equality and membership over every kind of list and map.
+//! Equality and membership for every kind of list and map.
 //!
-//! cel's lists and maps are only ever equal to cel's own; an object's list would differ from the same list written in an
-//! expression. So `==`, `!=` and `in` are redirected here when an expression is compiled.
+//! cel's lists and maps only equal cel's own, so a list of the object would differ from the same list written in an
+//! expression. Therefore `==`, `!=` and `in` are redirected here when an expression is compiled.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelOptional, CelString, Kind};
@@ -10,14 +10,14 @@ use cel::common::value::{CowVal, Val};
 use crate::cel::evaluation::constants::of_bytes;
 use crate::cel::evaluation::cost::{Cost, split};
 
-/// The function that stands for `==`; the `@` keeps it out of what can be written.
+/// The function that replaces `==`. The `@` keeps it out of the grammar.
 pub(in crate::cel) const EQUALS: &str = "@equals";
-/// The function that stands for `in`.
+/// The function that replaces `in`.
 pub(in crate::cel) const CONTAINS: &str = "@in";
 
 /// Returns true if two values are equal: lists item by item, maps key by key, numbers by value.
 ///
-/// Ends early where the cost is exhausted; the evaluation then fails as a whole.
+/// Stops early if the budget is exhausted. The evaluation then fails as a whole.
 pub(in crate::cel) fn equal(left: &dyn Val, right: &dyn Val, cost: &Cost) -> bool {
     let bytes = left.downcast_ref::<CelString>().map_or(0, |text| text.inner().len());
     if cost.charge(of_bytes(bytes)).is_err() {

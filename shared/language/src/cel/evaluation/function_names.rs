@@ -1,7 +1,6 @@
 //! The names of the language: functions, macros, operators.
 //!
-//! What is not listed here is an unknown function when a target loads, whatever cel itself would know. This file must not
-//! know what a function does.
+//! A name that is not listed here is an unknown function when a target loads, even if cel itself has it.
 
 use cel::common::ast::operators;
 
@@ -71,7 +70,7 @@ pub(in crate::cel) const MEMBER_FUNCTIONS: &[&str] = &[
     "value",
 ];
 
-/// Operators, by the names that they have once parsed.
+/// Operators, by their names after parsing.
 pub(in crate::cel) const OPERATORS: &[&str] = &[
     operators::CONDITIONAL,
     operators::LOGICAL_AND,
@@ -96,16 +95,16 @@ pub(in crate::cel) const OPERATORS: &[&str] = &[
     operators::IN,
 ];
 
-/// Macros, for suggestions only: they are gone after parsing.
+/// Macros, for suggestions only: they do not exist after parsing.
 pub(in crate::cel) const MACROS: &[&str] =
     &["all", "exists", "exists_one", "filter", "has", "map", "optFlatMap", "optMap"];
 
-/// Functions of our own, whose error messages are closed texts.
+/// Our own functions. Their error messages are fixed texts.
 pub(in crate::cel) const OWN_FUNCTIONS: &[&str] =
     &["add", "asInteger", "json.parse", "json.text", "merge", "quantity", "sha256", "sort", "sub"];
 
-/// `path(x)`: marks a URL's value whose `/` are kept. It is no function: it may only stand alone in a URL.
+/// `path(x)`: marks a URL value that keeps its `/`. Not a real function: it is only valid alone in a URL.
 pub(in crate::cel) const PATH: &str = "path";
 
-/// `quantity(x)`, and what `type(x)` calls its result.
+/// `quantity(x)`, and the result of `type(x)` for it.
 pub(in crate::cel) const QUANTITY: &str = "quantity";

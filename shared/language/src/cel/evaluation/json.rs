@@ -1,6 +1,7 @@
-//! JSON seen by CEL without copying it: a map or list is wrapped, its members become CEL values when they are asked for.
+//! JSON as CEL values without copying. A map or list is wrapped; its members become CEL values on access.
 //!
-//! cel's own conversion copies the whole object for each evaluation and binds whole numbers as unsigned, so that `n + 1` fails.
+//! cel's own conversion copies the whole object for each evaluation and binds whole numbers as unsigned, so that `n
+//! + 1` fails.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -22,7 +23,7 @@ static LIST: Type = LIST_TYPE;
 static MAP: Type = MAP_TYPE;
 static EITHER: Type = DYN_TYPE;
 
-/// A JSON value as a CEL value that borrows it.
+/// Wraps a JSON value in a CEL value that borrows it.
 pub(in crate::cel) fn bind<'v>(value: &'v Value, cost: &'v Cost) -> Box<dyn Val + 'v> {
     match value {
         Value::Null => Box::new(CelNull),
@@ -34,7 +35,7 @@ pub(in crate::cel) fn bind<'v>(value: &'v Value, cost: &'v Cost) -> Box<dyn Val 
     }
 }
 
-/// The answers of steps, each with its bytes besides.
+/// Binds the responses of steps, each with its raw bytes.
 pub(in crate::cel) fn bind_steps<'v>(answers: &'v Value, raw: &'v RawAnswers, cost: &'v Cost) -> Box<dyn Val + 'v> {
     match answers {
         Value::Object(answers) => Box::new(Json::new(Members::Answers(answers, raw), cost)),
@@ -42,7 +43,7 @@ pub(in crate::cel) fn bind_steps<'v>(answers: &'v Value, raw: &'v RawAnswers, co
     }
 }
 
-/// Whole numbers are `int` as far as they fit, as in Kubernetes.
+/// Binds a number. Whole numbers are `int` if they fit, as in Kubernetes.
 pub(in crate::cel) fn bind_number<'v>(number: &serde_json::Number) -> Box<dyn Val + 'v> {
     match (number.as_i64(), number.as_u64()) {
         (Some(whole), _) => Box::new(CelInt::from(whole)),
@@ -55,7 +56,7 @@ pub(in crate::cel) fn bind_number<'v>(number: &serde_json::Number) -> Box<dyn Va
 struct Json<'v> {
     members: Members<'v>,
     cost: &'v Cost,
-    /// Items or keys, filled when something iterates: CEL lends them out.
+    /// Items or keys, filled on the first iteration, because CEL borrows them.
     bound: OnceLock<Vec<Box<dyn Val + 'v>>>,
 }
 
@@ -63,9 +64,10 @@ struct Json<'v> {
 enum Members<'v> {
     List(&'v [Value]),
     Map(&'v Map<String, Value>),
-    /// The answers of steps.
+    /// The responses of all steps.
     Answers(&'v Map<String, Value>, &'v RawAnswers),
-    /// One of them. Its bytes have no JSON form, so they are found by their name alone, and are no part of the map as a whole.
+    /// The response of one step. Its raw bytes have no JSON form, so they are found by name only and are not a member
+    /// of the map.
     Answer(&'v Map<String, Value>, &'v [u8]),
 }
 
@@ -77,7 +79,7 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// A field of a map.
+    /// Returns a field of a map.
     fn field(self, name: &str, cost: &'v Cost) -> Option<Box<dyn Val + 'v>> {
         match self {
             Self::List(_) => None,
@@ -92,7 +94,7 @@ impl<'v> Members<'v> {
     }
 }
 
-// Its content is not shown: a debug print must not carry an object's values.
+// Hides the content: debug output must not contain an object's values.
 impl fmt::Debug for Json<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Json")
@@ -113,7 +115,7 @@ impl Val for Json<'_> {
         }
     }
 
-    /// Of neither: it is a list or a map.
+    /// A common type, because it may be a list or a map.
     fn cel_type() -> &'static Type {
         &EITHER
     }
@@ -185,7 +187,7 @@ impl Indexer for Json<'_> {
     }
 }
 
-/// A list index; a negative one is out of bounds, anything but a whole number is no index.
+/// Returns a list index. A negative one is out of bounds, and anything but a whole number is an error.
 fn position(index: &dyn Val) -> Result<usize, ExecutionError> {
     let signed = index.downcast_ref::<CelInt>().map(|whole| usize::try_from(*whole.inner()));
     let unsigned = index.downcast_ref::<CelUInt>().map(|whole| usize::try_from(*whole.inner()));
@@ -251,7 +253,7 @@ impl<'v> Iterable for Json<'v> {
         Self: 'w,
     {
         let bind_all = || match self.members {
-            // Nothing is lent that was not paid for; the evaluation then fails as a whole.
+            // Members are paid for before they are lent. Otherwise the evaluation fails as a whole.
             _ if self.cost.charge(self.members.count().saturating_mul(MEMBER_COST)).is_err() => Vec::new(),
             Members::List(items) => items.iter().map(|item| bind(item, self.cost)).collect(),
             Members::Map(fields) | Members::Answers(fields, _) | Members::Answer(fields, _) => {
@@ -263,7 +265,7 @@ impl<'v> Iterable for Json<'v> {
     }
 }
 
-/// Lends items or keys. Ends early when the cost is exhausted; the evaluation then fails as a whole.
+/// Iterator over items or keys. Stops early if the budget is exhausted; the evaluation then fails as a whole.
 struct Lent<'b, 'v> {
     members: std::slice::Iter<'b, Box<dyn Val + 'v>>,
     cost: &'b Cost,

@@ -1,4 +1,4 @@
-//! Values during one evaluation: what they cost, how they are seen without copying, and how results leave it.
+//! Values during one evaluation: their cost, access without copying, and conversion of results.
 
 pub(crate) mod constants;
 pub(crate) mod convert;

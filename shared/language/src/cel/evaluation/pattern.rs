@@ -1,7 +1,8 @@
-//! Regular expressions whose size and work are bounded.
+//! Regular expressions with bounded size and work.
 //!
-//! A pattern may come from an object, and a short one can make a large automaton: so its size is capped, compiling it and every match
-//! are charged, and what one evaluation compiled is kept until its end, unless it is much.
+//! A pattern can come from an object, and a short one can compile to a large automaton. So its size is capped,
+//! its compilation and every match are charged, and an evaluation keeps a limited number of compiled patterns
+//! until its end.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,15 +16,15 @@ use crate::cel::evaluation::constants::{
     BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
 };
 
-/// The patterns of one evaluation, by their text.
+/// The patterns compiled by one evaluation, by their text.
 #[derive(Debug, Default)]
 pub(in crate::cel) struct Patterns(Mutex<HashMap<String, Regex>>);
 
-/// Charges units, before they are spent.
+/// Callback that charges units before they are spent.
 type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
 
 impl Patterns {
-    /// Whether the pattern is found in the text.
+    /// Returns true if the pattern matches anywhere in the text.
     pub(in crate::cel) fn is_found(
         &self,
         text: &str,
@@ -33,7 +34,7 @@ impl Patterns {
         self.with(text, pattern, charge, |regex| regex.is_match(text))
     }
 
-    /// What the first group of the pattern, or all of it if it has none, covers where it is first found.
+    /// Returns the text of the first match: its first group, or the whole match if the pattern has no group.
     pub(in crate::cel) fn captured<'t>(
         &self,
         text: &'t str,
@@ -48,8 +49,8 @@ impl Patterns {
         })
     }
 
-    /// What the pattern covers wherever it is found, at most so many times. Each search may look at the whole rest of the
-    /// text before it finds a short part of it, and is charged for that.
+    /// Returns the texts of all matches, up to a limit. Each search may scan the whole rest of the text before it finds
+    /// a short match, and is charged for that.
     pub(in crate::cel) fn found<'t>(
         &self,
         text: &'t str,
@@ -96,7 +97,7 @@ impl Patterns {
     }
 }
 
-/// At worst every state of the automaton is looked at for every byte.
+/// Returns the worst-case cost of a search: every state of the automaton is visited for every byte.
 fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
     let steps = regex.memory_usage() / BYTES_OF_PATTERN_PER_STEP + 1;
     of_bytes(bytes).saturating_mul(steps)
@@ -105,7 +106,7 @@ fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
 fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
     charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
     let regex = build(pattern);
-    // The same for one that was too large, since it has been tried.
+    // A pattern that is too large costs the same, because it was compiled up to the limit.
     charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
     regex.map_err(|_| ExecutionError::function_error("matches", "no pattern, or too large a one"))
 }
@@ -115,10 +116,10 @@ fn build(pattern: &str) -> Result<Regex, Box<BuildError>> {
     Regex::builder().configure(config).build(pattern).map_err(Box::new)
 }
 
-/// Why nothing can be looked for with this pattern, whatever the text is.
+/// Returns the reason why a pattern is invalid for every text.
 pub(in crate::cel) fn mistake(pattern: &str) -> Option<String> {
     let error = build(pattern).err()?;
-    // The library shows the pattern first, and tells the reason in the last line.
+    // The library prints the pattern first and the reason in the last line.
     let told = error.syntax_error().map(ToString::to_string);
     let reason = told.as_deref().and_then(|told| told.rsplit("error: ").next()).unwrap_or("it is too large");
     Some(format!("the pattern does not compile: {}", reason.trim()))

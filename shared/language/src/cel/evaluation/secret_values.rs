@@ -1,6 +1,6 @@
-//! The values of secrets, as the templates of a correction see them, and whether a text repeats one.
+//! The values of secrets for the templates of a correction, and the search for them in texts.
 //!
-//! Nothing here shows a value.
+//! No value is ever shown.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// Characters of a secret that can be told from a part of another word; a shorter one counts only where it is the whole.
+/// Minimum characters of a secret that is searched for as a part of a text. A shorter secret only matches a whole text.
 const MIN_TELLING_CHARS: usize = 4;
 
-/// The least piece of a secret that is told from an ordinary word: most words that errors are made of are shorter.
+/// Minimum characters of a recognised piece of a secret. Most words in error messages are shorter.
 const MIN_PIECE_CHARS: usize = 8;
 
-/// A piece of a secret of so many characters tells enough to be one, however long the secret is.
+/// A piece of this many characters counts as recognised, regardless of the secret's length.
 const MAX_PIECE_CHARS: usize = 16;
 
-/// Base64 makes four letters of so many bytes.
+/// Base64 encodes this many bytes as four letters.
 const BYTES_OF_A_GROUP: usize = 3;
-/// And a letter of so many bits.
+/// Number of bits in one Base64 letter.
 const BITS_OF_A_LETTER: usize = 6;
 
 /// The values of secrets, by their names.
@@ -28,12 +28,12 @@ const BITS_OF_A_LETTER: usize = 6;
 pub struct SecretValues(Value);
 
 impl SecretValues {
-    /// As expressions see them.
+    /// Returns the values for expressions.
     pub(in crate::cel) const fn json(&self) -> &Value {
         &self.0
     }
 
-    /// These, and others under other names.
+    /// Adds secrets with other names.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         if let (Some(values), Some(others)) = (self.0.as_object_mut(), others.0.as_object()) {
@@ -44,7 +44,7 @@ impl SecretValues {
         self
     }
 
-    /// These, and others that may have the same names: what Secrets held before is looked for as what they hold now.
+    /// Adds secrets that may have the same names. Former values of Secrets are searched for like the current ones.
     #[must_use]
     pub fn and_former(self, former: &Self) -> Self {
         let moved = former.texts().filter(|text| !self.texts().any(|own| own == *text));
@@ -52,7 +52,7 @@ impl SecretValues {
         moved.and(&self)
     }
 
-    /// Returns true if a value has one of them in any of its texts: as it is, or without the line end that files leave behind.
+    /// Returns true if a text of the value contains a secret, as it is or without the trailing newline that files have.
     #[must_use]
     pub fn occur_in(&self, value: &Value) -> bool {
         match value {
@@ -69,13 +69,13 @@ impl SecretValues {
         }
     }
 
-    /// Returns true if a line that is to be shown has one of them, or a piece of one.
+    /// Returns true if a line for display contains a secret or a piece of one.
     #[must_use]
     pub fn occur_in_line(&self, line: &str) -> bool {
         self.texts().any(|secret| repeats(line, secret)) || self.pieces_occur_in(line)
     }
 
-    /// A value in which `mask` stands for each text, number and name of a field that has one of them.
+    /// Returns a copy in which `mask` replaces each text, number and field name that contains a secret.
     #[must_use]
     pub fn conceal(&self, value: &Value, mask: &str) -> Value {
         match value {
@@ -92,7 +92,8 @@ impl SecretValues {
         }
     }
 
-    /// Returns true if a line that is to be shown has a piece of one of them: servers quote what they refuse, and cut it.
+    /// Returns true if a line for display contains a piece of a secret. Servers quote the input that they reject,
+    /// and truncate it.
     #[must_use]
     pub fn pieces_occur_in(&self, line: &str) -> bool {
         let letters: Vec<char> = line.chars().collect();
@@ -114,7 +115,7 @@ fn repeats(text: &str, secret: &str) -> bool {
     text.trim() == secret || secret.chars().count() >= MIN_TELLING_CHARS && holds(text, secret)
 }
 
-/// Returns true if a text has the secret in it, as it is or in a form in which requests carry it.
+/// Returns true if a text contains the secret, as it is or in an encoding that requests use.
 fn holds(text: &str, secret: &str) -> bool {
     let escaped = Value::from(secret).to_string();
     let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
@@ -125,22 +126,22 @@ fn holds(text: &str, secret: &str) -> bool {
         || holds_base64(text, secret)
 }
 
-/// JSON within JSON escapes quotes and backslashes as often as it is nested. A secret that is hardly more than backslashes is not
-/// looked for so: what is left of it stands in every text.
+/// Searches JSON nested in JSON, which escapes quotes and backslashes once for each level. A secret that consists
+/// mostly of backslashes is skipped: without them it would match every text.
 fn holds_escaped_again(text: &str, secret: &str) -> bool {
     let plain = |text: &str| text.replace('\\', "");
     let secret = plain(secret);
     secret.chars().count() >= MIN_TELLING_CHARS && text.contains('\\') && plain(text).contains(&secret)
 }
 
-/// In a URL, or in a form, where `+` is a space.
+/// Searches a percent-encoded URL or form, where `+` is a space.
 fn holds_percent_encoded(text: &str, secret: &str) -> bool {
     let holds = |text: &str| percent_decode_str(text).decode_utf8_lossy().contains(secret);
     text.contains('%') && holds(text) || text.contains('+') && holds(&text.replace('+', " "))
 }
 
-/// Wherever it begins within what was encoded, as after a user's name: by the characters that the secret alone decides, in either
-/// alphabet.
+/// Searches Base64 at any offset, for example after a user name. Only the characters that depend on the secret alone
+/// are compared, in both alphabets.
 fn holds_base64(text: &str, secret: &str) -> bool {
     let text = text.replace('-', "+").replace('_', "/");
     (0..BYTES_OF_A_GROUP).any(|before| {

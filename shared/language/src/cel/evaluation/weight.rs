@@ -1,7 +1,7 @@
-//! Charges what an operation is about to read or copy: functions that give their argument back unchanged.
+//! Functions that charge for the values that an operation reads or copies, and return their argument unchanged.
 //!
-//! They are put around the arguments of cel's own functions when an expression is compiled, see [`crate::cel::check::rewrite`], and
-//! so are run before these.
+//! They wrap the arguments of cel's own functions when an expression is compiled, so that they run before those. See
+//! [`crate::cel::check::rewrite`].
 
 use cel::ExecutionError;
 use cel::common::types::{CelBytes, CelInt, CelList, CelMap, CelOptional, CelString};
@@ -12,11 +12,11 @@ use crate::cel::evaluation::cost::{Cost, split};
 
 /// Charges the bytes of a text.
 pub(in crate::cel) const READ: &str = "@read";
-/// Charges everything that a value holds.
+/// Charges everything in a value.
 pub(in crate::cel) const READ_ALL: &str = "@readAll";
-/// Charges what a copy of a value costs: nothing for what only borrows.
+/// Charges the copy of a value. Borrowed values cost nothing.
 pub(in crate::cel) const COPY: &str = "@copy";
-/// Charges a loop: its list, the product of its length and what one round costs.
+/// Charges a loop: its list, and its length times the cost of one round.
 pub(in crate::cel) const LOOP: &str = "@loop";
 
 type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;

@@ -1,10 +1,10 @@
-//! How many arguments the functions of the language take.
+//! Numbers of arguments of the functions of the language.
 //!
-//! A call with another number fails whatever its arguments are, so it is a mistake of the target's text and told when that loads.
+//! A call with another number always fails, so it is reported when the target loads.
 
 use std::ops::RangeInclusive;
 
-/// Of a function that is called by its name alone.
+/// Arguments of a function called by its name alone.
 pub(in crate::cel) fn of_global(name: &str) -> RangeInclusive<usize> {
     match name {
         "optional.none" => 0..=0,
@@ -14,7 +14,7 @@ pub(in crate::cel) fn of_global(name: &str) -> RangeInclusive<usize> {
     }
 }
 
-/// Of one that is called on a value, which does not count.
+/// Arguments of a member function, without the receiver.
 pub(in crate::cel) fn of_member(name: &str) -> RangeInclusive<usize> {
     match name {
         "asApproximateFloat" | "asInteger" | "hasValue" | "isInteger" | "lowerAscii" | "sign" | "size" | "sort"
@@ -26,7 +26,7 @@ pub(in crate::cel) fn of_member(name: &str) -> RangeInclusive<usize> {
     }
 }
 
-/// What is told of a call with so many arguments, if that is wrong.
+/// Returns the error for this number of arguments, if it is wrong.
 pub(in crate::cel) fn mistake(name: &str, takes: RangeInclusive<usize>, count: usize) -> Option<String> {
     let (least, most) = takes.into_inner();
     let wanted = match (least, most) {

@@ -1,6 +1,7 @@
 //! `json.text(x)`: a value as JSON, in one canonical form.
 //!
-//! Keys stand in order, nothing stands between tokens, and equal numbers are one text. What is written is charged before it is.
+//! Keys are sorted, there is no whitespace between tokens, and equal numbers have equal texts. Output is charged before
+//! it is written.
 
 use cel::ExecutionError;
 use cel::common::types::{CelOptional, CelString, Kind};
@@ -12,10 +13,10 @@ use crate::cel::evaluation::convert::{self, Allowance, json};
 use crate::cel::evaluation::cost::{Cost, split};
 use crate::cel::functions::texts::{Evaluated, refused};
 
-/// How the function is called.
+/// The name of the function in expressions.
 const NAME: &str = "json.text";
 
-/// `json.text(x)`.
+/// `json.text(x)`: canonical JSON.
 pub(in crate::cel) fn json_text<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split(&arguments)?;
     let [value] = arguments else { return Err(refused(NAME, arguments)) };
@@ -39,16 +40,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A text in its quotes.
+    /// Writes a text in quotes.
     fn quote(&mut self, text: &str) -> Result<(), ExecutionError> {
         let is_escaped = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
-        // The longest form of one is `\u0000`.
+        // The longest escape of one character is `\u0000`.
         let escapes = text.bytes().filter(is_escaped).count().saturating_mul(5);
         self.cost.charge(of_bytes(text.len().saturating_add(escapes)))?;
         self.push(&Value::from(text).to_string())
     }
 
-    /// Writes a value; nothing for an optional without one.
+    /// Writes a value. An optional without value writes nothing.
     fn write(&mut self, value: &dyn Val) -> Result<(), ExecutionError> {
         self.cost.charge(1)?;
         match value.get_type().kind() {
@@ -118,7 +119,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns true if it is an optional without value, which is left out of lists and maps.
+/// Returns true for an optional without value, which is left out of lists and maps.
 fn is_left_out(value: &dyn Val) -> bool {
     value.downcast_ref::<CelOptional>().is_some_and(|optional| optional.option().is_none_or(is_left_out))
 }

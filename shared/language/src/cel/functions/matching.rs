@@ -1,6 +1,6 @@
-//! Functions that search a text for a pattern, and the one that makes a pattern of a text.
+//! Functions that search a text for a pattern, and one that quotes a text as a pattern.
 //!
-//! They mean what the functions of those names mean in Kubernetes.
+//! They behave like the functions of the same names in Kubernetes.
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList, CelOptional, CelString};
@@ -10,10 +10,10 @@ use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::cost::{Cost, split as split_cost};
 use crate::cel::functions::texts::{Evaluated, charge_texts, limit, text};
 
-/// The characters that mean something in a pattern.
+/// The characters with a special meaning in a pattern.
 const SPECIAL: &str = r"\.+*?()|[]{}^$#&-~";
 
-/// `text.matches(pattern)`.
+/// `text.matches(pattern)`: true for a match anywhere.
 pub(in crate::cel) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, pattern) = (text("matches", arguments, 0)?, text("matches", arguments, 1)?);
@@ -21,7 +21,7 @@ pub(in crate::cel) fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluat
     Ok(CowVal::owned(CelBool::from(found)))
 }
 
-/// `capture(text, pattern)`: what the first group covers, as an optional.
+/// `capture(text, pattern)`: the first group of the first match, as an optional.
 pub(in crate::cel) fn capture<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, pattern) = (text("capture", arguments, 0)?, text("capture", arguments, 1)?);
@@ -35,7 +35,7 @@ pub(in crate::cel) fn capture<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluat
     }))
 }
 
-/// `text.find(pattern)`: what the pattern covers where it is first found; the empty text where it is not.
+/// `text.find(pattern)`: the first match, or the empty text.
 pub(in crate::cel) fn find<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, pattern) = (text("find", arguments, 0)?, text("find", arguments, 1)?);
@@ -45,7 +45,7 @@ pub(in crate::cel) fn find<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     Ok(CowVal::owned(CelString::from(found.to_owned())))
 }
 
-/// `text.findAll(pattern, limit)`: what the pattern covers wherever it is found.
+/// `text.findAll(pattern, limit)`: all matches up to the limit.
 pub(in crate::cel) fn find_all<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, pattern) = (text("findAll", arguments, 0)?, text("findAll", arguments, 1)?);
@@ -60,7 +60,7 @@ fn own<'v>(part: &str, cost: &Cost) -> Result<Box<dyn Val + 'v>, ExecutionError>
     Ok(Box::new(CelString::from(part.to_owned())))
 }
 
-/// `regex.quote(text)`: a pattern that finds the text and nothing else.
+/// `regex.quote(text)`: a pattern that matches exactly this text.
 pub(in crate::cel) fn quote<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let whole = text("regex.quote", arguments, 0)?;

@@ -1,7 +1,7 @@
-//! The functions of the language as the interpreter calls them: CEL's standard library, the names of Kubernetes CEL, and a
-//! few of our own.
+//! The functions of the language as the interpreter calls them: CEL's standard library, functions of Kubernetes CEL,
+//! and a few of our own.
 //!
-//! Which of them can be written stands in [`super::function_names`].
+//! [`super::function_names`] lists the ones that templates can use.
 
 pub(super) mod function_arity;
 pub(super) mod json_text;
@@ -29,8 +29,8 @@ use crate::cel::evaluation::weight;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::values::json::{JsonError, parse_json};
 
-/// Functions of our own that charge for themselves, with the most arguments that they take, the cost among them: what
-/// can be written of them is called by the same name behind `@`.
+/// Our own self-charging functions, with their maximum number of arguments including the cost. A function that
+/// templates can call has the same name with a leading `@`.
 const CHARGING: &[(&str, usize, Function)] = &[
     (EQUALS, 3, equals),
     (CONTAINS, 3, contains),
@@ -65,20 +65,20 @@ const CHARGING: &[(&str, usize, Function)] = &[
     ("@sub", 3, quantities::sub),
 ];
 
-/// The name behind `@`, where a function that can be written charges for itself.
+/// Returns the name with a leading `@`, if this function charges for itself.
 pub(in crate::cel) fn charging(name: &str) -> Option<&'static str> {
     CHARGING.iter().map(|(charging, ..)| *charging).find(|charging| charging.strip_prefix('@') == Some(name))
 }
 
-/// The one environment of all expressions.
+/// The environment of all expressions.
 pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
-    // A registration fails only on a name that is taken; a test calls every function that is listed above.
+    // A registration only fails for a name that is already taken. A test calls every function listed above.
     let _ = environment.add_extension(extensions::strings);
     let _ = environment.add_extension(extensions::encoders);
     let _ = environment.add_overload("sha256", "drift_sha256", vec![STRING_TYPE], sha256);
     for (name, most, function) in CHARGING {
-        // The cost comes first; what else they take they look at themselves.
+        // The first argument is the cost. The functions check the types of the others themselves.
         for count in 2..=*most {
             let _ = environment.add_overload(
                 name,
@@ -91,7 +91,7 @@ pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(environment)
 });
 
-/// `merge(a, b)`: the keys of both maps; where both have one, the right one's value. Not deep.
+/// `merge(a, b)`: the keys of both maps. The right map's value wins. Not recursive.
 fn merge<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let mut merged: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
     let refused = || ExecutionError::function_error("merge", "needs two maps whose keys are texts");
@@ -120,7 +120,7 @@ fn sha256<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exec
     Ok(CowVal::owned(CelString::from(digits)))
 }
 
-/// `json.parse(text)`.
+/// `json.parse(text)`: the parsed value.
 fn parse<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let (cost, arguments) = split(&arguments)?;
     let text = text_argument(arguments)?;
@@ -137,7 +137,7 @@ fn text_argument<'a>(arguments: &'a [CowVal<'_, '_>]) -> Result<&'a str, Executi
     text.map(CelString::inner).ok_or_else(ExecutionError::missing_argument_or_target)
 }
 
-/// A JSON value as a CEL value that owns its content.
+/// Converts a JSON value to a CEL value that owns its content.
 fn own<'v>(value: Value, cost: &Cost) -> Result<Box<dyn Val + 'v>, ExecutionError> {
     cost.charge(MEMBER_COST)?;
     Ok(match value {

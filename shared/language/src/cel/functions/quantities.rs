@@ -1,7 +1,7 @@
-//! Quantities in expressions, with the functions that Kubernetes has for them: `quantity('1Gi').isLessThan(…)`.
+//! Kubernetes quantities in expressions: `quantity('1Gi').isLessThan(…)`.
 //!
-//! A quantity is one exact number, so that two notations of it are equal. Unlike Kubernetes it may be written as a number too, since
-//! specs hold both.
+//! A quantity is one exact number, so that two notations of it are equal. Unlike in Kubernetes it may also be written
+//! as a number, because specs contain both.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -22,11 +22,11 @@ use crate::values::units::parse_quantity;
 
 static QUANTITY_TYPE: Type = Type::new_unspecified_type(QUANTITY);
 
-/// A quantity as a value of an expression.
+/// A quantity as a CEL value.
 #[derive(Clone, Copy)]
 struct Quantity(Decimal);
 
-// Its content is not shown: a debug print must not carry an object's values.
+// Hides the content: debug output must not contain an object's values.
 impl fmt::Debug for Quantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Quantity")
@@ -60,7 +60,7 @@ impl Val for Quantity {
 
 impl StaticVal for Quantity {}
 
-/// The number that a text or a number stands for.
+/// Parses a text or a number.
 fn parse(value: &dyn Val) -> Option<Decimal> {
     match value.downcast_ref::<CelString>() {
         Some(text) => parse_quantity(text.inner()),
@@ -71,7 +71,7 @@ fn parse(value: &dyn Val) -> Option<Decimal> {
     }
 }
 
-/// What both `quantity` and `isQuantity` look at, once it is paid for.
+/// Returns the argument of `quantity` and `isQuantity`, after charging for it.
 fn written<'a, 'b, 'v>(function: &str, arguments: &'a [CowVal<'b, 'v>]) -> Result<&'a CowVal<'b, 'v>, ExecutionError> {
     let (cost, arguments) = split(arguments)?;
     let [value] = arguments else { return Err(refused(function, arguments)) };
@@ -79,14 +79,14 @@ fn written<'a, 'b, 'v>(function: &str, arguments: &'a [CowVal<'b, 'v>]) -> Resul
     cost.charge(of_bytes(bytes)).map(|()| value)
 }
 
-/// `quantity(x)`.
+/// `quantity(x)`: a parsed quantity.
 pub(in crate::cel) fn quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let number = parse(written(QUANTITY, &arguments)?.as_ref());
     let refusal = || ExecutionError::function_error(QUANTITY, "needs a Kubernetes quantity, such as 1Gi, 500m or 2");
     number.map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
 }
 
-/// `isQuantity(x)`.
+/// `isQuantity(x)`: true if it parses.
 pub(in crate::cel) fn is_quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let value = written("isQuantity", &arguments)?;
     Ok(CowVal::owned(CelBool::from(parse(value.as_ref()).is_some())))
@@ -102,20 +102,20 @@ fn one(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Decimal, Executio
     .ok_or_else(|| refused(function, arguments))
 }
 
-/// `q.isInteger()`: whether `asInteger` can take it.
+/// `q.isInteger()`: true if `asInteger` accepts it.
 pub(in crate::cel) fn is_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let number = one("isInteger", &arguments)?;
     Ok(CowVal::owned(CelBool::from(number.to_i64().is_some())))
 }
 
-/// `q.asInteger()`.
+/// `q.asInteger()`: as an exact `int`.
 pub(in crate::cel) fn as_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let whole = one("asInteger", &arguments)?.to_i64();
     let refusal = || ExecutionError::function_error("asInteger", "the quantity is no whole number of 64 bits");
     whole.map(|whole| CowVal::owned(CelInt::from(whole))).ok_or_else(refusal)
 }
 
-/// `q.asApproximateFloat()`.
+/// `q.asApproximateFloat()`: as the nearest `double`.
 pub(in crate::cel) fn as_approximate_float<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let number = one("asApproximateFloat", &arguments)?;
     Ok(CowVal::owned(CelDouble::from(number.to_f64())))
@@ -127,7 +127,7 @@ pub(in crate::cel) fn sign<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     Ok(CowVal::owned(CelInt::from(number.order(Decimal::new(0, 0)) as i64)))
 }
 
-/// Two quantities, of which the second may be a whole number where `takes_whole` says so.
+/// Returns two quantities. With `takes_whole` the second may be a whole number.
 fn two(function: &str, arguments: &[CowVal<'_, '_>], takes_whole: bool) -> Result<(Decimal, Decimal), ExecutionError> {
     let (_, arguments) = split(arguments)?;
     let quantity = |value: &CowVal<'_, '_>| value.downcast_ref::<Quantity>().map(|quantity| quantity.0);
@@ -146,27 +146,27 @@ fn order(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Ordering, Execu
     two(function, arguments, false).map(|(left, right)| left.order(right))
 }
 
-/// `q.compareTo(other)`: 1 where it is greater, 0 where it is equal, else -1.
+/// `q.compareTo(other)`: 1 if it is greater, 0 if equal, -1 if less.
 pub(in crate::cel) fn compare_to<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelInt::from(order("compareTo", &arguments)? as i64)))
 }
 
-/// `q.isGreaterThan(other)`.
+/// `q.isGreaterThan(other)`: true if it is greater.
 pub(in crate::cel) fn is_greater_than<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(order("isGreaterThan", &arguments)?.is_gt())))
 }
 
-/// `q.isLessThan(other)`.
+/// `q.isLessThan(other)`: true if it is less.
 pub(in crate::cel) fn is_less_than<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(order("isLessThan", &arguments)?.is_lt())))
 }
 
-/// `q.add(other)`.
+/// `q.add(other)`: the sum.
 pub(in crate::cel) fn add<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     combine("add", &arguments, Decimal::plus)
 }
 
-/// `q.sub(other)`.
+/// `q.sub(other)`: the difference.
 pub(in crate::cel) fn sub<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     combine("sub", &arguments, Decimal::minus)
 }

@@ -1,6 +1,7 @@
 //! `list.sort()`: scalars in ascending order.
 //!
-//! It means what cel-go's lists extension says, but numbers of every type have one order, as JSON does not tell them apart.
+//! It follows cel-go's lists extension, but numbers of all types share one order, because JSON does
+//! not distinguish them.
 
 use std::cmp::Ordering;
 
@@ -16,7 +17,7 @@ use crate::cel::evaluation::weight::charge_copy;
 use crate::cel::functions::texts::Evaluated;
 use crate::values::decimal::Decimal;
 
-/// What an item is sorted by.
+/// The sort key of an item.
 enum SortKey<'a> {
     Truth(bool),
     Number(Decimal),
@@ -24,7 +25,7 @@ enum SortKey<'a> {
 }
 
 impl<'a> SortKey<'a> {
-    /// The key of a scalar.
+    /// Returns the key of a scalar.
     fn of(value: &'a dyn Val) -> Option<Self> {
         match value.get_type().kind() {
             Kind::Boolean => value.downcast_ref::<CelBool>().map(|truth| Self::Truth(*truth.inner())),
@@ -36,7 +37,7 @@ impl<'a> SortKey<'a> {
         }
     }
 
-    /// The order of two keys; `None` where one is a number, say, and the other a text.
+    /// Compares two keys. `None` if their types differ, for example a number and a text.
     fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Truth(left), Self::Truth(right)) => Some(left.cmp(right)),
@@ -54,7 +55,7 @@ impl<'a> SortKey<'a> {
     }
 }
 
-/// `list.sort()`.
+/// `list.sort()`: the sorted list.
 pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let refusal =
         || ExecutionError::function_error("sort", "needs a list of only texts, only numbers or only booleans");
@@ -77,7 +78,7 @@ pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
         bytes = bytes.saturating_add(key.bytes());
         sorted.push((key, member));
     }
-    // Each item is compared with about as many others as its place has binary digits.
+    // Each item is compared with about as many others as its position has binary digits.
     let rounds = sorted.len().checked_ilog2().map_or(0, |log| log as usize + 1);
     cost.charge(of_bytes(bytes).saturating_add(sorted.len()).saturating_mul(rounds))?;
     sorted.sort_by(|(left, _), (right, _)| left.order(right).unwrap_or(Ordering::Equal));

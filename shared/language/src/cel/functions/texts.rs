@@ -1,7 +1,7 @@
-//! Functions on texts whose work grows with more than one of their arguments: cel's own allocate before anything could
-//! be charged, or search in quadratic time. They mean what cel-go's strings extension says.
+//! Text functions whose work grows with more than one argument. cel's own versions allocate before they could be
+//! charged, or search in quadratic time. They follow cel-go's strings extension.
 //!
-//! The other functions are cel's own, behind [`super::weight`].
+//! The other text functions are cel's own, wrapped by [`super::weight`].
 
 use cel::ExecutionError;
 use cel::common::types::{CelInt, CelList, CelString};
@@ -12,7 +12,7 @@ use crate::cel::evaluation::cost::{Cost, split as split_cost};
 
 pub(in crate::cel) type Evaluated<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// The error of a function that does not take such values. Whether it does is found out by taking them.
+/// The error of a function called with wrong types.
 pub(in crate::cel) fn refused(function: &str, arguments: &[CowVal<'_, '_>]) -> ExecutionError {
     ExecutionError::no_such_overload(
         function,
@@ -29,7 +29,7 @@ pub(in crate::cel) fn text<'a>(
     found.map(CelString::inner).ok_or_else(|| refused(function, arguments))
 }
 
-/// A whole number that may be left out.
+/// Returns an optional whole-number argument.
 pub(in crate::cel) fn whole(
     function: &str,
     arguments: &[CowVal<'_, '_>],
@@ -44,7 +44,7 @@ pub(in crate::cel) fn whole(
     }
 }
 
-/// How many times at most; a negative number is no bound.
+/// Returns the limit argument. A negative number means no limit.
 pub(in crate::cel) fn limit(
     function: &str,
     arguments: &[CowVal<'_, '_>],
@@ -57,7 +57,7 @@ pub(in crate::cel) fn charge_texts(cost: &Cost, texts: &[&str]) -> Result<(), Ex
     texts.iter().try_for_each(|text| cost.charge(of_bytes(text.len())))
 }
 
-/// `list.join(separator)`.
+/// `list.join(separator)`: one text of all items.
 pub(in crate::cel) fn join<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let separator = if arguments.len() > 1 { text("join", arguments, 1)? } else { "" };
@@ -88,7 +88,7 @@ pub(in crate::cel) fn replace<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluat
     Ok(CowVal::owned(CelString::from(whole.replacen(from, to, limit))))
 }
 
-/// `text.split(separator, limit)`: an empty separator splits between characters, the last part holds the rest.
+/// `text.split(separator, limit)`: an empty separator splits between characters. The last part holds the rest.
 pub(in crate::cel) fn split<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, separator) = (text("split", arguments, 0)?, text("split", arguments, 1)?);
@@ -124,7 +124,7 @@ pub(in crate::cel) fn index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evalua
     })
 }
 
-/// `text.lastIndexOf(part, from)`, in characters: the last that begins at or before `from`.
+/// `text.lastIndexOf(part, from)`, in characters: the last occurrence that begins at or before `from`.
 pub(in crate::cel) fn last_index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     find("lastIndexOf", &arguments, |whole, part, offset| {
         let offset = offset.unwrap_or(whole.chars().count());
@@ -155,7 +155,7 @@ fn find<'b, 'v>(
     Ok(CowVal::owned(CelInt::from(index)))
 }
 
-/// Where a character begins; the beginning where none is named.
+/// Returns the byte offset of a character, or 0 without an offset.
 fn byte_of(text: &str, offset: Option<usize>) -> usize {
     offset.map_or(0, |offset| text.char_indices().nth(offset).map_or(text.len(), |(byte, _)| byte))
 }

@@ -1,7 +1,7 @@
-//! Where a URL template leads: its scheme, host and port.
+//! The authority of a URL template: its scheme, host and port.
 //!
-//! The scheme is literal, and so is the host, unless the target names the hosts that it may be: then values may stand in it, and no
-//! value can make it another than one of these.
+//! The scheme is a literal. The host is a literal too, unless the target lists its allowed hosts (`allowHosts`). Then
+//! it may contain values, and the rendered host must be in that list.
 
 use std::sync::Arc;
 
@@ -21,42 +21,42 @@ const LITERAL: &str =
     "hosts are literal: write `/` before the first ${…}, or name in allowHosts the hosts that may come of it";
 const NAME_FORM: &str = "beside a ${…} a host has letters, digits, `-` and `.`, and a port digits";
 
-/// Stands for each value of a host for people.
+/// Shown in place of each value of a host.
 const PLACEHOLDER: &str = "${…}";
 
 /// Scheme, host and port.
 #[derive(Debug)]
 pub(in crate::cel) enum Authority {
-    /// In normal form.
+    /// A literal authority in normal form.
     Literal {
-        /// With scheme.
+        /// The base with its scheme.
         base: String,
-        /// Host and port; the port is always there.
+        /// Host and port. The port is always present.
         host: String,
     },
-    /// Values take part in it.
+    /// An authority that contains values.
     Templated(Templated),
 }
 
 #[derive(Debug)]
 pub(in crate::cel) struct Templated {
-    /// `https://`
+    /// The scheme, for example `https://`.
     scheme: String,
     parts: Vec<AuthorityPart>,
     allowed: Arc<HostPatterns>,
-    /// For people.
+    /// The host for display.
     host: String,
 }
 
 #[derive(Debug)]
 enum AuthorityPart {
     Literal(String),
-    /// A host, or a piece of one.
+    /// A host name, or a part of one.
     Name(Expression),
     Port(Expression),
 }
 
-/// The authority, and what follows it: the rest of the literal in which it ends, and the pieces after that.
+/// The authority and the rest: the remaining literal after the authority, and the pieces after it.
 pub(in crate::cel) type Parsed<'p, 's> = (Authority, &'p str, &'p [Piece<'s>]);
 
 impl Authority {
@@ -81,11 +81,11 @@ impl Authority {
         let end = end.unwrap_or(first.len());
         let base = Url::parse(&first[..end]).map_err(|error| one(scheme, &format!("no URL: {error}")))?;
         if base.path() != "/" {
-            // The parser takes `\` for `/`.
+            // The parser treats `\` as `/`.
             return Err(one(scheme, FORM));
         }
         let (name, port) = (base.host_str().unwrap_or_default(), base.port_or_known_default().unwrap_or_default());
-        // Behind a socket the host leads nowhere.
+        // With a unix socket the host is only a header and is not dialled.
         let is_header = site.names.socket.is_some();
         if !is_header && allowed.is_some_and(|allowed| !allowed.allow(name, port)) {
             return Err(one(scheme, &format!("{name}:{port} is not among allowHosts")));
@@ -94,14 +94,14 @@ impl Authority {
         Ok((authority, &first[end..], others))
     }
 
-    /// For people: host and port.
+    /// Returns host and port for display.
     pub(in crate::cel) fn host(&self) -> &str {
         match self {
             Self::Literal { host, .. } | Self::Templated(Templated { host, .. }) => host,
         }
     }
 
-    /// Scheme, host and port where no value takes part in them.
+    /// Returns scheme, host and port if they contain no value.
     pub(in crate::cel) fn literal_base(&self) -> Option<&str> {
         match self {
             Self::Literal { base, .. } => Some(base),
@@ -132,7 +132,7 @@ impl Authority {
         }
     }
 
-    /// The same with one text for each value of the host, and one for each of the port.
+    /// Returns scheme, host and port with `name` for each value of the host and `port` for each value of the port.
     pub(in crate::cel) fn with_values(&self, name: &str, port: &str) -> String {
         match self {
             Self::Literal { base, .. } => base.clone(),
@@ -147,7 +147,7 @@ impl Authority {
         }
     }
 
-    /// What the URL begins with for this object.
+    /// Renders the beginning of the URL for this object.
     pub(in crate::cel) fn render(
         &self,
         variables: &Variables<'_>,
@@ -223,12 +223,12 @@ impl Templated {
         if !self.allowed.allow(name, port) {
             return Err(site.error("the rendered host is not among allowHosts"));
         }
-        // The scheme's own port is never written.
+        // A default port is never written.
         Ok(url[..Position::BeforePath].to_owned())
     }
 }
 
-/// A literal piece of a host with values in it, in lower case.
+/// Returns a literal part of a templated host, in lower case.
 fn literal(text: &str) -> Option<String> {
     text.chars().all(|character| is_of_name(character) || character == ':').then(|| text.to_ascii_lowercase())
 }

@@ -23,12 +23,12 @@ use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use crate::cel::syntax::parse_source;
 use drift_api::object::field_paths::FieldPaths;
 
-/// One CEL expression standing alone (`"${…}"`).
+/// One standalone CEL expression (`"${…}"`).
 #[derive(Debug)]
 pub struct Expression {
     site: Site,
     form: Form,
-    /// Names of fields written in the expression: only they are repeated in errors.
+    /// Field names written in the expression. Only they are repeated in errors.
     names: BTreeSet<String>,
     fields: FieldPaths,
     variables: BTreeSet<Cow<'static, str>>,
@@ -36,17 +36,17 @@ pub struct Expression {
 
 #[derive(Debug)]
 enum Form {
-    /// A variable and fields selected on it, the commonest of all: read straight from the JSON.
+    /// A variable and fields selected on it. This is the most common form and is read straight from the JSON.
     Path { variable: String, fields: Vec<String> },
-    /// Anything else, and the stack that it needs.
+    /// Any other expression, and the stack size that it needs.
     Cel(IdedExpr, usize),
 }
 
 impl Expression {
-    /// Compiles a text that is one `${…}` and nothing else.
+    /// Compiles a text that consists of one `${…}`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         match pieces(text).map_err(|error| vec![error])?.as_slice() {
             [Piece::Expression { source, offset }] => Self::compile(source, *offset, site),
@@ -54,12 +54,12 @@ impl Expression {
         }
     }
 
-    /// Compiles the source between `${` and `}`; `offset` characters of the template stand in front of it.
+    /// Compiles the source between `${` and `}`. The template has `offset` characters in front of it.
     pub(in crate::cel) fn compile(source: &str, offset: usize, site: &Site) -> Result<Self, Vec<TemplateError>> {
         Self::compile_marked(source, offset, site, |_| Ok(())).map(|((), expression)| expression)
     }
 
-    /// The same of what is left of it when `take_mark` has taken off what stands around the whole.
+    /// Compiles the source that remains after `take_mark` has removed a marker around the whole.
     pub(crate) fn compile_marked<M>(
         source: &str,
         offset: usize,
@@ -87,7 +87,7 @@ impl Expression {
         Ok((mark, Self { site: site.clone(), form, names, fields, variables }))
     }
 
-    /// The name of the object.
+    /// Returns the place of the expression in its target.
     pub(crate) fn site(&self) -> &Site {
         &self.site
     }
@@ -103,15 +103,15 @@ impl Expression {
         self.variables.contains(variable)
     }
 
-    /// Evaluates to JSON; `None` for an optional without value.
+    /// Evaluates to JSON. `None` for an optional without value.
     ///
     /// # Errors
-    /// When a field is missing or the result has no JSON form.
+    /// Fails if a field is missing or the result has no JSON form.
     pub fn evaluate(&self, variables: &Variables<'_>) -> Result<Option<Value>, EvaluationError> {
         self.evaluate_within(variables, &Arc::default())
     }
 
-    /// The same, as a part of something greater whose parts share one budget.
+    /// Evaluates to JSON, within a budget shared with other expressions.
     pub(crate) fn evaluate_within(
         &self,
         variables: &Variables<'_>,
@@ -130,10 +130,10 @@ impl Expression {
         }
     }
 
-    /// Evaluates to bytes; anything else is an error.
+    /// Evaluates to bytes. Any other type is an error.
     ///
     /// # Errors
-    /// When a field is missing or the result is not bytes.
+    /// Fails if a field is missing or the result is not bytes.
     pub fn evaluate_bytes(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
         match &self.form {
             Form::Path { variable, fields } => {
@@ -147,15 +147,15 @@ impl Expression {
         }
     }
 
-    /// Evaluates to a boolean; anything else is an error.
+    /// Evaluates to a boolean. Any other type is an error.
     ///
     /// # Errors
-    /// When a field is missing or the result is no boolean.
+    /// Fails if a field is missing or the result is not a boolean.
     pub fn evaluate_bool(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
         self.evaluate_bool_within(variables, &Arc::default())
     }
 
-    /// The same, as one of several rules that share one budget.
+    /// Evaluates to a boolean, within a budget shared with other rules.
     pub(crate) fn evaluate_bool_within(
         &self,
         variables: &Variables<'_>,
@@ -168,15 +168,16 @@ impl Expression {
         }
     }
 
-    /// Returns true if it is false wherever this is the only key of the desired state that differs, whatever the object and the answers.
+    /// Returns true if it is always false when this is the only key of the desired state that differs, for any
+    /// object and response.
     pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
         let differs = Value::from(vec![key]);
         let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };
-        // Anything else that it reads is not known here.
+        // Other variables have no known value here.
         self.variables.iter().all(|variable| variable == DIFFERS) && self.evaluate_bool(&variables) == Ok(false)
     }
 
-    /// Whose mistake it is that it could not be evaluated for that object and an answer.
+    /// Attributes an evaluation error to the object or to the response.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
         if !self.variables.iter().any(|variable| ANSWERS.contains(&&**variable)) {
@@ -185,7 +186,7 @@ impl Expression {
         Mistake::attribute(self.own_mistake(object), error)
     }
 
-    /// What the object alone makes fail, whatever an answer says.
+    /// Returns the error that the object alone causes, regardless of the response.
     pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
         let variables = Variables::of_object(object);
         match &self.form {
@@ -243,7 +244,7 @@ impl Expression {
     }
 }
 
-/// The expression as a path, if it is nothing but one.
+/// Returns the path form of the expression, if it is a plain path.
 fn as_path(expression: &IdedExpr, site: &Site) -> Option<Form> {
     let mut fields = Vec::new();
     let mut node = expression;
@@ -255,7 +256,7 @@ fn as_path(expression: &IdedExpr, site: &Site) -> Option<Form> {
             }
             Expr::Ident(name) if name != crate::cel::check::variables::CORRECTION && site.has_variable(name) => {
                 fields.reverse();
-                // Bytes are no JSON.
+                // Bytes have no JSON form.
                 if name == STEPS && fields.get(1).is_some_and(|field| field == RAW) {
                     return None;
                 }

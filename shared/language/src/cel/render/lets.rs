@@ -1,4 +1,4 @@
-//! `let`: expressions that a target names, parsed and checked once.
+//! `let`: named expressions of a target, parsed and checked once.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::cel::evaluation::function_names::GLOBAL_FUNCTIONS;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use crate::cel::syntax::parse_source;
 
-/// Words of CEL itself.
+/// Reserved words of CEL.
 const RESERVED: &[&str] = &["false", "in", "null", "true"];
 
-/// What is wrong with an entry: its position among the entries, and the errors by their place in its text.
+/// Errors of entries: the index of the entry, and its errors by position in its text.
 pub(crate) type LetErrors = Vec<(usize, Vec<TemplateError>)>;
 
 impl Names {
-    /// Takes in the entries of `let`, name and text.
+    /// Defines the entries of `let`, each a name and a text.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Returns every mistake in them.
     pub(crate) fn define(&mut self, entries: &[(&str, &str)]) -> Result<(), LetErrors> {
         let mut errors = LetErrors::new();
         let mut parsed = Vec::new();
@@ -54,13 +54,13 @@ impl Names {
         Ok((info, *offset))
     }
 
-    /// What can be said of an entry wherever it is used, once all of them are known.
+    /// Checks an entry independently of its uses, after all entries are known.
     fn check_entry(&self, name: &str, info: &SourceInfo) -> Result<(), Vec<TemplateError>> {
         let Some(mut expression) = self.lets.get(name).cloned() else { return Ok(()) };
         let site = Site { names: Arc::new(self.clone()), ..Site::new(name, Scope::Anywhere) };
         check(&mut expression, info, &site)?;
         match self.replace_below(name, &mut expression) {
-            // One that only leads into a circle is told of nothing: those in it are.
+            // An entry that only leads into a circle is not reported. The entries of the circle are.
             Err(Refusal::Circle(names)) if names.iter().min().is_none_or(|first| first != name) => Ok(()),
             Err(refusal) => Err(vec![TemplateError::new(0, refusal.to_string())]),
             Ok(()) => Ok(()),
@@ -68,7 +68,7 @@ impl Names {
     }
 }
 
-/// Returns true if expressions can call something so.
+/// Returns true if the text is a valid identifier.
 pub(crate) fn is_word(name: &str) -> bool {
     name.starts_with(|first: char| !first.is_ascii_digit())
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')

@@ -1,4 +1,4 @@
-//! Templates evaluated for an object: expressions, texts, URLs and trees of values.
+//! Evaluates templates for an object: expressions, texts, URLs and trees of values.
 
 pub(super) mod authority;
 pub(super) mod expression;

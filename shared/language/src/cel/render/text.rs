@@ -1,4 +1,4 @@
-//! A text with `${…}` inside, rendered without escaping: an identity, a header.
+//! A text with `${…}` inside, rendered without escaping, for example an identity or a header.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl TextTemplate {
     /// Compiles a text.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let mut parts = Vec::new();
         let mut errors = Vec::new();
@@ -62,17 +62,17 @@ impl TextTemplate {
         self.parts.iter().any(|part| matches!(part, TextPart::Expression(expression) if expression.reads(variable)))
     }
 
-    /// Returns true if nothing is to be evaluated in it.
+    /// Returns true if it contains no expression.
     pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))
     }
 
-    /// The name of the object.
+    /// Returns the place of the text in its target.
     pub(crate) fn site(&self) -> &Site {
         &self.site
     }
 
-    /// What the object alone makes fail, whatever an answer says.
+    /// Returns the error that the object alone causes, regardless of the response.
     pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
         self.parts.iter().find_map(|part| match part {
             TextPart::Literal(_) => None,
@@ -83,12 +83,12 @@ impl TextTemplate {
     /// Renders the text.
     ///
     /// # Errors
-    /// When a field is missing or a value has no text form.
+    /// Fails if a field is missing or a value has no text form.
     pub fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
         self.render_within(variables, &Arc::default())
     }
 
-    /// The same, as a part of a tree whose parts share one budget.
+    /// Renders the text as a part of a tree with one shared budget.
     pub(in crate::cel) fn render_within(
         &self,
         variables: &Variables<'_>,
@@ -110,7 +110,7 @@ impl TextTemplate {
     }
 }
 
-/// An expression's value as text.
+/// Renders an expression's value as text.
 pub(in crate::cel) fn render_text(
     expression: &Expression,
     variables: &Variables<'_>,

@@ -1,7 +1,7 @@
-//! A URL template: each value is percent-encoded for the place where it stands.
+//! A URL template: each value is percent-encoded for its place.
 //!
-//! No value can add a segment, leave its segment, or change where the request goes. A gateway that decodes `%2F` before it routes
-//! still sees two segments in a value with a slash.
+//! No value can add a segment, leave its segment, or change the destination of the request. A gateway that decodes
+//! `%2F` before routing still sees two segments in a value with a slash.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,43 +19,44 @@ use crate::cel::render::text::render_text;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Everything but the unreserved characters of RFC 3986.
+/// Every character except the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How often a path is decoded in search of `.` and `..`: a value may be encoded twice already, and is once by us.
+/// Maximum rounds of decoding a path in search of `.` and `..`. A value may already be encoded twice, and we
+/// encode it once.
 const MAX_DECODINGS: usize = 3;
 
-/// Stands for each value when a URL is tried out at load.
+/// Sample for each value when a URL is validated at load.
 const SAMPLE: &str = "x";
 
-/// Stands for each value of a port.
+/// Sample for each value of a port.
 const SAMPLE_PORT: &str = "1";
 
-/// A URL with a literal scheme; values are percent-encoded for their place.
+/// A URL with a literal scheme. Values are percent-encoded for their place.
 #[derive(Debug)]
 pub struct UrlTemplate {
     site: Site,
     authority: Authority,
-    /// Path and query.
+    /// The path and query.
     parts: Vec<UrlPart>,
 }
 
 #[derive(Debug)]
 enum UrlPart {
     Literal(String),
-    /// One segment of the path, or a piece of one.
+    /// One segment of the path, or a part of one.
     Segment(Expression),
-    /// `path(x)`: segments.
+    /// `path(x)`: several segments.
     Segments(Expression),
-    /// Anything in the query.
+    /// A value in the query.
     Query(Expression),
 }
 
 impl UrlTemplate {
-    /// Compiles a URL, whose host may be one of these; where there are none it is literal.
+    /// Compiles a URL. Its host may contain values only if the target lists allowed hosts.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         match &site.names.base {
             Some(base) if text.starts_with('/') => {
@@ -83,18 +84,18 @@ impl UrlTemplate {
         Ok(template)
     }
 
-    /// Host and port, for people; the port is always there where no value takes part in the host.
+    /// Returns host and port for display. The port is always present if the host contains no value.
     #[must_use]
     pub fn host(&self) -> &str {
         self.authority.host()
     }
 
-    /// Scheme, host and port; `None` where a value takes part in the host.
+    /// Returns scheme, host and port, or `None` if the host contains a value.
     pub(crate) fn literal_base(&self) -> Option<&str> {
         self.authority.literal_base()
     }
 
-    /// Returns true if an object's field takes part in the host.
+    /// Returns true if the host contains a field of the object.
     pub(crate) fn has_chosen_host(&self) -> bool {
         self.literal_base().is_none()
     }
@@ -130,7 +131,7 @@ impl UrlTemplate {
     /// Renders the scheme, host and port alone.
     ///
     /// # Errors
-    /// When a field is missing, or the host is not allowed.
+    /// Fails if a field is missing, or the host is not allowed.
     pub(crate) fn render_root(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
         let root = self.authority.render(variables, &self.site, &Arc::default())?;
         Url::parse(&root).map_err(|_| self.site.error("the host is none"))
@@ -139,7 +140,8 @@ impl UrlTemplate {
     /// Renders the URL.
     ///
     /// # Errors
-    /// When a field is missing, the host is not allowed, or a value in the path is empty, `.` or `..`, or has such a part.
+    /// Fails if a field is missing, the host is not allowed, or a value in the path is empty, is `.` or `..`, or
+    /// contains such a segment.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
         let cost = Arc::default();
         let value = |expression| render_text(expression, variables, &self.site, &cost);
@@ -166,24 +168,24 @@ impl UrlTemplate {
         Ok(escape(value))
     }
 
-    /// The URL, if it is just what was rendered: the parser must not have found anything to resolve.
+    /// Parses the rendered text. It must already be in normal form, so that the parser resolves nothing.
     fn finish(&self, text: &str) -> Result<Url, EvaluationError> {
         if text.len() > MAX_URL_BYTES {
             return Err(self.site.error(format!("the URL is longer than {MAX_URL_BYTES} bytes")));
         }
         match Url::parse(text) {
-            // Values and what stands between them may make such a part only together.
+            // A value and the literal next to it can form such a segment together.
             Ok(url) if url.as_str() == text && !has_dot_part(url.path()) => Ok(url),
             _ => Err(self.site.error("the rendered text is no URL in normal form")),
         }
     }
 
-    /// The URL with the same text for each value.
+    /// Returns the URL with the same text for each value.
     pub(crate) fn with_placeholder(&self, placeholder: &str) -> String {
         self.with_values(placeholder, placeholder)
     }
 
-    /// The URL with one text for each value, and another for those of a port.
+    /// Returns the URL with `value` for each value, and `port` for those of a port.
     fn with_values(&self, value: &str, port: &str) -> String {
         let mut text = self.authority.with_values(value, port);
         for part in &self.parts {
@@ -192,7 +194,7 @@ impl UrlTemplate {
         text
     }
 
-    /// Says at load what is wrong with the literal part.
+    /// Validates the literal part at load.
     fn try_out(&self) -> Result<(), TemplateError> {
         let text = self.with_values(SAMPLE, SAMPLE_PORT);
         match Url::parse(&text) {
@@ -207,7 +209,7 @@ impl UrlTemplate {
     }
 }
 
-/// Returns true if a text has a part `.` or `..` between `/` or `\`, as it stands or decoded.
+/// Returns true if a text has a segment `.` or `..` between `/` or `\`, as written or decoded.
 fn has_dot_part(text: &str) -> bool {
     let mut bytes = Cow::Borrowed(text.as_bytes());
     for _ in 0..=MAX_DECODINGS {
@@ -227,7 +229,7 @@ fn escape(value: &str) -> String {
     utf8_percent_encode(value, ESCAPED).to_string()
 }
 
-/// Path and query: the rest of the piece in which the host ends, and those after it.
+/// Compiles path and query: the rest of the piece in which the host ends, and the pieces after it.
 fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<UrlPart>, Vec<TemplateError>> {
     // A URL without a path has the path `/`.
     let mut parts = vec![UrlPart::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
@@ -250,7 +252,7 @@ fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<U
     if errors.is_empty() { Ok(parts) } else { Err(errors) }
 }
 
-/// What cannot stand in a literal part as it is.
+/// Returns the error for a character that is not allowed in a literal part.
 fn mistake_in(literal: &str) -> Option<TemplateError> {
     let message = match literal.find(['#', '{', '}']).map(|at| &literal[at..=at])? {
         "#" => "a fragment (`#…`) is never sent; write %23 for the character",
@@ -272,10 +274,10 @@ fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Res
     Ok(if in_query { UrlPart::Query(expression) } else { UrlPart::Segment(expression) })
 }
 
-/// The argument of a source that is one `path(…)`, and the characters in front of it.
+/// Returns the argument of a source that is one `path(…)`, and the number of characters in front of it.
 fn path_argument(source: &str) -> Option<(&str, usize)> {
     let inner = source.trim().strip_prefix(PATH)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
-    // `path(a) + path(b)` begins and ends alike; its inside is no expression then, and the whole is refused as such.
+    // `path(a) + path(b)` begins and ends alike. Its inside is not an expression, so the whole is rejected as such.
     crate::cel::functions::ENVIRONMENT.parser().parse(inner).ok()?;
     let front = source.find('(')? + 1;
     Some((inner, source[..front].chars().count()))

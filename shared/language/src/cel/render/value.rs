@@ -1,4 +1,4 @@
-//! A YAML tree whose strings are templates: a desired state, a body, a mapping of an answer.
+//! A YAML tree whose strings are templates, for example a desired state, a body or a mapping of a response.
 
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ pub struct ValueTemplate {
 /// One node of the tree.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// Holds no template, in any depth.
+    /// A subtree without templates.
     Constant(Value),
-    /// A string that is one `${…}`: keeps the value's type.
+    /// A string that consists of one `${…}`. It keeps the type of the value.
     Expression(Expression),
     /// A string with `${…}` inside.
     Text(TextTemplate),
-    /// A list; an optional without value leaves its item out.
+    /// A list. An optional without value leaves its item out.
     List(Vec<Node>),
-    /// A map; an optional without value leaves its field out.
+    /// A map. An optional without value leaves its field out.
     Map(Vec<(String, Node)>),
 }
 
@@ -40,7 +40,7 @@ impl Node {
     /// Compiles one string of the tree.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub(crate) fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         match pieces(text).map_err(|error| vec![error])?.as_slice() {
             [] => Ok(Self::Constant(Value::from(""))),
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// A list; constant where all its items are.
+    /// Builds a list, constant if all its items are.
     pub(crate) fn list(items: Vec<Self>) -> Self {
         if items.iter().all(|item| matches!(item, Self::Constant(_))) {
             return Self::Constant(Value::Array(items.into_iter().filter_map(Self::into_constant).collect()));
@@ -58,7 +58,7 @@ impl Node {
         Self::List(items)
     }
 
-    /// A map; constant where all its fields are.
+    /// Builds a map, constant if all its fields are.
     pub(crate) fn map(fields: Vec<(String, Self)>) -> Self {
         if fields.iter().all(|(_, field)| matches!(field, Self::Constant(_))) {
             let constants = fields.into_iter().filter_map(|(name, field)| Some((name, field.into_constant()?)));
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// What stands at a key of a map that has templates.
+    /// Returns the node at a key of a map with templates.
     pub(crate) fn field(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Map(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, field)| field),
@@ -163,7 +163,7 @@ impl Node {
     }
 }
 
-/// What one rendering of a tree has at hand.
+/// Shared state of one rendering of a tree.
 struct Rendering<'r, 'v> {
     variables: &'r Variables<'v>,
     allowance: Allowance,
@@ -177,7 +177,7 @@ impl Rendering<'_, '_> {
     }
 }
 
-/// The bytes of a value's texts and one for each node: never more than its JSON text has.
+/// Returns the bytes of a value's texts plus one for each node. Its JSON text is never shorter.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 1,
@@ -188,7 +188,7 @@ fn weight(value: &Value) -> usize {
 }
 
 impl ValueTemplate {
-    /// A template from its tree.
+    /// Creates a template from its tree.
     pub(crate) fn new(root: Node, site: Site) -> Self {
         Self { site, root }
     }
@@ -196,7 +196,7 @@ impl ValueTemplate {
     /// Compiles one string: `${response.body}`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         Ok(Self::new(Node::parse(text, site)?, site.clone()))
     }
@@ -212,44 +212,44 @@ impl ValueTemplate {
         self.root.reads(variable)
     }
 
-    /// Renders what does not read the variable, to see whether it can be.
+    /// Renders the parts that do not read the variable, to find their errors.
     ///
     /// # Errors
-    /// As for [`ValueTemplate::render`].
+    /// Same as [`ValueTemplate::render`].
     pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         let mut rendering =
             Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
         self.root.try_without(variable, &mut rendering)
     }
 
-    /// Whose mistake it is that it could not be rendered for that object and an answer.
+    /// Attributes a rendering error to the object or to the response.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
         Mistake::attribute(self.root.own_mistake(object), error)
     }
 
-    /// The name of the object.
+    /// Returns the place of the tree in its target.
     pub(crate) fn site(&self) -> &Site {
         &self.site
     }
 
-    /// The tree.
+    /// Returns the root node.
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
 
-    /// Renders the tree; an optional without value leaves its field out, and is null where it is the whole.
+    /// Renders the tree. An optional without value leaves its field out; at the root it is null.
     ///
     /// # Errors
-    /// When a field is missing or a value cannot be JSON.
+    /// Fails if a field is missing or a value cannot be JSON.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Value, EvaluationError> {
         self.render_optional(variables).map(Option::unwrap_or_default)
     }
 
-    /// The same; `None` where the whole is an optional without value.
+    /// Renders the tree. `None` if the root is an optional without value.
     ///
     /// # Errors
-    /// As for [`ValueTemplate::render`].
+    /// Same as [`ValueTemplate::render`].
     pub(crate) fn render_optional(&self, variables: &Variables<'_>) -> Result<Option<Value>, EvaluationError> {
         let mut rendering =
             Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };

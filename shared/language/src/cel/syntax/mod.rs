@@ -1,4 +1,4 @@
-//! The source of one expression as a tree, within what the parser can bear.
+//! Parses the source of one expression to a tree, within limits that the parser can handle.
 
 pub(super) mod parse;
 pub(super) mod syntax_mistakes;
@@ -10,10 +10,10 @@ use crate::cel::functions::ENVIRONMENT;
 use crate::cel::syntax::parse::{TemplateError, bracket_depth};
 use crate::cel::syntax::syntax_mistakes::in_plain_words;
 
-/// Parses the source between `${` and `}`; offsets of errors are counted from its beginning.
+/// Parses the source between `${` and `}`. Offsets of errors count from its beginning.
 ///
 /// # Errors
-/// When it is empty, too long, nested too deep or no CEL.
+/// Fails if it is empty, too long, nested too deep or not CEL.
 pub(in crate::cel) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), TemplateError> {
     if source.trim().is_empty() {
         return Err(TemplateError::new(0, "the expression is empty"));
@@ -28,7 +28,7 @@ pub(in crate::cel) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo
     parsed.map_err(|errors| syntax_error(source, &errors))
 }
 
-/// Each expression right below this one.
+/// Returns the direct children of an expression.
 pub(in crate::cel) fn parts_mut(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
     use cel::common::ast::EntryExpr;
     match &mut expression.expr {
@@ -54,7 +54,7 @@ pub(in crate::cel) fn parts_mut(expression: &mut IdedExpr) -> Vec<&mut IdedExpr>
     }
 }
 
-/// The first of cel's syntax errors: the others are mostly its echo.
+/// Converts the first of cel's syntax errors. The others are mostly its consequences.
 fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
     let Some(first) = errors.errors.first() else {
         return TemplateError::new(0, "no CEL expression");
@@ -71,7 +71,7 @@ fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
     TemplateError::new(position, format!("no CEL expression: {}", in_plain_words(message)))
 }
 
-/// The backslash and the character behind it, at which the lexer gave up inside a text.
+/// Returns the backslash and the next character where the lexer failed inside a text.
 fn unknown_escape(message: &str) -> Option<&str> {
     let found = message.strip_prefix("token recognition error at: '")?.strip_suffix('\'')?;
     found.rfind('\\').map(|backslash| &found[backslash..])

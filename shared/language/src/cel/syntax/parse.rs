@@ -1,17 +1,17 @@
 //! Splits a text into its literal parts and its `${…}` expressions.
 //!
-//! The end of an expression is found by the rules of CEL's lexer (strings, raw strings, comments, brackets), so that a brace inside a
-//! string or a map does not end it.
+//! The end of an expression is found by the rules of CEL's lexer (strings, raw strings, comments, brackets), so that a
+//! brace inside a string or a map does not end it.
 
 use crate::cel::evaluation::constants::MAX_TEMPLATE_BYTES;
 
-/// What is wrong with a template, and where in its text.
+/// An error of a template and its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {
-    /// Characters from the beginning of the template's text.
+    /// Offset in characters from the beginning of the template.
     pub offset: usize,
-    /// What is wrong and what to write instead.
+    /// The mistake and how to fix it.
     pub message: String,
 }
 
@@ -20,7 +20,7 @@ impl TemplateError {
         Self { offset, message: message.into() }
     }
 
-    /// The same in a text with so many characters in front.
+    /// Returns the error of a text with this many more characters in front.
     pub(in crate::cel) fn shifted(self, characters: usize) -> Self {
         Self { offset: self.offset + characters, ..self }
     }
@@ -29,26 +29,26 @@ impl TemplateError {
 /// One part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Text as it stands, `$${` already made `${`.
+    /// Literal text, with `$${` already converted to `${`.
     Literal(String),
     /// The source between `${` and `}`.
     Expression {
-        /// The source.
+        /// The source text.
         source: &'a str,
         /// Characters from the beginning of the template to the source.
         offset: usize,
     },
 }
 
-/// Returns true if a text holds anything that the scanner would act upon.
+/// Returns true if a text contains anything that the scanner acts on.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Stands for each `${…}`, and for each value that looks like a credential, where a template is shown.
+/// Shown in place of each `${…}`, and of each value that looks like a credential.
 pub(crate) const PLACEHOLDER: &str = "${…}";
 
-/// A text with [`PLACEHOLDER`] for each `${…}`; one that cannot be split stays as it is.
+/// Returns a text with [`PLACEHOLDER`] for each `${…}`. A text that cannot be split stays unchanged.
 pub(crate) fn without_expressions(text: &str) -> String {
     let shown = |piece| match piece {
         Piece::Literal(literal) => literal,
@@ -57,10 +57,10 @@ pub(crate) fn without_expressions(text: &str) -> String {
     pieces(text).map_or_else(|_| text.to_owned(), |pieces| pieces.into_iter().map(shown).collect())
 }
 
-/// Splits a template; literals are never empty and never adjacent.
+/// Splits a template. Literals are never empty and never adjacent.
 ///
 /// # Errors
-/// When an expression has no end, or the text is too long.
+/// Fails if an expression has no end, or the text is too long.
 pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     if text.len() > MAX_TEMPLATE_BYTES {
         return Err(TemplateError::new(0, format!("a template is at most {MAX_TEMPLATE_BYTES} bytes long")));
@@ -96,22 +96,22 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     Ok(pieces)
 }
 
-/// Characters of `text` in front of its suffix `tail`.
+/// Number of characters of `text` in front of its suffix `tail`.
 fn characters_before(text: &str, tail: &str) -> usize {
     text[..text.len() - tail.len()].chars().count()
 }
 
-/// How deep the brackets of an expression nest; those inside strings and comments do not count.
+/// Nesting depth of the brackets of an expression. Brackets inside strings and comments do not count.
 pub(in crate::cel) fn bracket_depth(source: &str) -> usize {
     scan(source).1
 }
 
-/// Bytes up to the brace that closes the expression.
+/// Number of bytes up to the brace that closes the expression.
 fn expression_length(source: &str) -> Option<usize> {
     scan(source).0
 }
 
-/// The end of the expression, if it has one, and the deepest nesting up to there.
+/// Returns the end of the expression, if there is one, and the deepest nesting up to there.
 fn scan(source: &str) -> (Option<usize>, usize) {
     let mut deepest = 0;
     (scan_noting(source, &mut deepest), deepest)
@@ -150,7 +150,7 @@ fn is_raw(before: &[u8]) -> bool {
     matches!(prefix.as_slice(), b"r" | b"rb" | b"br")
 }
 
-/// Bytes of the string literal at the beginning of `bytes`, quotes included.
+/// Length in bytes of the string literal at the beginning of `bytes`, including quotes.
 fn string_length(bytes: &[u8], raw: bool) -> Option<usize> {
     let quote = bytes[0];
     let triple = [quote; 3];

@@ -1,12 +1,12 @@
-//! What cel's parser finds wrong with an expression, in words that say what to write.
+//! Translates errors of cel's parser to messages that say what to write.
 //!
-//! It speaks of tokens and of contexts of its grammar.
+//! The parser's own messages are about tokens and contexts of its grammar.
 
-/// How the parser begins what it says of something that cannot stand where it is.
+/// Prefixes of the parser's messages about misplaced tokens.
 const MISPLACED: [&str; 4] =
     ["mismatched input ", "extraneous input ", "no viable alternative at input ", "token recognition error at: "];
 
-/// What people write who know other languages, and what it is here.
+/// Operators of other languages, with the equivalent here.
 const HINTS: [(&str, &str); 8] = [
     ("=", "equality is written =="),
     ("|", "`or` is written ||, and a function name(value)"),
@@ -20,9 +20,9 @@ const HINTS: [(&str, &str); 8] = [
 
 const CHOICE: &str = "a choice is written condition ? one : other";
 
-/// What is said of one message.
+/// Translates one message.
 pub(in crate::cel) fn in_plain_words(message: &str) -> String {
-    // The list of all tokens that could stand there helps nobody.
+    // The list of all tokens that would be allowed does not help.
     let message = message.split_once(" expecting ").map_or(message, |(found, _)| found);
     if let Some(found) = MISPLACED.iter().find_map(|begin| message.strip_prefix(begin)) {
         return match found.trim_matches('\'').trim() {
@@ -40,7 +40,7 @@ pub(in crate::cel) fn in_plain_words(message: &str) -> String {
     if message.contains("Recursion limit") {
         return "it nests too deep".to_owned();
     }
-    // Of a part that the parser gave up.
+    // A message about a part that the parser gave up.
     if message.contains("Context") { "the expression is not complete".to_owned() } else { message.to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! The page on targets names every function, and the examples of its table give what they promise.
+//! The page on targets lists every function, and the examples of its table are correct.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn section() -> &'static str {
     after.split_once("\n**").unwrap().0
 }
 
-/// The expression of each example, and the JSON that it gives.
+/// The expression of each example, and its JSON result.
 fn examples() -> Vec<(&'static str, Value)> {
     let cells = section().lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.rsplit(" | ").next());
     let examples = cells.filter_map(|cell| cell.trim_end_matches(" |").split_once("` is `"));

@@ -1,4 +1,4 @@
-//! An edit of no field leads a correction to another resource.
+//! An edit of any field never leads a correction to another resource.
 
 use crate::fixtures::parsed;
 
@@ -14,7 +14,7 @@ fn told(identity: &str, desired: &str, rest: &str) -> Vec<String> {
     parsed(&text).err().unwrap_or_default()
 }
 
-/// The fields that are told to be missing, each with where it stands.
+/// The fields reported as missing, each with its place.
 fn missing(identity: &str, desired: &str, rest: &str) -> Vec<String> {
     let said = told(identity, desired, rest).into_iter().map(|message| {
         let (_, after) = message.split_once(" identity: `").unwrap_or_else(|| panic!("{message}"));
@@ -107,7 +107,7 @@ fn a_look_up_counts_where_it_leads_a_write() {
     }
 }
 
-/// As in JSON-RPC, where the URL says nothing.
+/// As in JSON-RPC, where the URL does not name the resource.
 #[test]
 fn the_body_of_a_deleting_post_is_an_address() {
     let found = "{name: f, method: POST, reads: true, url: \"https://h/\", body: {z: \"${self.spec.zone}\"}}";

@@ -1,4 +1,4 @@
-//! What a request carries: a tree sent as JSON, a form, a text, or bytes.
+//! The body of a request: a tree sent as JSON, a form, a text, or bytes.
 
 use http::HeaderValue;
 use serde_json::Value;
@@ -10,30 +10,30 @@ use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
-/// The keys that a body is written under; at most one of them stands in a request.
+/// The keys of a body. A request has at most one of them.
 pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text"];
-/// The same for a write, which may send bytes that came in an answer.
+/// The body keys of a write, which may also send bytes from a response.
 pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "raw"];
 
-/// Said of a tree that is written as a text.
+/// The error for a JSON tree written as a text.
 const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
                             `text` in place of `body` with a header content-type: application/json";
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug)]
 pub enum Body {
-    /// A tree, as JSON.
+    /// A tree, sent as JSON.
     Json(ValueTemplate),
-    /// A map, as a form: a list repeats its key, what has no value is left out.
+    /// A map, sent as a form. A list repeats its key; a field without value is left out.
     Form(ValueTemplate),
-    /// A text.
+    /// A plain text.
     Text(TextTemplate),
-    /// Bytes, as they are.
+    /// Raw bytes, unchanged.
     Raw(Expression),
 }
 
 impl Body {
-    /// What it is, unless the target sets that header itself; `None` where only the target knows.
+    /// Returns the default content type. `None` for raw bytes, whose type only the target knows.
     #[must_use]
     pub const fn content_type(&self) -> Option<HeaderValue> {
         Some(HeaderValue::from_static(match self {
@@ -44,10 +44,10 @@ impl Body {
         }))
     }
 
-    /// The bytes to send.
+    /// Renders the bytes to send.
     ///
     /// # Errors
-    /// When a template cannot be evaluated, or what it gives has no such form.
+    /// Fails if a template cannot be evaluated, or its value has no such form.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Vec<u8>, EvaluationError> {
         match self {
             Self::Json(tree) => {
@@ -69,10 +69,10 @@ impl Body {
         }
     }
 
-    /// Renders what does not read the variable, to see whether it can be.
+    /// Renders the parts that do not read the variable, to find their errors.
     ///
     /// # Errors
-    /// As for [`Body::render`].
+    /// Same as [`Body::render`].
     pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         match self {
             body if !body.reads(variable) => body.render(variables).map(drop),
@@ -106,7 +106,7 @@ fn form(value: &Value) -> Result<Vec<u8>, String> {
                 Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
                 Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
                 Value::String(text) => drop(form.append_pair(name, text)),
-                // A field's name is written in the target or comes from an object; it is not repeated.
+                // The name of a field may come from an object, so it is not repeated.
                 Value::Array(_) | Value::Object(_) => {
                     return Err("a field of a form is a text, a number, true or false, or a list of them".to_owned());
                 }
@@ -116,7 +116,7 @@ fn form(value: &Value) -> Result<Vec<u8>, String> {
     Ok(form.finish().into_bytes())
 }
 
-/// The body among the keys of a request, if it has one.
+/// Reads the body of a request, if it has one.
 pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Site) -> Option<Option<Body>> {
     let mut written = WRITE_KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
     let Some((key, node)) = written.next() else { return Some(None) };
@@ -125,7 +125,7 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
         return reader.refuse(second.at, format!("{place}: {key} is written too, and a request carries one body"));
     }
     let site = site.at(&fields.place(key));
-    // What is sent as it is comes from answers.
+    // Raw bytes come from responses.
     let site = if key == "raw" { site } else { site.sending() };
     let body = match key {
         "body" => {

@@ -1,6 +1,6 @@
-//! `each`: one request and its pages that answer for all objects at once.
+//! `each`: one request, with its pages, that returns all objects at once.
 //!
-//! What it says of a single entry is asked with `item`.
+//! Rules about a single entry read `item`.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_expression};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Keys of `read.http` that only a collection has.
+/// Keys of `read.http` for collections only.
 pub(crate) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
 
 /// A collection of external resources.
@@ -18,30 +18,30 @@ pub(crate) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
 pub struct Collection {
     /// The entries of one page.
     each: Expression,
-    /// What entries are called.
+    /// The keys of entries.
     pub keys: Keys,
-    /// Where the next page is.
+    /// The location of the next page.
     pub next: NextPage,
-    /// Says of an entry that it is gone.
+    /// Rule that marks an entry as absent.
     pub absent_when: Option<Expression>,
 }
 
-/// Where the next page of a collection is.
+/// The location of the next page of a collection.
 #[derive(Debug)]
 pub enum NextPage {
-    /// There is one page.
+    /// There is only one page.
     None,
-    /// Where the header `Link` says `rel="next"`.
+    /// The header `Link` with `rel="next"`.
     Link,
-    /// A URL or a path, or nothing after the last page.
+    /// A URL or a path. Empty after the last page.
     At(Expression),
 }
 
 impl Collection {
-    /// The entries of a page.
+    /// Returns the entries of a page.
     ///
     /// # Errors
-    /// When `each` cannot be evaluated for this answer, or gives no list.
+    /// Fails if `each` cannot be evaluated for this response, or does not yield a list.
     pub fn entries(&self, response: &Value) -> Result<Vec<Value>, EvaluationError> {
         let variables = Variables { response: Some(response), ..Variables::of_object(&Value::Null) };
         match self.each.evaluate(&variables)? {
@@ -58,7 +58,7 @@ impl Collection {
     }
 }
 
-/// Reads the keys of a collection; `None` inside where the read has no `each`.
+/// Reads the keys of a collection. The inner `None` means that the read has no `each`.
 pub(crate) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Collection>> {
     let Some(each) = fields.get("each") else {
         for key in ["key", "next"] {

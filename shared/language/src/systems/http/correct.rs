@@ -21,20 +21,21 @@ use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 use http::Method;
 
-/// Corrections by HTTP.
+/// Corrections by HTTP requests.
 #[derive(Debug)]
 pub struct HttpCorrect {
     /// The controller's credential.
     pub auth: Option<Auth>,
-    /// A private CA.
+    /// A private CA and a client certificate.
     pub tls: Option<Tls>,
-    /// Steps of a creation; empty where the target has no `create`.
+    /// Steps of a creation. Empty if the target has no `create`.
     pub create: Vec<HttpStep>,
     /// Steps of an update.
     pub update: Vec<HttpStep>,
     /// Steps of a deletion.
     pub delete: Vec<HttpStep>,
-    /// Steps that put another in place of what cannot be changed; where it is empty, those of a deletion and of a creation.
+    /// Steps of a replacement of a resource that cannot be changed. If empty, those of a deletion and of a
+    /// creation are used.
     pub replace: Vec<HttpStep>,
 }
 
@@ -44,9 +45,8 @@ impl HttpCorrect {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }
 
-    /// The position of the first step of `create` of which nobody can tell whether it made something, if its answer
-    /// never comes: a POST that stores what its answer says, without a look-up before it and without
-    /// `idempotent: true`.
+    /// Index of the first step of `create` whose effect stays unknown if its response is lost: a POST that stores part
+    /// of its response, without a look-up before it and without `idempotent: true`.
     #[must_use]
     pub fn untraceable_create(&self) -> Option<usize> {
         let until_look_up = self.create.iter().take_while(|step| !step.looks_up());
@@ -55,7 +55,7 @@ impl HttpCorrect {
         until_look_up.enumerate().find(|(_, step)| is_untraceable(step)).map(|(position, _)| position)
     }
 
-    /// A write's URL, and the body of a call that deletes; a look-up has nothing else to say, so all of it.
+    /// The fields in a write's URL and in the body of a deleting call. For a look-up, all of its fields.
     fn address_of(place: &str, step: &HttpStep, with_desired: &WithDesired<'_>) -> FieldPaths {
         let (request, url) = (&step.request, &step.request.url);
         if step.looks_up() {
@@ -69,7 +69,7 @@ impl HttpCorrect {
     }
 }
 
-/// The body of a POST that deletes: as in JSON-RPC it says what is deleted, and the URL does not.
+/// The body of a POST that deletes. In JSON-RPC the body names the deleted resource, not the URL.
 fn body_of_call<'a>(place: &str, step: &'a HttpStep) -> Option<&'a Body> {
     let is_call = place == "delete" && step.request.method == Method::POST && !step.looks_up();
     step.request.body.as_ref().filter(|_| is_call)
@@ -99,8 +99,9 @@ impl CorrectSection for HttpCorrect {
         Some(actions.map(|steps| MadeOf::of(steps.iter().map(made_of))))
     }
 
-    /// Returns true if the one request that an update always sends carries others and not this key of the desired state, which is made of these fields.
-    /// Of several, one may switch on what another switches off, without a value of the key in either.
+    /// Returns true if the one request that an update always sends carries other keys and not this key of the desired
+    /// state, which is made of these fields. With several requests, one can switch on what another switches off,
+    /// without the key's value in either.
     fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {
             let (request, own) = (&step.request, step.request.fields());
@@ -133,7 +134,7 @@ impl CorrectSection for HttpCorrect {
     fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
         let mut found = Vec::new();
         for (place, steps) in [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)] {
-            // What is looked up leads nowhere else, unless an address is made of it.
+            // A look-up only matters if an address uses its result.
             let reads_steps = |step: &HttpStep| {
                 step.request.url.reads(STEPS) || body_of_call(place, step).is_some_and(|body| body.reads(STEPS))
             };

@@ -1,4 +1,4 @@
-//! One request of a correction, and what its answer may mean.
+//! One request of a correction, and the meaning of its response.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Requests of one correction: it is one try, not a program.
+/// Maximum requests of one correction. It is one attempt, not a program.
 const MAX_STEPS: usize = 16;
 
 /// Keys of every step.
@@ -28,29 +28,29 @@ const STEP_KEYS: &[&str] =
 /// One request of a correction.
 #[derive(Debug)]
 pub struct HttpStep {
-    /// What later steps and people call it.
+    /// Its name for later steps and for messages.
     pub name: Option<String>,
-    /// What is sent. GET and HEAD only look something up, for the steps after it.
+    /// The request. GET and HEAD are look-ups for later steps.
     pub request: RequestTemplate,
-    /// Whether a POST only looks something up too, as in JSON-RPC; `None` where the target does not say.
+    /// `true` makes a POST a look-up too, as in JSON-RPC. `None` if not set.
     pub reads: Option<bool>,
-    /// Whether it is sent at all; always where the target does not say.
+    /// Condition for sending it. `None` sends it always.
     pub when: Option<Expression>,
-    /// The deadline of the request; `None` where the default applies.
+    /// The deadline of the request. `None` uses the default.
     pub timeout: Option<Duration>,
-    /// Statuses that mean done; default 200–299, and always 404 and 410 for a step that deletes.
+    /// Statuses that mean success. Default 200–299, and always 404 and 410 for a deleting step.
     pub accept: StatusSet,
-    /// Statuses that mean that the resource is gone, for a step that deletes; any other that is accepted means that it
-    /// is under way. The same as `accept` where the target says nothing, and for all other steps.
+    /// For a deleting step, statuses that mean that the resource is gone. Any other accepted status means that the
+    /// deletion is in progress. Equal to `accept` if not set, and for all other steps.
     pub done_on: StatusSet,
-    /// What makes any answer a definite refusal.
+    /// Rule that makes any response a definite refusal.
     pub refused_when: Option<Expression>,
-    /// What people are told of a refusal.
+    /// The reason of a refusal, for display.
     pub because: Option<ValueTemplate>,
-    /// What of an accepted answer is kept in the object's status.
+    /// The fields of an accepted response to keep in the object's status.
     pub store: StatusTemplates,
-    /// True if the external system honours the idempotency key of the request: sent again with the same key, it makes
-    /// no second resource. The author's word, which nothing can check.
+    /// True if the external system honours the request's idempotency key: a repeated request with the same key creates
+    /// no second resource. The author asserts this; it cannot be checked.
     pub idempotent: bool,
 }
 
@@ -67,23 +67,23 @@ impl HttpStep {
         self.request.reads(&secret_variable(secret))
     }
 
-    /// Whether it is to be sent.
+    /// Returns true if the step must be sent.
     ///
     /// # Errors
-    /// When `when` cannot be evaluated for this object and these answers.
+    /// Fails if `when` cannot be evaluated for this object and these responses.
     pub fn is_due(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
         self.when.as_ref().map_or(Ok(true), |when| when.evaluate_bool(variables))
     }
 
-    /// Whether the answer in `response` is a definite refusal, whatever its status says.
+    /// Returns true if `response` is a definite refusal, regardless of its status.
     ///
     /// # Errors
-    /// When `refusedWhen` cannot be evaluated for this answer.
+    /// Fails if `refusedWhen` cannot be evaluated for this response.
     pub fn is_refused(&self, variables: &Variables<'_>) -> Result<bool, EvaluationError> {
         self.refused_when.as_ref().map_or(Ok(false), |refused| refused.evaluate_bool(variables))
     }
 
-    /// What people are told of the refusal in `response`; `None` where the answer does not have it, or it is no text.
+    /// Returns the reason of the refusal in `response`. `None` if the response lacks it, or it is not a text.
     #[must_use]
     pub fn because(&self, variables: &Variables<'_>) -> Option<String> {
         match self.because.as_ref()?.render(variables).ok()? {
@@ -94,10 +94,10 @@ impl HttpStep {
         }
     }
 
-    /// Renders whatever is not made of answers, to see whether it can be.
+    /// Renders the parts that do not read responses, to find their errors.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         let known = self.when.as_ref().filter(|when| !when.reads(STEPS));
         if known.map_or(Ok(true), |when| when.evaluate_bool(variables))? {
@@ -106,7 +106,7 @@ impl HttpStep {
         Ok(())
     }
 
-    /// Returns true if anything of it depends on which fields differ.
+    /// Returns true if a template of the step reads which fields differ.
     pub(crate) fn reads_differs(&self) -> bool {
         let mut rules = self.when.iter().chain(&self.refused_when);
         self.request.reads(DIFFERS)
@@ -115,7 +115,7 @@ impl HttpStep {
             || self.store.reads(DIFFERS)
     }
 
-    /// Returns true if it certainly changes nothing where this is the only key that differs.
+    /// Returns true if it certainly changes nothing when this is the only key that differs.
     pub(crate) fn leaves(&self, key: &str) -> bool {
         self.looks_up() || self.when.as_ref().is_some_and(|when| when.is_false_where_differs(key))
     }
@@ -130,7 +130,7 @@ impl HttpStep {
     }
 }
 
-/// What the steps of an action are for.
+/// The purpose of an action's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Creating,
@@ -144,14 +144,14 @@ impl Purpose {
         let own: &[&str] = match self {
             Self::Creating => &["store", "idempotent"],
             Self::Updating => &["store"],
-            // What is deleted takes its object along, and with it whatever would be stored.
+            // After a deletion the object is gone, and with it every stored field.
             Self::Deleting => &["doneOn"],
             Self::Replacing => &["store", "doneOn"],
         };
         [STEP_KEYS, WRITE_KEYS, own].concat()
     }
 
-    /// What a request sees, and what a rule over its answer sees.
+    /// Returns the scopes of a request and of a rule over its response.
     const fn scopes(self) -> [Scope; 2] {
         match self {
             Self::Creating | Self::Updating | Self::Replacing => [Scope::Correction, Scope::CorrectionAnswer],
@@ -159,14 +159,14 @@ impl Purpose {
         }
     }
 
-    /// Returns true if a step takes the resource away. In a replacement that is its method's word alone: to make anew what is
-    /// answered 404 is not done.
+    /// Returns true if a step deletes the resource. In a replacement only DELETE does: a creation answered with
+    /// 404 has failed.
     fn deletes(self, method: &Method) -> bool {
         self == Self::Deleting || self == Self::Replacing && *method == Method::DELETE
     }
 
-    /// What a step accepts and what means done. What is gone already need not be deleted, and what means done is
-    /// accepted.
+    /// Returns the accepted statuses and the done statuses. A deletion accepts that the resource is already gone. Done
+    /// statuses are always accepted.
     fn settle(self, method: &Method, accept: StatusSet, done_on: Option<StatusSet>) -> (StatusSet, StatusSet) {
         let gone = || StatusSet(vec![404..=404, 410..=410]);
         let accept = if self.deletes(method) { accept.and(&gone()) } else { accept };
@@ -177,12 +177,12 @@ impl Purpose {
     }
 }
 
-/// Reads the steps of one action; each sees the answers of those before it.
+/// Reads the steps of one action. Each sees the responses of those before it.
 pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
     let steps = reader.each(items, place, |reader, item, place| {
         let step = read_step(reader, item, place, purpose);
-        // Also of one that is wrong: what follows must not be blamed for it.
+        // Invalid steps count too: their uses must not be reported as unknown.
         let named = item.get("name").and_then(Node::as_text);
         reader.names_mut().steps.extend(named.map(str::to_owned));
         step
@@ -201,7 +201,7 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let [asking, judging] = purpose.scopes();
     let name = reader.optional(&fields, "name", read_step_name);
     let method = reader.needed(&fields, "method", |reader, node, place| {
-        // By index: a Method cannot be copied.
+        // By index, because a Method cannot be copied.
         let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
         let choices = [("GET", 0), ("HEAD", 1), ("POST", 2), ("PUT", 3), ("PATCH", 4), ("DELETE", 5)];
         methods.into_iter().nth(reader.choice(node, place, &choices)?)
@@ -231,8 +231,8 @@ fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope)
     read_value(reader, node, &reader.site(place, scope))
 }
 
-/// A GET and a HEAD carry nothing, only a POST may say that it reads, only a write sends a key, and only what takes
-/// something away says when that is done.
+/// Checks method-specific keys: GET and HEAD have no body, only a POST may set `reads`, only a write sends a key, and
+/// only a deleting step sets `doneOn`.
 fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep, purpose: Purpose) -> Option<HttpStep> {
     let method = &step.request.method;
     if let Some(node) = fields.get("reads").filter(|_| *method != Method::POST) {

@@ -1,6 +1,6 @@
 //! Headers that a target sets on a request.
 //!
-//! Those of the credential, the connection and the body are not the target's to set.
+//! Headers of the credential, the connection and the body are reserved.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::cel::{Site, TextTemplate};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// Headers of one request: more are a mistake.
+/// Maximum headers of one request. More are a mistake.
 const MAX_HEADERS: usize = 32;
-/// Headers that a target may not set: they belong to the credential, to the connection or to the body.
+/// Reserved headers: they belong to the credential, to the connection or to the body.
 pub(crate) const RESERVED_HEADERS: &[&str] = &[
     "authorization",
     "connection",
@@ -28,7 +28,7 @@ pub(crate) const RESERVED_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-/// A header and its value.
+/// The header name and its value.
 pub(crate) type HeaderTemplate = (HeaderName, Arc<TextTemplate>);
 
 pub(crate) fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Vec<HeaderTemplate>> {

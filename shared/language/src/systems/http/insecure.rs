@@ -1,7 +1,8 @@
-//! Where a credential may go: over TLS, or on a way that nobody else can read. Elsewhere only with `insecure: true`.
+//! Checks the transport of credentials: TLS, or a path that others cannot read. Anything else needs `insecure: true`.
 //!
-//! Whoever reads a plain request on its way has the credential from then on. Loopback leaves no machine, and the way to a Service is
-//! the cluster's own matter. A name of one label counts for neither: the resolver tries a node's search domains too.
+//! Every reader of an unencrypted request gets the credential. Loopback does not leave the machine, and the network
+//! path to a Service is the cluster's responsibility. A name of one label counts as neither, because the resolver also
+//! tries a node's search domains.
 
 use std::net::IpAddr;
 
@@ -12,10 +13,10 @@ use crate::systems::http::request::RequestTemplate;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// How names of Services end; other cluster domains cannot be told from names outside.
+/// Suffixes of Service names. Other cluster domains cannot be distinguished from external names.
 const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 
-/// Refuses `auth` of this section beside a URL that would carry the credential in the clear.
+/// Rejects `auth` of this section if a URL would send the credential unencrypted.
 pub(crate) fn check_credentials<'r>(
     reader: &mut Reader<'_>,
     spec: &Node,
@@ -56,20 +57,21 @@ fn check_section<'r>(
     reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
 }
 
-/// Returns true if nobody on its way can read a request.
+/// Returns true if a request cannot be read in transit.
 pub(crate) fn goes_unread(request: &RequestTemplate) -> bool {
     let url = &request.url;
     request.socket.is_some() || url.is_https() || url.literal_base().is_some_and(is_unread)
 }
 
-/// Returns true if nobody on the way to a URL can read what is sent there.
+/// Returns true if requests to a URL cannot be read in transit.
 #[must_use]
 pub fn is_unread(base: &str) -> bool {
     let Ok(url) = Url::parse(base) else { return false };
     url.scheme() == "https" || url.host().is_some_and(|host| is_near(&host))
 }
 
-/// The same of a host that is dialled without TLS: a name or an address, an IPv6 one with brackets or without.
+/// Returns true if connections to a host without TLS cannot be read in transit. The host is a name or an address, an
+/// IPv6 address with or without brackets.
 #[must_use]
 pub fn is_unread_host(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();

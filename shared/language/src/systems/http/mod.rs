@@ -1,4 +1,4 @@
-//! HTTP servers.
+//! Reads from and corrections of HTTP servers.
 
 pub(crate) mod auth;
 pub(crate) mod body;

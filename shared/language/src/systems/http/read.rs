@@ -1,4 +1,4 @@
-//! `read.http`: the real state by requests to HTTP servers, one or several in order.
+//! `read.http`: reads the observed state with one or more HTTP requests, in order.
 
 use serde_json::Value;
 
@@ -26,54 +26,54 @@ use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 
-/// Default cap on an answer: a REST answer about one resource is a few KiB.
+/// Default limit of a response. A REST response about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;
 
-/// A read by HTTP.
+/// A read by HTTP requests.
 #[derive(Debug)]
 pub struct HttpRead {
-    /// Its requests in order: the first, and those that see the answers before them.
+    /// The first request. Later ones see its response.
     pub first: ReadStep,
-    /// See [`HttpRead::first`].
+    /// The requests after [`HttpRead::first`], in order.
     pub further: Vec<ReadStep>,
-    /// The credential.
+    /// The poller's credential.
     pub auth: Option<Auth>,
-    /// A private CA.
+    /// A private CA and a client certificate.
     pub tls: Option<Tls>,
-    /// Where its request answers for all objects at once.
+    /// The collection, if its request returns all objects at once.
     pub collection: Option<Collection>,
-    /// While it is false the resource is absent without a request.
+    /// While this is false, the resource is absent and no request is sent.
     pub absent_until: Option<Expression>,
-    /// Tells a real answer from another's; default: a top-level key of a map `desired` occurs in what is observed.
+    /// Rule that accepts a genuine response. Default: a top-level key of a map `desired` occurs in the observed state.
     pub valid_when: Option<Expression>,
-    /// Says that the external system is still at work.
+    /// Rule that detects a change in progress at the external system.
     pub settling_when: Option<Expression>,
-    /// Maps the answers to what is compared; default `${response.body}`.
+    /// Maps the responses to the observed state. Default `${response.body}`.
     pub observed: ValueTemplate,
-    /// Cap on the decoded body of each answer, bytes; default 1 MiB.
+    /// Limit of each response's decoded body, in bytes; default 1 MiB.
     pub max_bytes: usize,
-    /// True if what is found may depend on headers of the answers.
+    /// True if the result may depend on response headers.
     pub sees_headers: bool,
 }
 
 impl HttpRead {
-    /// Every request, in order.
+    /// All requests, in order.
     pub fn steps(&self) -> impl Iterator<Item = &ReadStep> {
         std::iter::once(&self.first).chain(&self.further)
     }
 
-    /// The first request that reads the object's external resource, without its credential.
+    /// Renders the first request for the object's external resource, without its credential.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, object: &Value) -> Result<HttpRequest, EvaluationError> {
         self.first.request.render(&Variables::of_object(object))
     }
 
-    /// Whether a request can say anything of this object yet.
+    /// Returns false while the object cannot have a resource yet.
     ///
     /// # Errors
-    /// When `absentUntil` cannot be evaluated for this object.
+    /// Fails if `absentUntil` cannot be evaluated for this object.
     pub fn may_exist(&self, object: &Value) -> Result<bool, EvaluationError> {
         self.absent_until.as_ref().map_or(Ok(true), |rule| rule.evaluate_bool(&Variables::of_object(object)))
     }
@@ -111,7 +111,7 @@ impl ReadSection for HttpRead {
         self.collection.as_ref().map(|collection| &collection.keys)
     }
 
-    /// Of a collection the rule judges the page, not the entry.
+    /// In a collection, the rule judges the page, not the entry.
     fn judges_answers(&self) -> bool {
         self.valid_when.is_some() && self.collection.is_none()
     }
@@ -146,7 +146,7 @@ impl ReadSection for HttpRead {
     }
 }
 
-/// Keys of `read.http` beside those of its request.
+/// Keys of `read.http` besides those of its request.
 const HTTP_KEYS: &[&str] =
     &["steps", "socket", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
@@ -161,7 +161,7 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
     let absent_until = reader.optional(&fields, "absentUntil", expression(Scope::Object));
-    // What is asked of a page, and what of the entry of one object.
+    // The scopes of a rule about a whole page, and about the entry of one object.
     let (whole, single) = if is_collection { (Scope::Page, Scope::Item) } else { (Scope::Response, Scope::Response) };
     let valid_when = reader.optional(&fields, "validWhen", expression(whole));
     let settling_when = reader.optional(&fields, "settlingWhen", expression(single));
@@ -197,7 +197,7 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     }
 }
 
-/// One request, or the list of them.
+/// Reads one request, or a list of them.
 fn read_requests(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -227,7 +227,7 @@ fn read_requests(
     Some((steps.next()?, steps.collect()))
 }
 
-/// `${response.body}`, or of a collection `${item}`.
+/// Returns `${response.body}`, or `${item}` for a collection.
 fn default_observed(is_collection: bool, site: Site) -> Option<ValueTemplate> {
     let text = if is_collection { "${item}" } else { "${response.body}" };
     Some(ValueTemplate::new(ValueNode::parse(text, &site).ok()?, site))

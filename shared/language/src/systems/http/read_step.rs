@@ -1,4 +1,4 @@
-//! One request of a read, and what its answer may say by itself.
+//! One request of a read, and the meaning of its response.
 
 use http::Method;
 
@@ -11,45 +11,45 @@ use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::expression;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Requests of one read: each is a round trip within one deadline.
+/// Maximum requests of one read. Each is a round trip within one deadline.
 const MAX_STEPS: usize = 8;
 
-/// Keys of a request, wherever it stands.
+/// Keys of a request at any place.
 pub(crate) const REQUEST_KEYS: &[&str] =
     &["method", "url", "headers", "body", "form", "text", "as", "accept", "absentWhen"];
 
 /// One request of a read.
 #[derive(Debug)]
 pub struct ReadStep {
-    /// What later steps and rules call its answer.
+    /// The name of its response for later steps and rules.
     pub name: Option<String>,
-    /// What is sent: GET (default), HEAD or POST.
+    /// The request: GET (default), HEAD or POST.
     pub request: RequestTemplate,
-    /// How its body is taken; default JSON.
+    /// The format of the body; default JSON.
     pub format: Format,
     /// Statuses that carry an observation; default 200–299.
     pub accept: StatusSet,
-    /// What says that the resource is absent.
+    /// The rule for an absent resource.
     pub absence: Absence,
 }
 
-/// How a body is taken.
+/// Format of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As JSON; any other is malformed.
+    /// JSON. Any other content is malformed.
     Json,
-    /// As a text, which is never malformed.
+    /// Text, which is never malformed.
     Text,
 }
 
-/// What says that the resource is absent.
+/// The rule for an absent resource.
 #[derive(Debug)]
 pub enum Absence {
     /// A status of 404 or 410 whose body is empty, or well-formed JSON.
     ByStatus,
     /// The target's own rule.
     When(Expression),
-    /// Nothing.
+    /// The response never means absence.
     Never,
 }
 
@@ -70,7 +70,7 @@ impl ReadStep {
     }
 }
 
-/// Reads the steps of a list; each sees the answers of those before it, and what follows sees all.
+/// Reads the steps of a list. Each sees the responses of those before it, and later keys see all.
 pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
     let mut role = Role::First;
@@ -82,27 +82,27 @@ pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
             Some(ReadStep { name: Some(name?), ..step? })
         });
         let named = item.get("name").and_then(Node::as_text);
-        // Also of one that is wrong: what follows must not be blamed for it.
+        // Invalid steps count too: their uses must not be reported as unknown.
         reader.names_mut().steps.extend(named.map(str::to_owned));
         step
     })
 }
 
-/// Which request of a read it is.
+/// The role of a request in a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The first: its status may say by itself that the resource is absent.
+    /// The first request. Its status alone can mean that the resource is absent.
     First,
-    /// One after it.
+    /// A request after the first.
     Later,
-    /// A page of a collection, whose rule for absence is asked of its entries.
+    /// A page of a collection. The absence rule applies to its entries.
     Page,
 }
 
 /// Reads the keys of one request.
 pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<ReadStep> {
     let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
-        // By index: a Method cannot be copied.
+        // By index, because a Method cannot be copied.
         let methods = [Method::GET, Method::HEAD, Method::POST];
         let index = reader.choice(node, place, &[("GET", 0), ("HEAD", 1), ("POST", 2)])?;
         methods.into_iter().nth(index)

@@ -1,4 +1,4 @@
-//! What a request is rendered from: method, URL, headers, body.
+//! The template of a request: method, URL, headers, body.
 //!
 //! A rendered request carries no credential.
 
@@ -15,28 +15,28 @@ use crate::yaml::reader::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 
-/// What a request is rendered from.
+/// The template of a request.
 #[derive(Debug)]
 pub struct RequestTemplate {
-    /// The method.
+    /// The HTTP method.
     pub method: Method,
-    /// Where.
+    /// The URL template.
     pub url: UrlTemplate,
-    /// Extra headers.
+    /// Additional request headers.
     pub headers: Vec<HeaderTemplate>,
-    /// What it carries.
+    /// The body, if any.
     pub body: Option<Body>,
-    /// The unix socket through which it goes; the URL's host is then only a header.
+    /// The unix socket for the request. The URL's host is then only a header.
     pub socket: Option<Arc<str>>,
-    /// The headers, where no template stands in them.
+    /// The headers, cached if they contain no template.
     fixed_headers: OnceLock<Arc<HeaderMap>>,
 }
 
 impl RequestTemplate {
-    /// The request, without its credential.
+    /// Renders the request, without its credential.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<HttpRequest, EvaluationError> {
         let headers = self.render_headers(variables)?;
         let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
@@ -62,15 +62,15 @@ impl RequestTemplate {
         Ok(if are_fixed { self.fixed_headers.get_or_init(|| headers).clone() } else { headers })
     }
 
-    /// Takes over headers that it does not set itself.
+    /// Adds headers that it does not set itself.
     pub(crate) fn inherit(&mut self, headers: &[HeaderTemplate]) {
         let own: Vec<_> = self.headers.iter().map(|(name, _)| name.clone()).collect();
         self.headers.extend(headers.iter().filter(|(name, _)| !own.contains(name)).cloned());
         self.fixed_headers = OnceLock::new();
     }
 
-    /// As much of the request as is known before its path, headers and body are: where it goes to. `None` where an answer
-    /// to another request decides that.
+    /// Renders only the destination, before path, headers and body are known. `None` if it depends on the response
+    /// to another request.
     #[must_use]
     pub fn probe(&self, variables: &Variables<'_>) -> Option<HttpRequest> {
         let url = self.url.render_root(variables).ok()?;
@@ -79,8 +79,8 @@ impl RequestTemplate {
         Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
     }
 
-    /// Returns true if a retry may see it change though object and target are the same: it is made of answers to other requests,
-    /// or of what a verdict found to differ.
+    /// Returns true if a retry can differ for the same object and target, because it reads responses to other requests
+    /// or the fields that differ.
     #[must_use]
     pub fn may_vary(&self) -> bool {
         [STEPS, DIFFERS].iter().any(|variable| self.reads(variable))
@@ -93,10 +93,10 @@ impl RequestTemplate {
             || self.body.as_ref().is_some_and(|body| body.reads(variable))
     }
 
-    /// Renders what is not made of answers to other requests, to see whether it can be.
+    /// Renders the parts that do not read responses to other requests, to find their errors.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub(crate) fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         if !self.url.reads(STEPS) {
             self.url.render(variables)?;
@@ -107,7 +107,7 @@ impl RequestTemplate {
         self.body.as_ref().map_or(Ok(()), |body| body.try_without(STEPS, variables))
     }
 
-    /// Whose mistake it is that it could not be rendered for that object and the answers to other requests.
+    /// Attributes a rendering error to the object or to the responses of other requests.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
         Mistake::attribute(self.try_without_answers(&Variables::of_object(object)).err(), error)

@@ -1,6 +1,7 @@
-//! The scope of a read by HTTP: the method and URL of its first request, which names the resource, and a fingerprint of its body.
+//! The scope of an HTTP read: the method and URL of its first request, which names the resource, and a fingerprint
+//! of its body.
 //!
-//! It has neither what differs from object to object nor credentials.
+//! It contains no parts that depend on the object and no credentials.
 
 use drift_api::identity::ScopeId;
 use drift_api::secrets::secret_names::looks_secret;
@@ -25,7 +26,7 @@ pub(crate) fn scope_of(request: &RequestTemplate, spec: &Node) -> String {
     name
 }
 
-/// Leaves out what stands in the query under the name of a credential.
+/// Removes query parameters that are named like a credential.
 fn without_credentials(url: &str) -> String {
     let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
     let parameter = |text: &str| match text.split_once('=') {
@@ -35,7 +36,7 @@ fn without_credentials(url: &str) -> String {
     format!("{path}?{}", query.split('&').map(parameter).collect::<Vec<_>>().join("&"))
 }
 
-/// A body without what differs from object to object, and without credentials.
+/// Returns a body without parts that depend on the object, and without credentials.
 fn shape(body: &Value) -> Value {
     match body {
         Value::String(text) => Value::from(without_expressions(text)),

@@ -1,4 +1,4 @@
-//! `socket`: a unix socket of the pod's file system, through which requests go.
+//! `socket`: a unix socket in the pod's file system, through which requests go.
 //!
 //! The URL's host is then only a header.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// Bytes of a socket's path: what an address of a unix socket holds (108), with the zero at its end.
+/// Maximum length of a socket's path in bytes: the address of a unix socket holds 108 with the terminating zero.
 const MAX_PATH_BYTES: usize = 107;
 
 pub(crate) fn read_socket(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Arc<str>> {
@@ -17,7 +17,7 @@ pub(crate) fn read_socket(reader: &mut Reader<'_>, node: &Node, place: &str) -> 
         _ if path.ends_with('/') => "a path of a socket does not end in /",
         _ if path.len() > MAX_PATH_BYTES => "a path of a socket has at most 107 bytes",
         _ if path.chars().any(char::is_control) => "a path of a socket holds no control character",
-        // One socket has one name: it keys limits, scopes and what the owner of a Secret allows.
+        // One socket must have one name, because limits, scopes and the hosts allowed by a Secret are keyed by it.
         _ if path.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) => {
             "a path of a socket has no empty part, `.` or `..`"
         }

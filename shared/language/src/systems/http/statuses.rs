@@ -1,15 +1,15 @@
 //! Sets of HTTP statuses as a target writes them: `[200-299, 404]`.
 //!
-//! Statuses that say nothing about a resource cannot stand in one.
+//! Statuses that say nothing about a resource are not allowed in a set.
 
 use std::ops::RangeInclusive;
 
 use crate::yaml::reader::{Reader, all};
 use crate::yaml::{Content, Node};
 
-/// Entries of `accept`.
+/// Maximum entries of `accept`.
 const MAX_ACCEPT: usize = 32;
-/// Statuses that say nothing about the resource: they are judged before any rule is asked.
+/// Statuses that say nothing about the resource. They are judged before any rule.
 const NEVER_ACCEPTED: &[u16] = &[401, 403, 407, 408, 425, 429];
 
 /// A set of HTTP statuses.
@@ -17,30 +17,30 @@ const NEVER_ACCEPTED: &[u16] = &[401, 403, 407, 408, 425, 429];
 pub struct StatusSet(pub Vec<RangeInclusive<u16>>);
 
 impl StatusSet {
-    /// Returns true if the status is in it.
+    /// Returns true if the set contains the status.
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))
     }
 
-    /// Both together.
+    /// Returns the union of both sets.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let further = other.0.iter().filter(|range| !self.0.contains(range));
         Self(self.0.iter().chain(further).cloned().collect())
     }
 
-    /// 200 to 299.
+    /// The statuses 200 to 299.
     pub(crate) fn success() -> Self {
         Self(vec![200..=299])
     }
 }
 
-/// Statuses whose answers speak of the resource.
+/// Reads statuses whose responses are about the resource.
 pub(crate) fn read_accept(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusSet> {
     read_set(reader, node, place, &[])
 }
 
-/// The same for a step of a correction, where "not modified" says that there is nothing to do.
+/// Reads statuses for a step of a correction. There "not modified" (304) means that there is nothing to do.
 pub(crate) fn read_step_accept(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusSet> {
     read_set(reader, node, place, &[304])
 }
@@ -50,7 +50,7 @@ fn read_set(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) 
     all(items.iter().map(|item| read_statuses(reader, item, place, further))).map(StatusSet)
 }
 
-/// A status, or a range of them: `200-299`.
+/// Reads a status or a range: `200-299`.
 fn read_statuses(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<RangeInclusive<u16>> {
     let range = match &node.content {
         Content::Number(number) => {

@@ -1,4 +1,4 @@
-//! `tls`: whom a connection trusts beyond the public roots, and by which certificate it proves who we are.
+//! `tls`: the trusted CA of a connection besides the public roots, and the client certificate.
 //!
 //! It names Secrets and never holds one.
 
@@ -6,7 +6,7 @@ use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// TLS of a target beyond the public roots; one of both is always there.
+/// TLS settings of a target. At least one of the two is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tls {
     /// PEM bundle that replaces the built-in roots.

@@ -1,6 +1,7 @@
-//! What no policy of a namespace has to say: a Pod that shares something with its node or holds a token, and one that no Job can run.
+//! Rejects Pods that no Job may run, independently of the namespace's policy: Pods that share something with their node
+//! or hold a token, and Pods that a Job cannot run.
 //!
-//! Whether it meets a Pod Security Standard is for its namespace to say.
+//! The namespace enforces its own Pod Security Standard.
 
 use super::kubernetes_nodes::{entries, items};
 use crate::yaml::reader::Reader;
@@ -18,7 +19,7 @@ const VOLUMES: &[&str] = &[
     "projected",
     "secret",
 ];
-/// What may be written of a Pod's security context.
+/// Allowed keys of a Pod's security context.
 const POD_CONTEXT: &[&str] = &[
     "fsGroup",
     "fsGroupChangePolicy",
@@ -28,7 +29,7 @@ const POD_CONTEXT: &[&str] = &[
     "seccompProfile",
     "supplementalGroups",
 ];
-/// What may be written of a container's. A privileged one has its node.
+/// Allowed keys of a container's security context. A privileged container would control its node.
 const CONTAINER_CONTEXT: &[&str] = &[
     "allowPrivilegeEscalation",
     "capabilities",
@@ -40,7 +41,7 @@ const CONTAINER_CONTEXT: &[&str] = &[
 ];
 const NO_TOKEN: &str = "no token is mounted into a Job of ours";
 
-/// Refuses a Pod that no Job may run, with each of its mistakes.
+/// Rejects a forbidden Pod, with each of its mistakes.
 pub(super) fn check_isolation(reader: &mut Reader<'_>, pod: &Node, place: &str) -> Option<()> {
     let mut is_good = true;
     let mut refuse = |reader: &mut Reader<'_>, node: &Node, message: String| {
@@ -84,7 +85,7 @@ fn check_volume(reader: &mut Reader<'_>, volume: &Node, place: &str) -> Option<(
     }
 }
 
-/// The source of a projected volume that is a token.
+/// Returns the token source of a projected volume.
 fn token_in(field: &Entry) -> Option<&Node> {
     let Content::List(sources) = &field.value.get("sources")?.content else { return None };
     sources.iter().find_map(|source| source.get("serviceAccountToken"))

@@ -1,10 +1,10 @@
-//! Maps and lists of Kubernetes' own language, which is written inside of ours.
+//! Maps and lists of Kubernetes manifests inside a target.
 
 use crate::suggest::nearest;
 use crate::yaml::reader::Reader;
 use crate::yaml::{Content, Entry, Node};
 
-/// The entries of a map that has no other than the known keys. Not by [`Reader::fields`]: an editor knows them by
+/// Reads a map with only these keys. [`Reader::fields`] is not used, because editors know these keys from
 /// Kubernetes' own schema.
 pub(super) fn entries<'n>(reader: &mut Reader<'_>, node: &'n Node, place: &str, known: &[&str]) -> Option<&'n [Entry]> {
     let Content::Map(entries) = &node.content else {
@@ -22,7 +22,7 @@ pub(super) fn entries<'n>(reader: &mut Reader<'_>, node: &'n Node, place: &str, 
     is_good.then_some(entries)
 }
 
-/// The items of a list.
+/// Reads the items of a list.
 pub(super) fn items<'n>(reader: &mut Reader<'_>, node: &'n Node, place: &str) -> Option<&'n [Node]> {
     match &node.content {
         Content::List(items) => Some(items),

@@ -1,7 +1,7 @@
-//! `correct.job`: corrections by Jobs in the object's namespace, for what only a command line can change.
+//! `correct.job`: corrections by Jobs in the object's namespace, for changes that need a command line.
 //!
-//! A template says what runs; of an object it takes no more than whole values of variables and arguments, so that nobody who may edit
-//! an object decides what runs, as whom, or with which Secret.
+//! The target defines the Pod. Values of the object only fill whole variables and arguments, so an editor of an object
+//! cannot decide what runs, as which account, or with which Secret.
 
 mod isolation;
 mod kubernetes_nodes;
@@ -19,31 +19,31 @@ use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Bounds of `activeDeadlineSeconds`: what takes longer than a day is no correction that anybody waits for.
+/// Bounds of `activeDeadlineSeconds`. A correction that takes longer than a day is of no use.
 const DEADLINE: std::ops::RangeInclusive<u64> = 1..=86_400;
-/// Most `backoffLimit`: the controller paces what fails by itself.
+/// Maximum `backoffLimit`. The controller has its own backoff.
 const MAX_BACKOFF_LIMIT: u64 = 10;
-/// Bounds of `ttlSecondsAfterFinished`. Its end must be seen before it goes: twice the five minutes that the controller waits at the
-/// most before it looks again at a Job that it could not see. A week is enough to read its log.
+/// Bounds of `ttlSecondsAfterFinished`. The end of a Job must be seen before it is deleted: twice the five minutes that
+/// the controller waits at most before it looks again at a Job that it could not see. A week is enough to read its log.
 const TTL: std::ops::RangeInclusive<u64> = 600..=604_800;
-/// Default of `ttlSecondsAfterFinished`: long enough to look why it failed.
+/// Default of `ttlSecondsAfterFinished`: long enough to investigate a failure.
 const DEFAULT_TTL: u64 = 3_600;
 
 /// Corrections by Jobs.
 #[derive(Debug)]
 pub struct JobCorrect {
-    /// What creates the external resource.
+    /// Creates the external resource.
     pub create: Option<JobTemplate>,
-    /// What changes it.
+    /// Changes the external resource.
     pub update: Option<JobTemplate>,
-    /// What takes it away.
+    /// Deletes the external resource.
     pub delete: Option<JobTemplate>,
 }
 
-/// What one Job runs, and for how long.
+/// The Pod of one Job, and its limits.
 #[derive(Debug)]
 pub struct JobTemplate {
-    /// The time that it may run before Kubernetes ends it.
+    /// Maximum run time before Kubernetes ends the Job.
     pub deadline: Duration,
     backoff_limit: u64,
     ttl: u64,
@@ -52,13 +52,13 @@ pub struct JobTemplate {
 }
 
 impl JobTemplate {
-    /// The `spec` of the Job.
+    /// Renders the `spec` of the Job.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Value, EvaluationError> {
         let mut pod = self.pod.render(variables)?;
-        // Whatever account runs it, nobody's token is in the Pod.
+        // The Pod never gets a token of its service account.
         pod["automountServiceAccountToken"] = json!(false);
         if pod["restartPolicy"].is_null() {
             pod["restartPolicy"] = json!("Never");
@@ -106,7 +106,7 @@ impl CorrectSection for JobCorrect {
         Err("what a difference needs is for the Job of update to find out")
     }
 
-    /// It may name Secrets of its own namespace, and is handed none.
+    /// A Job may name Secrets of its own namespace. It gets none from the target.
     fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
         [("job.create", false), ("job.update", true), ("job.update", false)]
             .map(|(action, is_needed)| SentBy::none(action, is_needed))

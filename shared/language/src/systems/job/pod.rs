@@ -1,7 +1,7 @@
-//! The Pod of a Job as it is written: where of an object something may stand in it, and what of a Pod may be written at all.
+//! The Pod of a Job as written: the places where values of an object are allowed, and the allowed keys of a Pod.
 //!
-//! The kubelet replaces `$(NAME)` in variables and arguments by other variables of the container, among them those that come from
-//! Secrets. What an object says is therefore escaped: it is a text and nothing else.
+//! The kubelet replaces `$(NAME)` in variables and arguments by other variables of the container, including those from
+//! Secrets. Values of an object are therefore escaped, so that they stay plain text.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
 
-/// What may be written of a Pod. Whatever shares something with its node, or asks for a token, is not there.
+/// Allowed keys of a Pod. Keys that share something with the node or request a token are left out.
 const POD_KEYS: &[&str] = &[
     "affinity",
     "automountServiceAccountToken",
@@ -38,7 +38,7 @@ const POD_KEYS: &[&str] = &[
     "volumes",
 ];
 
-/// What may be written of a container.
+/// Allowed keys of a container.
 const CONTAINER_KEYS: &[&str] = &[
     "args",
     "command",
@@ -58,11 +58,11 @@ const CONTAINER_KEYS: &[&str] = &[
 /// A part of a Pod.
 #[derive(Debug)]
 pub(super) enum PodPart {
-    /// As it is written.
+    /// Constant, as written.
     Constant(Value),
     List(Vec<PodPart>),
     Map(Vec<(String, PodPart)>),
-    /// A text of the object.
+    /// A text from the object.
     Given(TextTemplate),
 }
 
@@ -75,7 +75,7 @@ impl PodPart {
                 let render = |(key, part): &(String, Self)| Ok((key.clone(), part.render(variables)?));
                 Value::Object(fields.iter().map(render).collect::<Result<Map<_, _>, EvaluationError>>()?)
             }
-            // Two are one for the kubelet, and begin nothing.
+            // The kubelet reads `$$` as one literal `$`.
             Self::Given(template) => Value::String(template.render(variables)?.replace('$', "$$")),
         })
     }
@@ -99,7 +99,7 @@ impl PodPart {
     }
 }
 
-/// `template.metadata.labels`, by which a NetworkPolicy finds the Pods.
+/// Reads `template.metadata.labels`, by which a NetworkPolicy selects the Pods.
 pub(super) fn read_labels(reader: &mut Reader<'_>, template: &Fields<'_>) -> Option<Value> {
     let foreign = template.entries().iter().find(|entry| !["metadata", "spec"].contains(&entry.key.as_str()));
     if let Some(entry) = foreign {
@@ -121,7 +121,7 @@ pub(super) fn read_labels(reader: &mut Reader<'_>, template: &Fields<'_>) -> Opt
     read_constant(reader, &labels.value, &place)
 }
 
-/// The `spec` of a Pod. Whether its namespace admits it is for the API server to say.
+/// Reads the `spec` of a Pod. The API server decides if the namespace admits it.
 pub(super) fn read_pod(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<PodPart> {
     let fields = entries(reader, node, place, POD_KEYS)?;
     let isolated = check_isolation(reader, node, place);
@@ -174,7 +174,7 @@ fn read_variable(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope
     })
 }
 
-/// One `${…}` and nothing around it, or a text as it is written.
+/// Reads one `${…}` with nothing around it, or a literal text.
 fn read_given(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<PodPart> {
     let text = reader.text(node, place)?;
     let is_whole = matches!(pieces(text).as_deref(), Ok([Piece::Expression { .. }]));
@@ -186,7 +186,7 @@ fn read_given(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -
     reader.compiled(node, &site, TextTemplate::parse(text, &site)).map(PodPart::Given)
 }
 
-/// What no object has a say in.
+/// Reads a value without templates.
 fn read_constant(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Value> {
     match &node.content {
         Content::Text(text) => match pieces(text) {

@@ -58,7 +58,7 @@ fn a_job_is_what_is_written_with_the_objects_values() {
     assert_eq!(container["env"][1], json!({"name": "B", "value": "x $(A)"}), "the target's own words stand");
 }
 
-/// What an object says is one text, whatever a shell, the kubelet or YAML would make of it.
+/// A value of an object stays one text, regardless of its meaning to a shell, the kubelet or YAML.
 #[test]
 fn a_hostile_object_fills_one_value() {
     let target = parse(TARGET).unwrap();
@@ -90,7 +90,7 @@ fn a_hostile_object_fills_one_value() {
     }
 }
 
-/// What is edited in the target, into what, and what is then said.
+/// Edits of the target (from, to), and the resulting errors.
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("        activeDeadlineSeconds: 300\n", "", "12:9 correct.job.create.activeDeadlineSeconds is missing"),
     (
@@ -213,7 +213,7 @@ fn every_mistake_in_a_job_is_told_with_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The namespace enforces its Pod Security Standard, so a target may ask for less than the restricted one.
+/// The namespace enforces its Pod Security Standard, so a target may be less strict than the restricted one.
 #[test]
 fn a_pod_may_break_the_restricted_standard() {
     let text = TARGET

@@ -1,8 +1,8 @@
-//! `correct.kubernetes`: the external resource is another object of the cluster, made and kept by one manifest.
+//! `correct.kubernetes`: the external resource is another object of the cluster, managed by one manifest.
 //!
-//! What is corrected is what `read.kubernetes` reads: its kind, its name, its namespace. So the manifest cannot lead elsewhere, and
-//! says only what the object is to be. Values of objects take part in its values, and in its structure only where the target hands a
-//! whole list or map over.
+//! Corrections apply to the object that `read.kubernetes` reads: its kind, name and namespace. So the manifest cannot
+//! address another object; it only describes the content. Values of objects fill its values. They change its structure
+//! only if the target inserts a whole list or map.
 
 use std::sync::Arc;
 
@@ -23,35 +23,35 @@ use drift_api::names::MADE_FOR_ANNOTATION;
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::field_paths::FieldPaths;
 
-/// What of the metadata a manifest says; the rest is the API server's, the garbage collector's, or another's.
+/// Allowed metadata of a manifest. The rest belongs to the API server, the garbage collector, or others.
 const METADATA_KEYS: &[&str] = &["name", "namespace", "labels", "annotations"];
 
-/// Corrections of an object of the cluster.
+/// Corrections of a cluster object.
 #[derive(Debug)]
 pub struct KubernetesCorrect {
     api_version: Arc<str>,
     kind: Arc<str>,
     labels: Vec<Mark>,
     annotations: Vec<Mark>,
-    /// The fields beside the metadata.
+    /// The fields besides the metadata.
     fields: Vec<(String, ValueTemplate)>,
     /// True if it is deleted with its object.
     delete: bool,
 }
 
 impl KubernetesCorrect {
-    /// Returns true if what it makes may be an object that these select: each would then have one of its own made, without end. Labels of what is
-    /// made may tell them apart.
+    /// Returns true if the created object may be selected by the target itself: then each would get one of its own,
+    /// without end. Labels of the created object can prevent this.
     #[must_use]
     pub fn makes_what_is_selected(&self, objects: &ObjectSelection) -> bool {
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
         objects.is_of(group, &self.kind) && objects.label_selector.is_empty()
     }
 
-    /// The manifest of this external resource, made for the object of that uid.
+    /// Renders the manifest of this external resource for the object with that uid.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(
         &self,
         resource: &ClusterResource,
@@ -98,12 +98,12 @@ impl CorrectSection for KubernetesCorrect {
         fields
     }
 
-    /// A manifest is read by whoever may read the object that it makes, so no secret stands in it.
+    /// Everyone who can read the created object can read the manifest, so it contains no secrets.
     fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
         [true, false, false].map(|is_needed| SentBy::none("kubernetes", is_needed))
     }
 
-    /// Refuses a manifest of another object than the one that is read.
+    /// Rejects a manifest of another object than the one that is read.
     fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, _objects: Option<&ObjectSelection>, read: &Source) {
         let manifest = spec.get("correct").and_then(|correct| correct.get("kubernetes")?.get("manifest"));
         let Some(manifest) = manifest else { return };
@@ -164,7 +164,7 @@ fn read_field(reader: &mut Reader<'_>, manifest: &Fields<'_>, entry: &Entry) -> 
     Some((entry.key.clone(), value))
 }
 
-/// Labels and annotations; name and namespace are held against those of the read.
+/// Reads labels and annotations. Name and namespace are compared with those of the read elsewhere.
 fn read_metadata(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Vec<Mark>, Vec<Mark>)> {
     let fields = reader.fields(node, place, METADATA_KEYS)?;
     let marks = |reader: &mut Reader<'_>, node: &Node, place: &str| read_marks(reader, node, place, false);

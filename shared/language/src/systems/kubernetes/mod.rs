@@ -1,4 +1,4 @@
-//! Objects of the cluster.
+//! External resources that are objects of the cluster.
 
 pub(crate) mod correct;
 pub(crate) mod read;

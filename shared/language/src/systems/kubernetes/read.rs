@@ -1,4 +1,4 @@
-//! `read.kubernetes`: the real state is another object of the cluster.
+//! `read.kubernetes`: the observed state is another object of the cluster.
 
 use std::sync::Arc;
 
@@ -16,39 +16,39 @@ use crate::yaml::templates::text_template;
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Longest name of an object, bytes: what Kubernetes takes.
+/// Maximum length of an object's name, in bytes. The limit of Kubernetes.
 const MAX_NAME_BYTES: usize = 253;
 
-/// An object that is being deleted is neither there nor gone, however long its finalizers take.
+/// Default rules. An object in deletion is neither present nor absent, however long its finalizers take.
 const DEFAULTS: DefaultRules =
     DefaultRules { observed: "${resource}", settling_when: Some("${has(resource.metadata.deletionTimestamp)}") };
 
-/// A read of an object of the cluster.
+/// A read of a cluster object.
 #[derive(Debug)]
 pub struct KubernetesRead {
     /// Group and version of its kind.
     pub api_version: Arc<str>,
-    /// Its kind.
+    /// The kind of the object.
     pub kind: Arc<str>,
-    /// Its namespace; `None` for that of the object.
+    /// Its namespace. `None` means the namespace of the target's object.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name of the object.
     name: TextTemplate,
-    /// What it says; that there is none says by itself that the resource is gone.
+    /// The rules over the object. A missing object means that the resource is absent.
     pub rules: AnswerRules,
 }
 
 impl KubernetesRead {
-    /// The group of its kind; empty for the group without a name.
+    /// The group of its kind. Empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Which object of the cluster is the external resource of this one.
+    /// Returns the cluster object that is the external resource of this object.
     ///
     /// # Errors
-    /// When the name cannot be evaluated for this object, or is none that an object of the cluster can have.
+    /// Fails if the name cannot be evaluated for this object, or is not a valid name.
     pub fn render(&self, object: &Value) -> Result<ClusterResource, EvaluationError> {
         let name = self.name.render(&Variables::of_object(object))?;
         if !is_name(&name) {
@@ -71,7 +71,7 @@ impl ReadSection for KubernetesRead {
         ["kubernetes", "name"]
     }
 
-    /// The version makes no difference: an object is the same in all of them.
+    /// The version is not part of the scope, because an object is the same in all versions.
     fn scope(&self, spec: &Node) -> String {
         let written = ["read", "kubernetes", "name"].iter().try_fold(spec, |node, key| node.get(key));
         let name = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
@@ -104,7 +104,7 @@ impl ReadSection for KubernetesRead {
         fields
     }
 
-    /// The fields under `self` that tell which object of the cluster it is, and what is taken of it.
+    /// The fields under `self` that select the cluster object and its observed parts.
     fn own_fields(&self) -> FieldPaths {
         let mut fields = self.name.fields();
         fields.extend(&self.rules.fields());
@@ -115,8 +115,8 @@ impl ReadSection for KubernetesRead {
     }
 }
 
-/// Returns true if a text can stand in a path as it is, and name an object. Kubernetes allows more in the names of a few kinds, but
-/// none that its own objects have.
+/// Returns true if a text is a valid name that needs no escaping in a path. Kubernetes allows more in the names of a
+/// few kinds, but its own objects do not use it.
 fn is_name(text: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_' | ':');
     (1..=MAX_NAME_BYTES).contains(&text.len()) && text.chars().all(is_part) && !matches!(text, "." | "..")

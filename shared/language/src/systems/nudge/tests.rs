@@ -28,7 +28,7 @@ fn a_nudge_only_wakes() {
     assert!(parse(&telling).unwrap().uses_differs());
 }
 
-/// What stands in the place of the nudge, and what is then said.
+/// Invalid nudges and their errors.
 const MISTAKES: &[(&str, &str)] = &[
     ("{}", "11:12 correct.nudge: annotations or patch is needed"),
     ("{annotations: {}}", "11:26 correct.nudge.annotations: 1 to 16 names are needed"),

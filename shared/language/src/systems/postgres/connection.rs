@@ -1,12 +1,12 @@
-//! `connection`: the Secret that says which database is meant, and as whom.
+//! `connection`: the Secret with the address of the database and the credential.
 //!
-//! It names the Secret and holds nothing of it.
+//! It contains the name of the Secret, not its values.
 
 use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// Which database is meant, and as whom.
+/// The database and its credential.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Connection {
     /// The Secret's name, in our own namespace.

@@ -18,32 +18,32 @@ use crate::yaml::{Content, Node};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 
-/// Statements of one correction: it is one try, not a program.
+/// Maximum statements of one correction. It is one attempt, not a program.
 const MAX_STATEMENTS: usize = 32;
 
-/// Corrections by statements.
+/// Corrections by SQL statements.
 #[derive(Debug)]
 pub struct PostgresCorrect {
-    /// Which database, and as whom.
+    /// The database and its credential.
     pub connection: Connection,
-    /// True if the statements of an action are done all or none; default true.
+    /// True if the statements of an action run in one transaction; default true.
     pub transaction: bool,
-    /// Statements of a creation; empty where the target has no `create`.
+    /// Statements of a creation. Empty if the target has no `create`.
     pub create: Vec<SqlStatement>,
     /// Statements of an update.
     pub update: Vec<SqlStatement>,
     /// Statements of a deletion.
     pub delete: Vec<SqlStatement>,
-    /// Statements that put another resource in the place of one; empty where a deletion and a creation do.
+    /// Statements of a replacement. If empty, a deletion and a creation are used.
     pub replace: Vec<SqlStatement>,
 }
 
 /// One statement of a correction.
 #[derive(Debug)]
 pub struct SqlStatement {
-    /// What people call it.
+    /// Its name in messages.
     pub name: Option<String>,
-    /// The time that the server may take for it; `None` where the default applies.
+    /// The server's time limit for it. `None` uses the default.
     pub timeout: Option<Duration>,
     sql: SqlTemplate,
     when: Option<Expression>,
@@ -56,15 +56,15 @@ impl SqlStatement {
         self.sql.reads(&secret_variable(secret))
     }
 
-    /// The expressions that name what it changes.
+    /// The expressions that name the changed resource.
     pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
         self.sql.changed_names()
     }
 
-    /// The text to send; `None` where it is skipped.
+    /// Renders the text to send. `None` if it is skipped.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    /// Fails if a template cannot be evaluated for this object, or yields a value that PostgreSQL does not accept.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
         match &self.when {
             Some(when) if !when.evaluate_bool(variables)? => Ok(None),
@@ -121,7 +121,7 @@ impl CorrectSection for PostgresCorrect {
         fields
     }
 
-    /// One connection for each target: a second correction would only wait for it, and be decided before it waits.
+    /// Each target has one connection. A second correction would only wait for it, after it was decided.
     fn most_concurrent(&self) -> u32 {
         1
     }
@@ -197,7 +197,7 @@ fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Sco
     let items = reader.items(node, place, 1..=MAX_STATEMENTS)?;
     let statements = reader.each(items, place, |reader, item, place| {
         let statement = read_statement(reader, item, place, scope);
-        // Two statements of one name could not be told apart.
+        // Two statements with one name could not be distinguished.
         let named = item.get("name").and_then(Node::as_text);
         reader.names_mut().steps.extend(named.map(str::to_owned));
         statement
@@ -206,7 +206,7 @@ fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Sco
     statements
 }
 
-/// A text, or a map with its name and its condition.
+/// Reads a text, or a map with its name and its condition.
 fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlStatement> {
     if matches!(node.content, Content::Text(_)) {
         return read_sql(reader, node, place, scope).map(|sql| SqlStatement {

@@ -1,20 +1,21 @@
-//! Values as PostgreSQL reads them.
+//! PostgreSQL literals.
 //!
-//! A literal carries no type of its own beside numbers and booleans, so that the server takes it as whatever stands there needs.
+//! Literals other than numbers and booleans have no type, so that the server infers it from the context.
 
 use serde_json::Value;
 
-/// Bytes of a name; PostgreSQL cuts a longer one silently, and would then speak of another thing (NAMEDATALEN).
+/// Maximum length of a name in bytes. PostgreSQL silently truncates a longer one, which would then name
+/// another thing (NAMEDATALEN).
 const MAX_NAME_BYTES: usize = 63;
 
-/// Said of a value with a NUL character.
+/// The error for a value with a NUL character.
 const NUL: &str = "the value holds a NUL character, which PostgreSQL cannot take";
 
-/// A value as it is written into a statement: numbers and booleans bare, texts as `E'…'`, null as NULL, lists as array
-/// literals and maps as JSON, both in quotes.
+/// Returns a value as a literal of a statement: numbers and booleans bare, texts as `E'…'`, null as NULL, lists as
+/// array literals and maps as JSON, both quoted.
 ///
 /// # Errors
-/// When PostgreSQL cannot hold it.
+/// Fails if PostgreSQL cannot store it.
 pub(super) fn literal(value: &Value) -> Result<String, &'static str> {
     Ok(match text(value)? {
         None => "NULL".to_owned(),
@@ -23,10 +24,10 @@ pub(super) fn literal(value: &Value) -> Result<String, &'static str> {
     })
 }
 
-/// A value as the text of a parameter; `None` for null.
+/// Returns a value as the text of a parameter, or `None` for null.
 ///
 /// # Errors
-/// When PostgreSQL cannot hold it.
+/// Fails if PostgreSQL cannot store it.
 pub(super) fn text(value: &Value) -> Result<Option<String>, &'static str> {
     let text = match value {
         Value::Null => return Ok(None),
@@ -39,7 +40,8 @@ pub(super) fn text(value: &Value) -> Result<Option<String>, &'static str> {
     if text.contains('\0') || holds_nul(value) { Err(NUL) } else { Ok(Some(text)) }
 }
 
-/// In JSON it is written `\u0000`, which jsonb refuses and json keeps.
+/// Returns true if a text in the value contains NUL. JSON would encode it as `\u0000`, which jsonb rejects
+/// and json keeps.
 fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
@@ -49,7 +51,7 @@ fn holds_nul(value: &Value) -> bool {
     }
 }
 
-/// `{"a","b",NULL}`.
+/// An array literal: `{"a","b",NULL}`.
 fn array(items: &[Value]) -> String {
     let item = |item: &Value| match item {
         Value::Null => "NULL".to_owned(),
@@ -66,15 +68,15 @@ fn array_item(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// In a quote of this kind a backslash means the same whatever the server is set to.
+/// In an `E'…'` literal, backslashes have the same meaning for every server setting.
 fn quoted(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// A name in double quotes.
+/// Returns a name in double quotes.
 ///
 /// # Errors
-/// When it is no name, or a longer one than PostgreSQL keeps.
+/// Fails if it is not a name, or longer than PostgreSQL keeps.
 pub(super) fn ident(value: &Value) -> Result<String, &'static str> {
     let Value::String(name) = value else { return Err("ident takes a text") };
     match name.len() {
@@ -87,10 +89,10 @@ pub(super) fn ident(value: &Value) -> Result<String, &'static str> {
     }
 }
 
-/// Names in double quotes, with commas between.
+/// Returns names in double quotes, separated by commas.
 ///
 /// # Errors
-/// As for [`ident`], and where there is none.
+/// Same as [`ident`], and fails if there are none.
 pub(super) fn idents(value: &Value) -> Result<String, &'static str> {
     match value {
         Value::Array(names) if names.is_empty() => Err("the list of names is empty; skip the statement with `when`"),

@@ -1,4 +1,4 @@
-//! PostgreSQL servers, and SQL with `${…}` in it: where an expression may stand, and how its value is written there.
+//! PostgreSQL servers, and SQL with `${…}`: the allowed places of expressions, and the encoding of their values.
 
 mod connection;
 pub(crate) mod correct;

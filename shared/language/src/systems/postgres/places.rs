@@ -1,39 +1,39 @@
-//! Where in a statement an expression may stand: between its words, and never inside a quote or a comment.
+//! The allowed places of expressions in a statement: between words, and never inside a quote or a comment.
 //!
-//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, which every connection of ours sets.
+//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, which all of our connections set.
 
-/// What one part of a statement is, as far as it was read.
+/// The lexical state at the end of the text read so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ScanState {
     /// Words, numbers, operators.
     Plain,
-    /// `'…'` or `"…"`; `escapes` where a backslash means something.
+    /// `'…'` or `"…"`. `escapes` if backslashes are escapes.
     Quoted { quote: char, escapes: bool },
     /// `$tag$…$tag$`, with its tag.
     Dollar(String),
     /// `-- …` to the end of the line.
     LineComment,
-    /// `/* … */`, which nest.
+    /// `/* … */`, which can be nested.
     BlockComment(usize),
 }
 
-/// What may stand right before an expression, besides white space.
+/// Characters allowed right before an expression, besides white space.
 const MAY_PRECEDE: &[char] = &['(', ',', '[', '=', '.'];
-/// What may stand right behind one, besides white space.
+/// Characters allowed right after an expression, besides white space.
 const MAY_FOLLOW: &[char] = &[')', ',', ']', ';', ':', '=', '.'];
 
-/// Reads the text of one statement from its beginning to its end.
+/// Scanner of one statement, from its beginning to its end.
 #[derive(Debug)]
 pub(super) struct Places {
     state: ScanState,
-    /// The last character in front, `None` at the beginning; an expression counts as a letter.
+    /// The previous character, `None` at the beginning. An expression counts as a letter.
     last: Option<char>,
-    /// The word that ends right here.
+    /// The word that ends at this position.
     word: String,
-    /// Whether the string that ended with nothing but white space since takes backslashes: a quote behind a line end goes on
-    /// with it.
+    /// After a string and only white space: its kind (true if backslashes are escapes), because a quote on a later
+    /// line continues it.
     continues: Option<bool>,
-    /// The statement has ended.
+    /// True after the end of the statement.
     ended: bool,
 }
 
@@ -42,10 +42,10 @@ impl Places {
         Self { state: ScanState::Plain, last: None, word: String::new(), continues: None, ended: false }
     }
 
-    /// Reads text, and gives it without the `;` that ends the statement.
+    /// Scans text, and returns it without the `;` that ends the statement.
     ///
     /// # Errors
-    /// How many characters stand in front of a mistake, and what it is.
+    /// Returns the offset of a mistake in characters, and its message.
     pub(super) fn read(&mut self, text: &str) -> Result<String, (usize, &'static str)> {
         let letters: Vec<char> = text.chars().collect();
         let mut kept = String::with_capacity(text.len());
@@ -81,10 +81,11 @@ impl Places {
         Ok(kept)
     }
 
-    /// An expression stands here; `next` is the character behind it, and `is_followed` says that another expression is.
+    /// Checks an expression at this position. `next` is the character after it, and `is_followed` is true if
+    /// another expression follows.
     ///
     /// # Errors
-    /// Why it may not.
+    /// Returns the reason why it is not allowed.
     pub(super) fn take_expression(&mut self, next: Option<char>, is_followed: bool) -> Result<(), &'static str> {
         match self.state {
             ScanState::Plain => {}
@@ -107,10 +108,10 @@ impl Places {
         Ok(())
     }
 
-    /// Whether the statement ends here.
+    /// Checks the end of the statement.
     ///
     /// # Errors
-    /// What has no end.
+    /// Returns an error for an unterminated part.
     pub(super) fn finish(&self) -> Result<(), &'static str> {
         match self.state {
             ScanState::Plain | ScanState::LineComment => Ok(()),
@@ -192,7 +193,7 @@ impl Places {
     }
 }
 
-/// Said where more follows on the `;`.
+/// The error for text after the `;`.
 const ONE_STATEMENT: &str = "one statement is one entry: nothing may follow on its `;`";
 
 fn begins_with(rest: &[char], beginning: &str) -> bool {
@@ -200,7 +201,7 @@ fn begins_with(rest: &[char], beginning: &str) -> bool {
     beginning.chars().all(|letter| rest.next() == Some(&letter))
 }
 
-/// The text without the white space and comments that it begins with.
+/// Returns the text without leading white space and comments.
 pub(super) fn behind_comments(text: &str) -> &str {
     let mut rest = text.trim_start();
     loop {
@@ -214,7 +215,7 @@ pub(super) fn behind_comments(text: &str) -> &str {
     }
 }
 
-/// The text behind the `*/` that ends the comment that it begins in.
+/// Returns the text after the `*/` of the comment in which it begins.
 fn behind_block_comment(inside: &str) -> &str {
     let (mut rest, mut depth) = (inside, 1);
     while depth > 0 {
@@ -235,12 +236,12 @@ fn behind_block_comment(inside: &str) -> &str {
     rest
 }
 
-/// Returns true if a word stands in the text, written in any case. Quotes and comments count as text.
+/// Returns true if the text contains a word, in any case. Quotes and comments count as text.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     text.split(|letter| !is_of_word(letter)).any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Returns true if a character may be in a word.
+/// Returns true if a word may contain the character.
 fn is_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '$' || !letter.is_ascii()
 }

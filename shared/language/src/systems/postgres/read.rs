@@ -1,4 +1,4 @@
-//! `read.postgres`: the real state by a query to a PostgreSQL server.
+//! `read.postgres`: reads the observed state with a query to a PostgreSQL server.
 
 use serde_json::Value;
 
@@ -20,32 +20,32 @@ use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::sql_query::SqlQuery;
 
-/// Default cap on all that a query gives: a row about one resource is a few KiB.
+/// Default limit of a query's result. A row about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;
 
-/// How a query begins. It is asked as a part of one of ours, which none but these can be.
+/// The allowed first words of a query. It becomes a part of one of our queries, which only works with these.
 const FIRST_WORDS: &[&str] = &["select", "with", "values", "table"];
 
 /// A read by a query.
 #[derive(Debug)]
 pub struct PostgresRead {
-    /// Which database, and as whom.
+    /// The database and its credential.
     pub connection: Connection,
-    /// The query.
+    /// The SQL query.
     query: SqlTemplate,
-    /// What rows are called, where the query answers for all objects.
+    /// The keys of rows, if the query returns all objects.
     pub keys: Option<Keys>,
-    /// What a row says; that there is none says by itself that the resource is gone.
+    /// The rules over a row. A missing row means that the resource is absent.
     pub rules: AnswerRules,
-    /// Cap on what the server sends for one query, bytes; default 1 MiB, and 8 MiB for all rows at once.
+    /// Limit of the bytes that the server sends for one query. Default 1 MiB, and 8 MiB for all rows at once.
     pub max_bytes: usize,
 }
 
 impl PostgresRead {
-    /// The query that reads the object's external resource.
+    /// Renders the query for the object's external resource.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, object: &Value) -> Result<SqlQuery, EvaluationError> {
         self.query.query(&Variables::of_object(object))
     }
@@ -56,7 +56,7 @@ impl ReadSection for PostgresRead {
         ["postgres", "query"]
     }
 
-    /// The connection, for people, and a fingerprint of the query.
+    /// The connection for display, and a fingerprint of the query.
     fn scope(&self, spec: &Node) -> String {
         let written = ["read", "postgres", "query"].iter().try_fold(spec, |node, key| node.get(key));
         let query = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
@@ -100,7 +100,7 @@ impl ReadSection for PostgresRead {
     }
 }
 
-/// A row is compared as it is, and says nothing of the server being at work.
+/// Default rules: a row is compared unchanged and never means a change in progress.
 const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when: None };
 
 /// Keys of `read.postgres`.

@@ -1,4 +1,4 @@
-//! One statement with `${…}` in it, as a query with parameters or as text with literals.
+//! One SQL statement with `${…}`, rendered as a query with parameters or as text with literals.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::systems::postgres::words::{Role, take_word};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::sql_query::SqlQuery;
 
-/// One statement with `${…}` in it.
+/// One SQL statement with `${…}`.
 #[derive(Debug)]
 pub struct SqlTemplate {
     site: Site,
@@ -30,7 +30,7 @@ impl SqlTemplate {
     /// Compiles a statement.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let pieces = pieces(text).map_err(|error| vec![error])?;
         let (mut places, mut parts, mut errors) = (Places::new(), Vec::new(), Vec::new());
@@ -67,14 +67,14 @@ impl SqlTemplate {
         if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
     }
 
-    /// Returns true if it begins with one of these words, written in any case, behind comments.
+    /// Returns true if it begins, after comments, with one of these words in any case.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let Some(StatementPart::Text(text)) = self.parts.first() else { return false };
         let word: String = behind_comments(text).chars().take_while(char::is_ascii_alphabetic).collect();
         words.iter().any(|known| known.eq_ignore_ascii_case(&word))
     }
 
-    /// The names that it gives to somebody, where it is a GRANT: those in front of its TO.
+    /// The granted names of a GRANT: those in front of its TO.
     pub(crate) fn granted(&self) -> Vec<&Expression> {
         if !self.begins_with(&["GRANT"]) {
             return Vec::new();
@@ -100,8 +100,9 @@ impl SqlTemplate {
         self.expressions().any(|expression| expression.reads(variable))
     }
 
-    /// The expressions that name what it changes: all of a DELETE, and of what alters, drops, updates or empties one thing the first
-    /// name, which may be of several parts. An UPDATE changes the rows that it chooses, so all behind its first WHERE counts too.
+    /// The expressions that name the changed resource. For a DELETE, all of them. For ALTER, DROP, UPDATE or
+    /// TRUNCATE, the first name, which may have several parts. An UPDATE selects its rows, so expressions after its
+    /// first WHERE count too.
     pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
         let is_whole = self.begins_with(&["delete"]);
         let named = self.begins_with(&["alter", "drop", "update", "truncate"]);
@@ -127,10 +128,10 @@ impl SqlTemplate {
         })
     }
 
-    /// The statement with a parameter in the place of each value.
+    /// Renders the statement with a parameter for each value.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    /// Fails if a template cannot be evaluated for this object, or yields a value that PostgreSQL does not accept.
     pub fn query(&self, variables: &Variables<'_>) -> Result<SqlQuery, EvaluationError> {
         let mut parameters = Vec::new();
         let text = self.render(variables, |value| {
@@ -140,10 +141,10 @@ impl SqlTemplate {
         Ok(SqlQuery { text: text.into(), parameters })
     }
 
-    /// The statement with its values as literals.
+    /// Renders the statement with its values as literals.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or gives what PostgreSQL cannot take.
+    /// Fails if a template cannot be evaluated for this object, or yields a value that PostgreSQL does not accept.
     pub fn statement(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
         self.render(variables, literal::literal)
     }

@@ -103,7 +103,7 @@ fn what_postgresql_cannot_take_is_refused() {
     }
 }
 
-/// The text of the one literal of a statement, as PostgreSQL reads it; `None` where it is not one.
+/// The text of a statement's only literal, as PostgreSQL reads it. `None` if there is not exactly one.
 fn read_back(literal: &str) -> Option<String> {
     let inner = literal.strip_prefix("E'")?.strip_suffix('\'')?;
     let mut letters = inner.chars();

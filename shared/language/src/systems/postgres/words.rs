@@ -1,28 +1,28 @@
-//! `ident(…)`, `idents(…)`, `sql(…)`: what an expression's value is in a statement, where it is no literal.
+//! `ident(…)`, `idents(…)`, `sql(…)`: values in a statement that are not literals.
 //!
-//! They are no functions: each stands around a whole `${…}`.
+//! They are not real functions: each wraps a whole `${…}`.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-/// What the value of an expression is.
+/// The role of an expression's value in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// A literal, or a bound parameter.
     Value,
-    /// A name.
+    /// A quoted name.
     Ident,
-    /// Names with commas between.
+    /// Several names, separated by commas.
     Idents,
-    /// Words of the statement.
+    /// Keywords of the statement.
     Sql,
 }
 
 const WORDS: &[(&str, Role)] = &[("ident", Role::Ident), ("idents", Role::Idents), ("sql", Role::Sql)];
 
-/// Takes the word off an expression.
+/// Removes the wrapping word from an expression.
 ///
 /// # Errors
-/// When it takes another number of arguments, or `sql` one that an object could shape.
+/// Fails if it has another number of arguments, or if an object could influence the argument of `sql`.
 pub(super) fn take_word(expression: &mut IdedExpr) -> Result<Role, String> {
     let Expr::Call(call) = &mut expression.expr else { return Ok(Role::Value) };
     let word = WORDS.iter().find(|(word, _)| *word == call.func_name && call.target.is_none());
@@ -38,7 +38,7 @@ pub(super) fn take_word(expression: &mut IdedExpr) -> Result<Role, String> {
     Ok(*role)
 }
 
-/// Returns true if whatever this may be is written in the target.
+/// Returns true if every possible value is a literal of the target.
 fn is_written(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Literal(LiteralValue::String(_)) => true,

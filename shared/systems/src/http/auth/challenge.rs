@@ -1,7 +1,7 @@
-//! The token server that a host names where it answers 401, and the request by which that one is asked for a token.
+//! The token server that a host names in a 401 response, and the token request to it.
 //!
-//! The answer chooses where the credential would go, so it is judged before anything is sent: its own host, or one that the target
-//! names, and never less protected than the request itself.
+//! The response decides where the credential goes, so the token server is checked before anything is sent: it must be
+//! the host itself or one listed by the target, and as well protected as the request itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,28 +18,29 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::is_unread;
 use drift_language::{Auth, Challenge};
 
-/// Longest header that is read: a registry's has some 200 bytes.
+/// Maximum length of a header. Those of registries have about 200 bytes.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 
-/// Requests whose realm is remembered, so that they are sent with their token at once; beyond that all are asked anew.
+/// Maximum requests whose realm is remembered, so that they are sent with a token at once. Beyond that,
+/// all are forgotten.
 const REMEMBERED: usize = 4096;
 
-/// A token server, and what it is to be asked for.
+/// A token server and the parameters of its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::http) struct Realm {
-    /// With the service and the scopes in its query.
+    /// The URL with service and scopes in its query.
     url: Url,
-    /// True if it is the host itself, which an object's field may have chosen.
+    /// True if it is the host itself, which a field of the object may have chosen.
     is_own: bool,
 }
 
-/// The realms that requests were answered with.
+/// The realms of earlier 401 responses.
 #[derive(Default)]
 pub(in crate::http) struct RealmStore {
     known: Mutex<HashMap<RequestKind, Realm>>,
 }
 
-/// Requests that are answered with one realm: reads of a registry want another token than writes.
+/// Requests with a common realm. A registry requires different tokens for reads and writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::http) struct RequestKind {
     host: String,
@@ -69,7 +70,7 @@ impl RealmStore {
         known.insert(kind, realm);
     }
 
-    /// Unless another was remembered meanwhile.
+    /// Forgets a realm, unless another one was remembered meanwhile.
     pub(in crate::http) fn forget(&self, kind: &RequestKind, realm: &Realm) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.get(kind) == Some(realm) {
@@ -79,10 +80,10 @@ impl RealmStore {
 }
 
 impl Realm {
-    /// The realm that the headers of a 401 name; `None` where they name none.
+    /// Returns the realm in the headers of a 401, or `None` without one.
     ///
     /// # Errors
-    /// The token server must not be asked.
+    /// Fails if the token server is not allowed.
     pub(in crate::http) fn of(
         headers: &HeaderMap,
         challenge: &Challenge,
@@ -117,14 +118,14 @@ impl Realm {
         Ok(Some(Self { url, is_own }))
     }
 
-    /// Returns true if this challenge allows its token server: the realm may have been remembered for another target, or before
-    /// the target was changed.
+    /// Returns true if this challenge allows its token server. The realm may have been remembered for another target,
+    /// or before an edit of the target.
     pub(in crate::http) fn may_be_asked(&self, challenge: &Challenge) -> bool {
         let listed = self.url.host_str().zip(self.url.port_or_known_default());
         self.is_own || listed.is_some_and(|(host, port)| challenge.may_ask(host, port))
     }
 
-    /// Where the token comes from, if the Secret may be used for that.
+    /// Returns the token source, if the Secret may be used for it.
     pub(in crate::http) fn token_source(
         &self,
         challenge: &Challenge,
@@ -149,7 +150,7 @@ impl Realm {
     }
 }
 
-/// Whether what the Secret gives may go to the host of the request.
+/// Checks that a token from this Secret may be sent to the host of the request.
 pub(in crate::http) fn check_secret(
     challenge: &Challenge,
     request: &HttpRequest,
@@ -162,8 +163,8 @@ pub(in crate::http) fn check_secret(
     Ok(secrets.check_host(secret, &request.host())?)
 }
 
-/// The parameters of the first challenge of the scheme Bearer, by their names in lower case (RFC 9110, 11.6.1); `None` where
-/// there is none, or one is told twice.
+/// Returns the parameters of the first Bearer challenge, by lower-case name (RFC 9110, 11.6.1). `None` if there is no
+/// challenge, or a duplicate parameter.
 fn bearer_parameters(header: &str) -> Option<HashMap<String, String>> {
     let mut rest = Some(header).filter(|header| header.len() <= MAX_HEADER_BYTES)?;
     let mut found: Option<HashMap<String, String>> = None;
@@ -174,7 +175,7 @@ fn bearer_parameters(header: &str) -> Option<HashMap<String, String>> {
             return found;
         }
         let Some(value) = behind.trim_start_matches([' ', '\t']).strip_prefix('=') else {
-            // A scheme: what follows is its own.
+            // A new scheme begins here. The following parameters belong to it.
             if found.is_some() {
                 return found;
             }
@@ -192,7 +193,7 @@ fn bearer_parameters(header: &str) -> Option<HashMap<String, String>> {
     }
 }
 
-/// A token or a quoted text, and what stands behind it; the padding of a `token68` counts as nothing.
+/// Reads a token or a quoted text, and returns the rest. The padding of a `token68` is ignored.
 fn read_value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let text = text.trim_start_matches('=');

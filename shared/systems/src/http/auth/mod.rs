@@ -1,7 +1,7 @@
 //! The credential of a request: from a labelled Secret into one header.
 //!
-//! The only place where a secret value is exposed for sending. The header is marked sensitive, so that no `Debug` of the request
-//! shows it and HTTP/2 does not index it.
+//! The only place that exposes a secret value for sending. The header is marked sensitive, so that `Debug` output of
+//! the request hides it and HTTP/2 does not index it.
 
 pub(super) mod challenge;
 pub(super) mod oauth2;
@@ -22,7 +22,7 @@ use drift_language::{Auth, SecretKey};
 const USERNAME: &str = "username";
 const PASSWORD: &str = "password";
 
-/// The header that proves who we are; `None` where a token does, which is got first.
+/// Returns the authentication header. `None` for token authentication, where a token must be fetched first.
 pub(in crate::http) fn header(
     auth: &Auth,
     secrets: &LabelledSecrets,
@@ -57,7 +57,7 @@ pub(in crate::http) fn header(
     }
 }
 
-/// Secrets made from files and by `echo` end in a line end that belongs to no credential.
+/// Removes the line end of Secrets made from files and by `echo`, which is not a part of the credential.
 pub(in crate::http) fn without_line_end(value: &SecretString) -> String {
     value.expose_secret().trim_end_matches(['\r', '\n']).to_owned()
 }

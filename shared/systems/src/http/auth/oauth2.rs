@@ -1,4 +1,4 @@
-//! The request by which an identity server that the target names is asked for a token.
+//! The token request to an identity server that the target names.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Grant, OAuth2};
 
-/// Where the token comes from, if the Secret may be used for that.
+/// Returns the token source, if the Secret may be used for it.
 pub(in crate::http) fn token_source(
     oauth2: &OAuth2,
     options: &HttpOptions<'_>,
@@ -68,11 +68,11 @@ pub(in crate::http) fn token_source(
     Ok(TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options))
 }
 
-/// The client's credential as RFC 6749 has it: each part encoded as in a form.
+/// Encodes the client's credential according to RFC 6749: each part encoded as in a form.
 fn basic(id: &SecretString, secret: &SecretString) -> HeaderValue {
     let encoded = |text: &SecretString| byte_serialize(text.expose_secret().as_bytes()).collect::<String>();
     let pair = BASE64_STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret)));
-    // Base64 is of header characters only.
+    // Base64 contains only valid header characters.
     let mut value = HeaderValue::from_str(&format!("Basic {pair}")).unwrap_or(HeaderValue::from_static(""));
     value.set_sensitive(true);
     value

@@ -1,4 +1,4 @@
-//! The request for a token, and what its answer says.
+//! The token request, and the evaluation of its response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::{HttpFailure, HttpOptions};
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::{Network, OAuth2, Tls};
 
-/// Longest wait for a token. Half of the default deadline of a poll, in which it does not count: a correction has not become
-/// another one meanwhile.
+/// Deadline of a token request. Half of the default deadline of a poll, which excludes it. It is short enough that a
+/// waiting correction is not outdated.
 pub(in crate::http) const TOKEN_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Cap on a token server's answer: the largest tokens, with all groups of a person in them, have some 16 KiB.
+/// Limit of a token server's response. The largest tokens, with all groups of a person, have about 16 KiB.
 pub(in crate::http) const MAX_TOKEN_BYTES: usize = 64 * 1024;
 
-/// The longest that a token is used: a right that was taken away is noticed within a day.
+/// Maximum use of a token, so that a revoked right takes effect within a day.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The source of a token.
@@ -32,13 +32,13 @@ pub(in crate::http) struct TokenSource {
     identity: SourceIdentity,
 }
 
-/// Tells sources apart: those with one share a token.
+/// Identifies a source. Equal sources share a token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::http) struct SourceIdentity {
     origin: Origin,
     tls: Option<Tls>,
     networks: Vec<Network>,
-    /// Of the credential, so that another one gets another token.
+    /// Hash of the credential, so that another credential gets another token.
     credential: [u8; 32],
 }
 
@@ -47,12 +47,12 @@ pub(in crate::http) struct SourceIdentity {
 pub(in crate::http) enum Origin {
     /// The identity server that the target names.
     OAuth2(OAuth2),
-    /// The server that a host named in its answer, with what it is asked for.
+    /// The server that a host named in its response, with its parameters.
     Realm(Url),
 }
 
 impl Origin {
-    /// Returns the keys of a token in the answer. The first one present counts.
+    /// Returns the possible token fields of the response. The first one present counts.
     const fn keys(&self) -> &'static [&'static str] {
         match self {
             Self::OAuth2(_) => &["access_token"],
@@ -60,8 +60,8 @@ impl Origin {
         }
     }
 
-    /// Returns the time that a token is used whose answer does not say it: what identity servers commonly give, and what the
-    /// specification of registries' tokens says.
+    /// Returns the token lifetime if the response does not contain it: the common default of identity servers, and the
+    /// one of the registry token specification.
     const fn life_when_not_told(&self) -> Duration {
         match self {
             Self::OAuth2(_) => Duration::from_secs(300),
@@ -73,9 +73,9 @@ impl Origin {
 /// The outcome of a request for a token.
 #[derive(Clone, Debug)]
 pub(in crate::http) enum Fetched {
-    /// A token, as a header, and how long it is good for from the moment at which it was asked for.
+    /// A token as a header, and its lifetime from the time of the request.
     Token(HeaderValue, Duration),
-    /// None; and how long the server asked to be left alone.
+    /// No token, and the pause that the server asked for.
     Failed(HttpFailure, Option<Duration>),
 }
 
@@ -86,7 +86,7 @@ impl Fetched {
 }
 
 impl TokenSource {
-    /// A token that this request, which has its credential already, asks of `origin`.
+    /// Creates a source from a token request, which already contains its credential.
     pub(in crate::http) fn new(origin: Origin, mut request: HttpRequest, options: &HttpOptions<'_>) -> Self {
         let mut credential = Sha256::new_with_prefix(request.body.as_deref().unwrap_or_default());
         credential.update(request.headers.get(AUTHORIZATION).map_or(&[][..], HeaderValue::as_bytes));
@@ -108,7 +108,7 @@ impl TokenSource {
         &self.identity
     }
 
-    /// Judges the token server's answer. `now` is the time of day. Never shows any of it.
+    /// Evaluates the token server's response. `now` is the wall time. Never shows any of the response.
     pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
         let reply = match answer {
             Ok(reply) => reply,

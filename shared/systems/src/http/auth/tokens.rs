@@ -1,7 +1,7 @@
-//! Tokens: kept for as long as they are good, and renewed before they end.
+//! A cache of tokens, which are renewed before they expire.
 //!
-//! One request at a time asks for a token; the others wait for it, or go on with the one before while that is good. A token server
-//! that fails is left alone for growing pauses.
+//! One request at a time fetches a token. The others wait for it, or continue with the previous token while it is
+//! valid. A failing token server gets growing pauses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,19 +15,20 @@ use crate::guard::clock::now;
 use crate::http::auth::token_request::{Fetched, SourceIdentity, TokenSource};
 use drift_api::timing::backoff::Series;
 
-/// Of its life a token is used so long before another is asked for, in percent; half of what is left over is for those who
-/// wait for the next one, so that none is sent that ends on its way.
+/// A token is renewed after this part of its lifetime, in percent. Half of the rest is left for requests that wait for
+/// the next one, so that no token expires in transit.
 const RENEWED_AT_PERCENT: u32 = 80;
 
-/// A renewal ahead of time holds a request up for so long at the most: then it goes on with the token that it has.
+/// Maximum wait of a request for an early renewal. After that it continues with the current token.
 const PATIENCE_AHEAD: Duration = Duration::from_secs(1);
 
-/// A token that is refused though it should be good is replaced this often at the most: a host that answers 401 for ever
-/// must not make one request for a token out of each poll.
+/// Minimum time between replacements of rejected but valid tokens. A host that always responds with 401 must not cause
+/// a token request for each poll.
 const REPLACED_EVERY: Duration = Duration::from_secs(30);
 
-/// Sources that are remembered: each rotation of a credential makes another, and a registry names one for each repository.
-/// Beyond that the one whose token ends first goes. With tokens of the largest size they take 16 MiB.
+/// Maximum remembered sources. Each rotation of a credential makes another, and a registry names one for each
+/// repository. Beyond that, the one whose token expires first is forgotten. With tokens of the largest size they
+/// take 16 MiB.
 const KEPT_SOURCES: usize = 256;
 
 /// The tokens of all sources.
@@ -40,18 +41,18 @@ pub(in crate::http) struct TokenStore {
 #[derive(Default)]
 struct Source {
     state: Mutex<TokenState>,
-    /// Held by whoever asks for a token.
+    /// Held by the request that fetches a token.
     turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct TokenState {
     token: Option<Token>,
-    /// Why there was none the last time, and until when it is not asked for.
+    /// The last failure, and the end of its pause.
     failure: Option<(HttpFailure, Instant)>,
     failures: u32,
-    /// Renewals ahead of time that took longer than anybody waits for them, and until when there is no other. The token
-    /// server may be slow and yet give one to those who cannot go on without.
+    /// Number of slow early renewals, and the end of their pause. A slow token server can still serve requests that
+    /// have no valid token.
     late: u32,
     late_until: Option<Instant>,
     replaced_at: Option<Instant>,
@@ -65,7 +66,7 @@ struct Token {
 }
 
 impl TokenStore {
-    /// A token that is good, by `fetch` where there is none.
+    /// Returns a valid token, using `fetch` if there is none.
     pub(in crate::http) async fn token<T: Future<Output = Fetched>>(
         &self,
         identified: &TokenSource,
@@ -91,7 +92,7 @@ impl TokenStore {
         }
     }
 
-    /// Another token in place of one that was refused; `None` where there is none to be had now.
+    /// Replaces a rejected token. `None` if no other is available now.
     pub(in crate::http) async fn another<T: Future<Output = Fetched>>(
         &self,
         identified: &TokenSource,
@@ -140,7 +141,7 @@ impl Source {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a token; only whoever has the turn does.
+    /// Fetches a token. Called only by the holder of the turn.
     async fn renew<T: Future<Output = Fetched>>(&self, fetch: impl Fn() -> T) -> Result<HeaderValue, HttpFailure> {
         let began = now();
         match fetch().await {
@@ -186,7 +187,7 @@ impl TokenState {
             let (failure, until) = self.failure.clone().filter(|(_, until)| now < *until)?;
             Some(Err(match failure {
                 HttpFailure::TokenUnavailable(cause) => HttpFailure::TokenPaused { cause, wait: until - now },
-                // A credential that is refused stays so.
+                // A rejected credential stays rejected.
                 failure => failure,
             }))
         })

@@ -1,6 +1,6 @@
-//! An answer as templates see it: `response`, and `steps.NAME` for what comes later.
+//! A response as templates see it: `response`, and `steps.NAME` for later steps.
 //!
-//! A body that cannot be taken has no value at all, rather than null: so no rule can mistake it for an empty one.
+//! A malformed body has no value at all instead of null, so that no rule can mistake it for an empty one.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use serde_json::{Map, Value, json};
 
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
 
-/// Values of one answer, a map counting as nine: 16 MiB of memory in all. An answer of 1 MiB about many resources has
-/// half as many.
+/// Maximum values of one response, with a map counting as nine: 16 MiB of memory. A response of 1 MiB about many
+/// resources has half as many.
 const MAX_NODES: usize = 200_000;
 
-/// An answer that was read whole.
+/// A response that was read completely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// `{status, headers, text, body}`; `body` is null where there is none, and is missing where it cannot be taken.
+    /// `{status, headers, text, body}`. `body` is null if empty, and missing if malformed.
     pub variable: Value,
-    /// Why the body cannot be taken.
+    /// The reason why the body is malformed.
     pub malformed: Option<JsonError>,
 }
 
-/// Why an answer says nothing, whatever it may mean.
+/// Reasons why a response cannot be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// More than the cap.
+    /// The body exceeds the limit.
     #[error("larger than maxBytes")]
     TooLarge,
     /// The connection ended before the body did.
@@ -35,10 +35,10 @@ pub enum Unreadable {
 }
 
 impl Answer {
-    /// What came back, its body taken as the format says.
+    /// Parses a reply in this format.
     ///
     /// # Errors
-    /// When the body did not come whole.
+    /// Fails if the body is incomplete.
     pub fn of(reply: &HttpReply, format: Format) -> Result<Self, Unreadable> {
         let bytes = match &reply.body {
             ReplyBody::Whole(bytes) => bytes,
@@ -66,7 +66,7 @@ impl Answer {
     }
 }
 
-/// The headers by their names in lower case; one that stands several times is one list, as HTTP means it.
+/// Returns the headers by lower-case name. A repeated header becomes one list, as defined by HTTP.
 fn headers(reply: &HttpReply) -> BTreeMap<&str, String> {
     let mut headers: BTreeMap<&str, String> = BTreeMap::new();
     for (name, value) in &reply.headers {

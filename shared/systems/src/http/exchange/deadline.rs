@@ -1,14 +1,14 @@
-//! The deadline of an exchange, which stands still while a token is waited for: a token server has a deadline of its own, and
-//! the host must not pay for its slowness.
+//! The deadline of an exchange. It excludes waits for a token, because a token server has its own deadline, and its
+//! slowness must not count against the host.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use crate::ExchangeProgress;
 
-/// What the exchange gives; `None` where the deadline is over before. `progress` is the one that the exchange was given.
+/// Returns the result of the exchange, or `None` after the deadline. `progress` is the one passed to the exchange.
 ///
-/// The caller pins the exchange: one that is handed over would take its room twice, and there is one for each poll under way.
+/// The caller pins the exchange. A moved future would take its memory twice, and there is one for each poll in flight.
 pub async fn before_deadline<T>(
     deadline: Duration,
     progress: &ExchangeProgress,

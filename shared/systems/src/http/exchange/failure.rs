@@ -1,7 +1,7 @@
-//! Why no reply came, in closed words.
+//! Reasons why no reply came, as fixed texts.
 //!
-//! The client's own errors carry URLs, addresses and whatever the other side sent. Conditions, logs and metrics must
-//! not, so they are read here and only their kind goes on. This file sends nothing and retries nothing.
+//! The client's own errors contain URLs, addresses and data of the other side. Conditions, logs and metrics must not,
+//! so errors are reduced to their kind here. This file sends nothing and retries nothing.
 
 use std::error::Error;
 use std::io;
@@ -11,33 +11,33 @@ use crate::guard::connect_errors::{describe_io, describe_tls, is_drop};
 use crate::guard::dialling::AddressRefused;
 use drift_api::secrets::labelled_secrets::CredentialError;
 
-/// Why there is no reply. Holds no header, body, address or credential.
+/// The reason for a missing reply. Contains no header, body, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpFailure {
-    /// DNS, connect, TLS, reset: nothing of an answer came. The text is closed: no name, address or number in it.
+    /// DNS, connect, TLS, reset: no part of a response came. The text is fixed and contains no name, address or number.
     #[error("no connection: {0}")]
     Unreachable(String),
     /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
     #[error("credential: {0}")]
     CredentialUnavailable(String),
-    /// The token server refuses the credential. Nothing was sent.
+    /// The token server rejects the credential. The request was not sent.
     #[error("credential: {0}")]
     TokenRefused(String),
-    /// The token server gives no token, for a reason that says nothing of the credential. Nothing was sent.
+    /// The token server returns no token, for a reason unrelated to the credential. The request was not sent.
     #[error("no token: {0}")]
     TokenUnavailable(String),
-    /// The token server gave none a moment ago and is left alone. Nothing was sent.
+    /// The token server failed recently and is paused. The request was not sent.
     #[error("no token: {cause}")]
     TokenPaused {
-        /// Why there was none.
+        /// The reason of the failure.
         cause: String,
-        /// For how long still.
+        /// The remaining pause.
         wait: Duration,
     },
-    /// The host's address is in a network that the request must not go to. Nothing was sent.
+    /// The host's address is in a network that the request must not use. Nothing was sent.
     #[error("{host} is not asked: {AddressRefused}")]
     AddressRefused {
-        /// Host and port, as the URL has them.
+        /// Host and port, as in the URL.
         host: String,
     },
 }
@@ -57,7 +57,7 @@ impl HttpFailure {
     }
 }
 
-/// Returns true if a connection stood, the request went out on it, and it ended before an answer came.
+/// Returns true if the request was sent on an open connection, which ended before a response.
 pub(in crate::http) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
     !error.is_connect()
         && causes(error).any(|cause| {
@@ -66,8 +66,8 @@ pub(in crate::http) fn was_dropped_unanswered(error: &reqwest::Error) -> bool {
         })
 }
 
-/// Returns true if an HTTP/2 server says that it did not look at the request: it is going away, or takes no more of them on that
-/// connection (RFC 9113, 8.7).
+/// Returns true if an HTTP/2 server states that it did not process the request: it is going away, or accepts no more on
+/// that connection (RFC 9113, 8.7).
 pub(in crate::http) fn was_not_looked_at(error: &reqwest::Error) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {
         let goes_away = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
@@ -101,7 +101,8 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |error| cause_of(*error))
 }
 
-/// An `io::Error` hides the error that it wraps from `source`, so that one is looked up by hand.
+/// Returns the source of an error. An `io::Error` hides its wrapped error from `source`, so that one is looked
+/// up by hand.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(wrapped) => Some(wrapped),

@@ -1,46 +1,45 @@
-//! Memory for the bodies of answers that are being read, other for answers that are kept, and each host's share of either.
+//! Memory limits for response bodies being read and for kept responses, with a share for each host.
 //!
-//! Whoever answers slowly holds what its answers may become for as long as they are waited for. So no host has more than a share: a
-//! few that do so leave room for the others.
+//! A slow host occupies the memory of its responses while they are read. So each host has a limited share, and a few
+//! slow hosts leave memory for the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Memory that bodies may take together: a quarter of what a program may use in the manifests.
+/// Maximum memory of all bodies: a quarter of a program's limit in the manifests.
 pub(in crate::http) const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
 
-/// Memory that the bodies of one host may take together: one of the largest that a target may ask for, and a quarter of
-/// all.
+/// Maximum memory of one host's bodies: one of the largest that a target can request, and a quarter of the total.
 pub(in crate::http) const MAX_BYTES_OF_A_HOST: usize = 8 * 1024 * 1024;
 
-/// Memory that the answers to the earlier requests of one read or one correction may take: what a host may have.
+/// Maximum memory of the responses to earlier requests of one read or one correction: the share of a host.
 pub const MAX_BYTES_KEPT: usize = MAX_BYTES_OF_A_HOST;
 
-/// Memory that all answers that are kept may take together, beside the bodies: two hosts with all that one may keep.
+/// Maximum memory of all kept responses, in addition to the bodies: two hosts with the maximum of one.
 const MAX_BYTES_KEPT_BY_ALL: usize = 2 * MAX_BYTES_KEPT;
 
-/// Of these no host is asked for memory. The limits of polls under way bound them.
+/// Bodies up to this size need no memory permit. The limits of concurrent polls bound them.
 pub(in crate::http) const UNASKED_BYTES: usize = 64 * 1024;
 
-/// The memory of all bodies, and that of all answers that are kept.
+/// Memory of all bodies, and memory of all kept responses.
 #[derive(Debug)]
 pub(in crate::http) struct BodyMemory {
     bodies: Pool,
-    /// Of its own: whoever keeps answers waits for the next body, which must not wait for what is kept.
+    /// A separate pool: a request that keeps responses waits for the next body, which must not wait for kept responses.
     kept: Pool,
 }
 
-/// Memory of one sort, and each host's share of it. A host is told by `host:port`.
+/// Memory of one kind, with a share for each host (`host:port`).
 #[derive(Debug)]
 struct Pool {
     all: Arc<Semaphore>,
-    /// Those that have or wait for any.
+    /// The hosts that use or wait for memory.
     hosts: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// Room for a body or for answers that are kept, given back when this is dropped.
+/// Memory for a body or for kept responses, released on drop.
 #[derive(Debug)]
 pub struct Room {
     _of_host: OwnedSemaphorePermit,
@@ -54,12 +53,12 @@ impl Default for BodyMemory {
 }
 
 impl BodyMemory {
-    /// Room for a body of so many bytes, if there is any now.
+    /// Takes memory for a body of this size, if available now.
     pub(in crate::http) fn try_take(&self, host: &str, bytes: usize) -> Option<Room> {
         self.bodies.try_take(host, bytes)
     }
 
-    /// Room for answers that are kept while others are waited for; `None` in it where they need none.
+    /// Takes memory for responses that are kept during other requests. The inner `None` means that none is needed.
     pub(in crate::http) fn try_keep(&self, host: &str, bytes: usize) -> Option<Option<Room>> {
         if bytes <= UNASKED_BYTES {
             return Some(None);
@@ -67,7 +66,7 @@ impl BodyMemory {
         self.kept.try_take(host, bytes).map(Some)
     }
 
-    /// Waits for room for a body; first come, first served.
+    /// Waits for memory for a body, first come, first served.
     pub(in crate::http) async fn take(&self, host: &str, bytes: usize) -> Option<Room> {
         self.bodies.take(host, bytes).await
     }
@@ -85,10 +84,10 @@ impl Pool {
         Some(Room { _of_host: of_host, _of_all: of_all })
     }
 
-    /// Waits for room. A host waits for its own share first, so that it stands in nobody's way.
+    /// Waits for memory. The host's own share comes first, so that a waiting host does not block others.
     async fn take(&self, host: &str, bytes: usize) -> Option<Room> {
         let bytes = permits(bytes);
-        // Only a closed semaphore gives an error, and nobody closes these.
+        // Only a closed semaphore gives an error, and these are never closed.
         let of_host = self.share(host).acquire_many_owned(bytes).await.ok()?;
         let of_all = self.all.clone().acquire_many_owned(bytes).await.ok()?;
         Some(Room { _of_host: of_host, _of_all: of_all })
@@ -106,7 +105,7 @@ impl Pool {
     }
 }
 
-/// No body waits for more than there will ever be.
+/// Caps the size, so that no body waits for more than exists.
 fn permits(bytes: usize) -> u32 {
     u32::try_from(bytes.min(MAX_BYTES_OF_A_HOST)).unwrap_or(u32::MAX)
 }

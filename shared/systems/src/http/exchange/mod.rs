@@ -1,4 +1,4 @@
-//! One request sent and its answer read, within a deadline and a number of bytes.
+//! Sends one request and reads its response, within a deadline and a size limit.
 
 pub(super) mod answer;
 pub(super) mod deadline;

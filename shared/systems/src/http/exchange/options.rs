@@ -1,16 +1,16 @@
-//! The options of a request: credential, trusted servers, largest answer.
+//! The options of a request: credential, trusted servers, maximum response size.
 
 use drift_language::{Auth, Network, Tls};
 
 /// The options of a request.
 #[derive(Clone, Debug)]
 pub struct HttpOptions<'a> {
-    /// The credential.
+    /// The request's credential.
     pub auth: Option<&'a Auth>,
-    /// A private CA.
+    /// A private CA and a client certificate.
     pub tls: Option<&'a Tls>,
-    /// Networks that it may go to though a guard would refuse them.
+    /// Networks that it may use although the address guard would reject them.
     pub allow_networks: &'a [Network],
-    /// Cap on the decoded body, bytes.
+    /// Limit of the decoded body, in bytes.
     pub max_bytes: usize,
 }

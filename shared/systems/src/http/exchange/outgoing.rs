@@ -1,12 +1,12 @@
-//! A request as the client takes it. The client adds the headers `accept`, `accept-encoding` and `user-agent` where the
-//! target sets none.
+//! Converts a request for the client. The client adds the headers `accept`, `accept-encoding` and `user-agent` if the
+//! target does not set them.
 
 use http::header::{HeaderName, HeaderValue};
 use reqwest::{Body, Request};
 
 use drift_api::requests::http_request::HttpRequest;
 
-/// The request without userinfo and with its credential, which wins over a header of the target.
+/// Returns the request without userinfo and with its credential, which overrides a header of the target.
 pub(in crate::http) fn outgoing(request: &HttpRequest, credential: Option<(HeaderName, HeaderValue)>) -> Request {
     let mut url = request.url.clone();
     // Both fail only for URLs that cannot have userinfo.

@@ -1,7 +1,6 @@
-//! A body that comes packed by gzip, unpacked piece by piece.
+//! Decompresses a gzip body piece by piece.
 //!
-//! A small answer may unpack into a huge one, so each piece that comes out is bounded, whatever goes in, and whoever reads them
-//! counts.
+//! A small response can decompress to a huge one. So each output piece is limited, and the reader counts them.
 
 use std::io::{self, Write};
 
@@ -13,12 +12,12 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 /// Decompresses a body.
 #[derive(Default)]
 pub(in crate::http) struct Unpacking {
-    /// Of what comes out of it no more than the 32 KiB of its buffer are written at once.
+    /// The decoder writes at most 32 KiB at once, the size of its buffer.
     decoder: Option<MultiGzDecoder<Vec<u8>>>,
 }
 
 impl Unpacking {
-    /// What unpacks the body with these headers, if it is packed. They speak of the packed body, and so they go.
+    /// Returns a decompressor if these headers announce gzip. Removes them, because they describe the compressed body.
     pub(in crate::http) fn of(headers: &mut HeaderMap) -> Option<Self> {
         let encoding = headers.get(CONTENT_ENCODING)?.as_bytes();
         if !encoding.eq_ignore_ascii_case(b"gzip") && !encoding.eq_ignore_ascii_case(b"x-gzip") {
@@ -29,7 +28,7 @@ impl Unpacking {
         Some(Self::default())
     }
 
-    /// The next piece; takes what it was made of from `packed`.
+    /// Returns the next piece, and consumes its input from `packed`.
     pub(in crate::http) fn next(&mut self, packed: &mut Bytes) -> io::Result<&[u8]> {
         let decoder = self.decoder.get_or_insert_with(|| MultiGzDecoder::new(Vec::new()));
         decoder.get_mut().clear();
@@ -41,7 +40,7 @@ impl Unpacking {
         Ok(decoder.get_ref())
     }
 
-    /// The last piece. Nothing at all is whole: an answer without a body may be called packed.
+    /// Returns the last piece. An empty input is complete, because a response without a body may have the header too.
     pub(in crate::http) fn end(self) -> io::Result<Vec<u8>> {
         let Some(mut decoder) = self.decoder else { return Ok(Vec::new()) };
         decoder.get_mut().clear();

@@ -1,5 +1,5 @@
-//! What an exchange says of its host, be it that it ended or that somebody gave up on it: a deadline that is over does not
-//! say whose fault that is.
+//! Evidence about a host from an exchange that ended or was cancelled. A missed deadline alone does not show whose
+//! fault it was.
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use http::HeaderValue;
@@ -15,7 +15,7 @@ use crate::http::exchange::retry_after::asked_pause;
 use crate::http::exchange::sent::SentCredentials;
 use crate::{HostReply, HttpFailure, HttpReply};
 
-/// Returns what the end of an exchange reveals about its host. `now` is the time of day.
+/// Returns the evidence about the host from the end of an exchange. `now` is the wall time.
 #[must_use]
 pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<HostReply> {
     match answer {
@@ -52,8 +52,8 @@ impl ExchangeProgress {
         self.waited.load(Ordering::Relaxed)
     }
 
-    /// What it says of the host that the deadline is over: nothing where we kept it waiting. A host whose answer has begun
-    /// is not silent, however slowly it goes on.
+    /// Returns the evidence about the host from a missed deadline: none if we caused the wait. A host that began to
+    /// respond is not silent, however slow it is.
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {
         let is_answered = self.answered.load(Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl ExchangeProgress {
         wait.over + wait.since.map_or(Duration::ZERO, |since| now() - since)
     }
 
-    /// Waits for a token.
+    /// Waits for a token, and records the time.
     pub(in crate::http) async fn awaiting_token<T>(&self, token: impl Future<Output = T>) -> T {
         self.lock().since = Some(now());
         let token = token.await;
@@ -84,12 +84,12 @@ impl ExchangeProgress {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Values of these Secrets go out.
+    /// Records that values of these Secrets are sent.
     pub(in crate::http) fn note_secrets(&self, secrets: &Arc<LabelledSecrets>) {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_secrets(secrets);
     }
 
-    /// A token goes out, behind the name of its scheme.
+    /// Records the token that is sent, without its scheme.
     pub(in crate::http) fn note_token(&self, header: &HeaderValue) {
         if let Some((_, token)) = header.to_str().ok().and_then(|header| header.split_once(' ')) {
             self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_token(token);

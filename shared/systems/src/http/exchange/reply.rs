@@ -1,7 +1,7 @@
-//! The reply, read up to the limit.
+//! Reads the reply, up to a limit.
 //!
-//! The cap counts decoded bytes while they stream in, so that neither a huge answer nor a small one that unpacks into
-//! a huge one costs more memory than the target allows. This file judges no status and parses no body.
+//! The limit counts decoded bytes while they stream in, so that neither a huge response nor a small compressed one
+//! takes more memory than the target allows. This file evaluates no status and parses no body.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ use crate::http::exchange::memory::{BodyMemory, Room, UNASKED_BYTES};
 use crate::http::exchange::packed::Unpacking;
 use drift_api::requests::http_request::HttpRequest;
 
-/// The reply. `Debug` shows neither header values nor the body.
+/// The reply. `Debug` hides header values and the body.
 #[derive(Clone)]
 pub struct HttpReply {
-    /// The status.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// The headers.
+    /// The response headers.
     pub headers: HeaderMap,
-    /// The body.
+    /// The response body.
     pub body: ReplyBody,
 }
 
 /// The body as far as it was read. `Debug` shows only its size.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ReplyBody {
-    /// All of it.
+    /// The complete body.
     Whole(Vec<u8>),
-    /// More than the cap; the rest was not read.
+    /// The limit was exceeded. The rest was not read.
     TooLarge,
     /// The connection ended before the body did, or its compression is broken.
     Truncated,
@@ -38,22 +38,22 @@ pub enum ReplyBody {
 /// The bounds of a body.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Bounds<'a> {
-    /// Of its decoded bytes.
+    /// Maximum decoded bytes.
     pub(in crate::http) max_bytes: usize,
     /// The memory for large bodies.
     pub(in crate::http) memory: &'a BodyMemory,
-    /// The request, whose host's room is taken.
+    /// The request, whose host's share is used.
     pub(in crate::http) request: &'a HttpRequest,
     /// The progress that reports waiting.
     pub(in crate::http) progress: &'a ExchangeProgress,
 }
 
-/// Reads the answer whole, or as far as it may be. A large one waits until there is room for it; it gives the room back
-/// when it is read, since it is judged right after, by the same thread.
+/// Reads the response, completely or up to the limit. A large body waits for memory. It is released after reading,
+/// because the same thread evaluates the body right after.
 pub(in crate::http) async fn read(mut response: Response, wants_body: bool, bounds: Bounds<'_>) -> HttpReply {
     let (status, mut headers) = (response.status(), std::mem::take(response.headers_mut()));
     let unpacking = Unpacking::of(&mut headers);
-    // The answer to a HEAD describes a body that never comes; whoever waited for it would call it broken.
+    // The response to a HEAD describes a body that never comes. Waiting for it would make the response look truncated.
     let body = if wants_body { read_body(response, unpacking, bounds).await } else { ReplyBody::Whole(Vec::new()) };
     HttpReply { status, headers, body }
 }
@@ -64,7 +64,7 @@ async fn read_body(mut response: Response, mut unpacking: Option<Unpacking>, bou
     if announced.is_some_and(|announced| announced > bounds.max_bytes) {
         return ReplyBody::TooLarge;
     }
-    // All that it may become at once: two that hold a part and want more would wait for each other.
+    // All memory at once: two bodies that hold a part and wait for more would deadlock.
     let mut read = Reading { most: announced.unwrap_or(bounds.max_bytes), bounds, room: None, bytes: Vec::new() };
     loop {
         let Ok(chunk) = response.chunk().await else { return ReplyBody::Truncated };
@@ -86,7 +86,7 @@ async fn read_body(mut response: Response, mut unpacking: Option<Unpacking>, bou
     if read.take(&rest).await { ReplyBody::Whole(read.bytes) } else { ReplyBody::TooLarge }
 }
 
-/// A body that is being read.
+/// State of a body that is being read.
 struct Reading<'a> {
     bounds: Bounds<'a>,
     /// The largest size.
@@ -96,13 +96,13 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Takes the next piece, once there is room for the body; false where it is more than may be read.
+    /// Adds the next piece, after waiting for memory. Returns false if the limit is exceeded.
     async fn take(&mut self, piece: &[u8]) -> bool {
         let Bounds { max_bytes, memory, request, progress } = self.bounds;
         if piece.len() > max_bytes - self.bytes.len() {
             return false;
         }
-        // A slow large answer keeps no small one waiting.
+        // Small responses do not wait for slow large ones.
         if self.room.is_none() && self.bytes.len() + piece.len() > UNASKED_BYTES {
             let host = request.host();
             self.room = memory.try_take(&host, self.most);

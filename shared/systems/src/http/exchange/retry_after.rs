@@ -1,6 +1,6 @@
 //! The `Retry-After` header.
 //!
-//! Pure: the present time is an argument.
+//! Pure: the current time is an argument.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-/// Longest wait that a host can ask for. An hour is the longest window in which public APIs count requests; a broken
-/// header must not silence a host for longer.
+/// Maximum wait that a host can request. An hour is the longest rate-limit window of public APIs. A broken header must
+/// not silence a host for longer.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// The wait after a 429 that does not say for how long: half the default deadline of a poll, so that a short burst is
-/// over and nobody notices.
+/// The wait after a 429 without `Retry-After`: half the default deadline of a poll, so that a short
+/// burst passes unnoticed.
 pub const PAUSE_WHEN_NOT_TOLD: Duration = Duration::from_secs(5);
 
-/// Returns the time that the host is to be left alone after this answer: a 429 always asks for it, a 503 only with `Retry-After`.
+/// Returns the pause that a response asks for. A 429 always asks for one, a 503 only with `Retry-After`.
 #[must_use]
 pub(in crate::http) fn asked_pause(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let told = retry_after(headers, now);
@@ -28,8 +28,8 @@ pub(in crate::http) fn asked_pause(status: StatusCode, headers: &HeaderMap, now:
     }
 }
 
-/// The wait of a `Retry-After` header, as seconds or as an HTTP date, at most [`MAX_RETRY_AFTER`]; zero for a date
-/// that has passed, `None` for a text that is neither.
+/// Parses a `Retry-After` header in seconds or as an HTTP date, at most [`MAX_RETRY_AFTER`]. Zero for a past date,
+/// `None` for an invalid value.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();

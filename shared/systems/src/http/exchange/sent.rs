@@ -1,6 +1,7 @@
-//! The credentials that were sent. No shown part of an answer may repeat them.
+//! The credentials that were sent. No displayed part of a response may repeat them.
 //!
-//! A Secret may change, and a token end, while an answer is on its way, so this is what was sent and not what would be sent now.
+//! A Secret can change and a token can expire during an exchange, so this records what was sent, not
+//! the current values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +13,19 @@ use secrecy::{ExposeSecret, SecretString};
 /// The credentials of one exchange, or of several in a row.
 #[derive(Clone, Default)]
 pub struct SentCredentials {
-    /// The Secrets as they stood, each state once.
+    /// The states of the Secrets, each once.
     secrets: Vec<Arc<LabelledSecrets>>,
     tokens: Vec<SecretString>,
 }
 
 impl SentCredentials {
-    /// Of requests that may have used these Secrets.
+    /// Creates the record of requests that may have used these Secrets.
     #[must_use]
     pub fn of(secrets: Arc<LabelledSecrets>) -> Self {
         Self { secrets: vec![secrets], tokens: Vec::new() }
     }
 
-    /// The values; `of` says which of a Secret's are secret.
+    /// Returns the values. `of` selects the secret parts of the Secrets.
     #[must_use]
     pub fn values(&self, of: impl Fn(&LabelledSecrets) -> SecretValues) -> SecretValues {
         let text = |token: &SecretString| token.expose_secret().to_owned();
@@ -39,7 +40,7 @@ impl SentCredentials {
     }
 
     pub(in crate::http) fn note_token(&mut self, token: &str) {
-        // Each page of a traversal comes with the same one.
+        // All pages of a traversal use the same token.
         if !self.tokens.iter().any(|known| known.expose_secret() == token) {
             self.tokens.push(SecretString::from(token));
         }

@@ -1,4 +1,4 @@
-//! A request with a token: got first, renewed where it is refused, and the request sent again.
+//! Requests with tokens: a token is fetched, replaced if it is rejected, and the request repeated.
 
 use http::{HeaderValue, StatusCode};
 
@@ -11,12 +11,11 @@ use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::{Auth, Challenge, OAuth2};
 
-/// Requests that are sent anew with a token after a 401: the host names its realm, and a token that was good may be so no
-/// more.
+/// Maximum repetitions with a new token after a 401: the host names its realm, and a valid token may be revoked.
 const SENT_AGAIN: usize = 2;
 
 impl Shared {
-    /// Whether the Secret of a token may be used.
+    /// Checks that the Secret of a token may be used.
     pub(in crate::http) fn check_token(
         &self,
         request: &HttpRequest,
@@ -29,7 +28,7 @@ impl Shared {
         }
     }
 
-    /// With a token of the identity server that the target names; once more with another where it is refused.
+    /// Sends a request with a token of the target's identity server, and once more with another if it is rejected.
     pub(in crate::http) async fn send_with_token(
         &self,
         oauth2: &OAuth2,
@@ -49,8 +48,8 @@ impl Shared {
         }
     }
 
-    /// With a token of the server that the host named the last time, else without one; then with the token that the host
-    /// asks for.
+    /// Sends a request with a token of the server that the host named last time, or without one. Then repeats it with
+    /// the token that the host requires.
     pub(in crate::http) async fn send_challenged(
         &self,
         challenge: &Challenge,
@@ -69,7 +68,7 @@ impl Shared {
                 Ok((source, token))
             };
             sent = Some(got.await.inspect_err(|failure| {
-                // The host may name another token server by now, and does so only where it is asked without a token.
+                // The host may name another token server now, which it only does for a request without a token.
                 if !matches!(failure, HttpFailure::TokenPaused { .. }) {
                     self.realms.forget(&kind, realm);
                 }
@@ -99,7 +98,7 @@ impl Shared {
         Ok(reply)
     }
 
-    /// Where the token comes from, if its Secret may be used for both the token server and the host.
+    /// Returns the token source, if its Secret may be used for both the token server and the host.
     fn identity_server(
         &self,
         oauth2: &OAuth2,

@@ -1,4 +1,4 @@
-//! Answers that are late, broken or far too large.
+//! Late, broken and oversized responses.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn packed(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// An answer that says of its body that it is packed.
+/// A response whose headers announce compression.
 fn called_packed(body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
@@ -82,7 +82,7 @@ async fn an_endless_body_is_left_at_the_cap() {
     .await;
     let reply = send(&sender(), &get(&server.url("/")), &capped(64 * 1024)).await.unwrap();
     assert_eq!(reply.body, ReplyBody::TooLarge);
-    // What was sent beyond the cap is what both kernels' socket buffers took.
+    // Data sent beyond the limit is only what the socket buffers of both kernels accept.
     assert!(sent.load(Ordering::SeqCst) < 32 * 1024 * 1024, "{sent:?} bytes were taken");
 }
 
@@ -154,7 +154,7 @@ async fn every_missing_answer_is_told_in_closed_words() {
     let garbage = Server::answering("SSH-2.0-OpenSSH_9.9\r\n\r\n").await;
     let greeting = Server::greeting("220 mail.example ESMTP\r\n").await;
     let not_tls = greeting.url("/").replace("http:", "https:");
-    // Held, so that nobody else listens there, nor this very connection begins there.
+    // Held open, so that no other listener and not this connection itself uses the port.
     let held = tokio::net::TcpSocket::new_v4().unwrap();
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let closed = format!("http://{}/", held.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Tokens of the server that a host names in its 401.
+//! Tokens of the server that a host names in its 401 response.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, reque
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::{Auth, Challenge};
 
-/// Tokens that were given, each with its scope.
+/// Issued tokens, each with its scope.
 #[derive(Clone, Default)]
 struct Tokens(Arc<Mutex<HashMap<String, String>>>);
 
@@ -34,7 +34,7 @@ impl Tokens {
     }
 }
 
-/// What a registry wants for a request.
+/// The scope that a registry requires for a request.
 fn scope_of(head: &str) -> String {
     let mut words = head.split(' ');
     let action = if matches!(words.next(), Some("GET" | "HEAD")) { "pull" } else { "push" };
@@ -48,7 +48,8 @@ fn unauthorized(realm: &str, scope: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A server that gives tokens, and takes requests that bear one; to others it names `realm`, or itself.
+/// A server that issues tokens, and accepts requests with one. Other requests get `realm`, or itself, as
+/// the token server.
 async fn registry(tokens: &Tokens, realm: Option<String>) -> Server {
     let tokens = tokens.clone();
     Server::start(move |mut connection: Connection| {

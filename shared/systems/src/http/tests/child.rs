@@ -1,4 +1,5 @@
-//! One request from a process with an environment of its own, since that of a running process cannot be changed safely.
+//! Sends one request from a child process with its own environment, because changing that of a running process
+//! is not safe.
 
 use std::process::Command;
 
@@ -8,7 +9,7 @@ use crate::http::tests::{get, plain, send, sender};
 const URL: &str = "DRIFT_TEST_CHILD_URL";
 const EXPECTED: &str = "DRIFT_TEST_CHILD_EXPECTED";
 
-/// Sends a GET from a child process that has these variables; it has to see the body or the failure `expected`.
+/// Sends a GET from a child process with these variables. It must get the body or the failure `expected`.
 pub(super) fn sends(url: &str, variables: &[(&str, String)], expected: &str) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "http::tests::child::sends_one_request", "--ignored", "--test-threads=1"]);

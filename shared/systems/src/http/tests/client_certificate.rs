@@ -1,4 +1,4 @@
-//! A certificate of ours, by which a server knows us.
+//! Authentication with a client certificate.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,10 +12,10 @@ use crate::http::tests::tls::{Authority, https};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, secrets, send};
 use drift_language::{SecretKey, Tls};
 
-/// The certificates that clients came with.
+/// The certificates that clients presented.
 type Shown = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Serves those whose certificate one of the authorities signed.
+/// Serves clients whose certificate is signed by one of the authorities.
 async fn serve(authority: &Authority, trusted: &[&Authority]) -> (Server, Shown) {
     let mut roots = RootCertStore::empty();
     for authority in trusted {

@@ -1,4 +1,4 @@
-//! Where a request may go is asked with every connection, whatever a name led to before.
+//! Addresses are checked for every connection, regardless of earlier resolutions of a name.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::{HttpFailure, ReplyBody};
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::Network;
 
-/// Leads every name to the addresses that a test says.
+/// Resolves every name to the addresses of a test.
 #[derive(Clone, Default)]
 struct Names {
     addresses: Arc<Mutex<Vec<IpAddr>>>,
@@ -59,7 +59,7 @@ async fn a_name_with_another_address_is_caught() {
     let names = Names::default();
     let sender = names.sender();
     let request = chosen(&format!("http://rebinding.example:{}/", server.port()));
-    // Loopback stands for what is public: only this network may be dialled.
+    // Loopback plays the part of a public address: only this network may be dialled.
     let allowed: [Network; 1] = ["127.0.0.1".parse().unwrap()];
     let options = HttpOptions { allow_networks: &allowed, ..plain() };
     names.lead_to(&["127.0.0.1"]);
@@ -114,7 +114,7 @@ async fn a_literal_name_must_not_lead_to_link_local_addresses() {
     assert_eq!(failure.to_string(), text);
 }
 
-/// Knows no name, and never says so.
+/// A resolver that never responds.
 struct Silent;
 
 impl Resolve for Silent {

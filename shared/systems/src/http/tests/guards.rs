@@ -1,4 +1,4 @@
-//! What is never done, whatever the other side or the environment asks for; and what is always sent.
+//! Guarantees that hold regardless of the other side and the environment.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! HTTP/2, which TLS servers mostly speak: one connection for all requests, and so one that all can lose.
+//! HTTP/2, which most TLS servers use: one connection for all requests, which all can lose at once.
 
 use http::{Method, Response};
 use tokio::io::AsyncWriteExt;
@@ -10,24 +10,24 @@ use crate::http::tests::server::{Connection, Server};
 use crate::http::tests::tls::{Authority, https, private};
 use crate::http::tests::{HttpOptions, HttpSender, plain, request, secrets, send};
 
-/// How a connection ends that was asked a second time.
+/// The end of a connection at its second request.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// TCP ends by FIN, without a farewell of TLS.
+    /// TCP FIN, without TLS close_notify.
     Fin,
-    /// TLS says farewell first.
+    /// TLS close_notify first.
     Farewell,
-    /// TCP ends, by RST.
+    /// TCP RST.
     Reset,
-    /// The server says that it goes away and did not look at the request.
+    /// GOAWAY: the server did not process the request.
     GoAway,
-    /// Only the request is refused, unread.
+    /// Only the request is refused, unprocessed.
     Refused,
-    /// The same, and so is every later one on whatever connection.
+    /// This and every later request is refused, on any connection.
     AlwaysRefused,
 }
 
-/// Answers one request on the first connection and ends that one at the second; later ones answer for ever.
+/// Answers one request on the first connection and ends it at the second. Later connections always answer.
 async fn dropping(authority: &Authority, end: End) -> Server {
     let acceptor = authority.acceptor("localhost", &["h2"]);
     Server::start(move |connection: Connection| {

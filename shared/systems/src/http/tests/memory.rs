@@ -1,4 +1,4 @@
-//! Large answers that come slowly, and those that wait for the memory they take.
+//! Large slow responses, and responses that wait for their memory.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::http::tests::{HttpOptions, get, plain, send, sender};
 use crate::{ExchangeProgress, HostReply, HttpFailure, HttpReply, HttpSender, ReplyBody};
 use drift_api::requests::http_request::HttpRequest;
 
-/// The largest that a target may ask for.
+/// The largest limit that a target can request.
 const CAP: usize = 8 * 1024 * 1024;
-/// More than is read of a body before it needs memory.
+/// More than the part of a body that is read without memory.
 const LARGE: usize = 200_000;
 
-/// Answers with more than needs no memory, then with a byte now and then.
+/// Sends more than is read without memory, then a byte now and then.
 async fn trickling() -> Server {
     Server::start(|mut connection: Connection| async move {
         connection.request().await;
@@ -42,7 +42,7 @@ fn exchange<'a>(sender: &'a HttpSender, request: &'a HttpRequest) -> Exchange<'a
     async move { send(sender, request, &options()).await }.boxed()
 }
 
-/// Exchanges that have taken all they may, and go on.
+/// Exchanges that have taken all of their memory, and continue.
 async fn begun<'a>(sender: &'a HttpSender, requests: &'a [HttpRequest]) -> Vec<Exchange<'a>> {
     let mut exchanges: Vec<_> = requests.iter().map(|request| exchange(sender, request)).collect();
     assert!(is_pending(&mut select_all(&mut exchanges)).await, "one came to an end");

@@ -26,10 +26,10 @@ use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 
-/// Longest that any exchange here may take before the test says that it hangs.
+/// Timeout of an exchange in a test, after which it counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A cap that no test reaches unless it means to.
+/// A limit that tests only reach on purpose.
 const ROOMY: usize = 1024 * 1024;
 
 fn secrets(entries: &[(&str, &[(&str, &str)])]) -> Arc<ArcSwap<LabelledSecrets>> {

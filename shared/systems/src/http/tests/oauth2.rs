@@ -13,7 +13,7 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::cel::SecretValues;
 use drift_language::{Auth, Grant, OAuth2};
 
-/// Tokens that were given, and until when each is good.
+/// Issued tokens and their expiry.
 #[derive(Clone, Default)]
 struct Tokens(Arc<Mutex<HashMap<String, Instant>>>);
 
@@ -40,7 +40,7 @@ impl Tokens {
     }
 }
 
-/// Gives tokens with that life.
+/// Issues tokens with this lifetime.
 async fn identity_server(tokens: &Tokens, life: Duration) -> Server {
     let tokens = tokens.clone();
     Server::start(move |mut connection: Connection| {
@@ -59,7 +59,7 @@ async fn identity_server(tokens: &Tokens, life: Duration) -> Server {
     .await
 }
 
-/// Takes requests with a good token.
+/// Accepts requests with a valid token.
 async fn api(tokens: &Tokens) -> Server {
     let tokens = tokens.clone();
     Server::start(move |mut connection: Connection| {
@@ -189,7 +189,7 @@ async fn a_token_server_that_gives_none_is_told() {
         let (sender, auth) = (client(), auth(&identity));
         for _ in 0..3 {
             let failure = match status(&sender, &api, &auth).await {
-                // Left alone: whoever asks now is late.
+                // Paused: a request now is late.
                 Err(HttpFailure::TokenPaused { cause, wait }) if wait <= Duration::from_secs(1) => {
                     assert!(!identity.requests().is_empty(), "paused before it was asked");
                     HttpFailure::TokenUnavailable(cause)

@@ -1,4 +1,4 @@
-//! Connections that the other side drops while they wait in the pool.
+//! Connections that the other side drops while they are in the pool.
 
 use http::Method;
 
@@ -6,15 +6,15 @@ use crate::ReplyBody;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{get, plain, request, send, sender, unreachable};
 
-/// How a connection ends.
+/// The end of a connection.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Fin,
     Reset,
 }
 
-/// Answers `answered` requests on each of the first `bad` connections and ends them at the next request, unanswered;
-/// later connections answer for ever.
+/// Answers `answered` requests on each of the first `bad` connections and ends them at the next request, unanswered.
+/// Later connections always answer.
 async fn dropping(bad: usize, answered: usize, end: End) -> Server {
     Server::start(move |mut connection: Connection| async move {
         for count in 0.. {
@@ -52,7 +52,7 @@ async fn the_next_burst_opens_few_connections() {
         let burst = (0..4 * crate::HOST_CONCURRENCY).map(|_| async { send(&sender, &url, &plain()).await.unwrap() });
         futures::future::join_all(burst).await;
     }
-    // A connection may come back to the pool after the next request of a burst looked for one.
+    // A connection can return to the pool after the next request of a burst looked for one.
     assert!(server.connections() < 5 * crate::HOST_CONCURRENCY, "{}", server.connections());
 }
 
@@ -97,7 +97,8 @@ async fn a_connection_closed_while_idle_disturbs_nobody() {
         let sender = sender();
         for method in [Method::GET, Method::GET, Method::POST, Method::POST] {
             let outcome = send(&sender, &request(method.clone(), &server.url("/")), &plain()).await;
-            // A POST may have left before the end of the connection arrived: then nobody knows, and it is not repeated.
+            // A POST may have been sent before the end of the connection arrived. Its effect is unknown, so it
+            // is not repeated.
             assert!(outcome.is_ok() || method == Method::POST, "{end:?} {method}: {outcome:?}");
         }
         assert!(server.requests().len() <= 4, "{:?}", server.requests());

@@ -1,4 +1,4 @@
-//! Nothing that can be printed shows a credential, a header value or a body.
+//! No printable text contains a credential, a header value or a body.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn no_debug_output_and_no_error_shows_a_canary() {
             let options = HttpOptions { auth: Some(&auth), ..plain() };
             let outcome = send(&sender, &request, &options).await;
             printed.push(format!("{outcome:?} {options:?}"));
-            // The host's name is the target's own text, which people need to see.
+            // The host's name comes from the target, and readers need it.
             printed.push(format!("{request:?}").replace("canary.invalid", ""));
             printed.extend(outcome.err().map(|error| error.to_string()));
         }

@@ -1,4 +1,4 @@
-//! A server that does byte for byte what a test tells it to, and remembers what it was asked.
+//! A scripted test server that replays exact bytes and records its requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-/// A listening socket on loopback; it ends with this value.
+/// A listening socket on loopback, closed on drop.
 pub(super) struct Server {
     port: u16,
     log: Log,
     _task: AbortOnDropHandle<()>,
 }
 
-/// What all connections of a server have seen.
+/// The record of all connections of a server.
 #[derive(Clone, Default)]
 pub(super) struct Log {
     connections: Arc<AtomicUsize>,
@@ -30,7 +30,7 @@ pub(super) struct Connection<S = TcpStream> {
 }
 
 impl Server {
-    /// Treats every connection as `behave` says, each in a task of its own.
+    /// Handles every connection with `behave`, each in its own task.
     #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
     pub(super) async fn start<F, T>(behave: F) -> Self
     where
@@ -64,7 +64,7 @@ impl Server {
         .await
     }
 
-    /// Speaks first, whatever comes in, and closes.
+    /// Sends this text first, regardless of the request, and closes.
     pub(super) async fn greeting(text: &'static str) -> Self {
         Self::start(move |mut connection| async move { connection.answer(text.as_bytes()).await }).await
     }
@@ -88,7 +88,7 @@ impl Server {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Reads one whole request; `None` when the other side is gone.
+    /// Reads one complete request. `None` after the other side has closed.
     pub(super) async fn request(&mut self) -> Option<String> {
         let mut bytes = Vec::new();
         while !is_whole(&bytes) {
@@ -109,7 +109,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 impl<S> Connection<S> {
-    /// Remembers a request that was read in another way.
+    /// Records a request that was read in another way.
     pub(super) fn note(&self, request: String) {
         self.log.requests.lock().unwrap().push(request);
     }
@@ -121,7 +121,7 @@ impl Connection {
         self.stream.set_zero_linger().unwrap();
     }
 
-    /// The same connection with its stream replaced, for TLS on top of it.
+    /// Returns the same connection with another stream, for TLS on top of it.
     pub(super) async fn wrapped<S, T: Future<Output = std::io::Result<S>>>(
         self,
         wrap: impl FnOnce(TcpStream) -> T,
@@ -138,7 +138,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     body.len() >= length.map_or(0, |length| length.parse().unwrap())
 }
 
-/// An answer with its length.
+/// A response with its length.
 pub(super) fn ok(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }

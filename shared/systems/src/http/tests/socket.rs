@@ -14,7 +14,7 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::Auth;
 
-/// What each connection was asked.
+/// The requests of each connection.
 type Heads = Arc<Mutex<Vec<Vec<String>>>>;
 
 #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
@@ -51,7 +51,7 @@ async fn through_a_socket_the_host_is_only_a_header() {
     let (heads, _task) = serve(&first);
     let (others, _other_task) = serve(&second);
     let sender = sender();
-    // Neither a name that leads nowhere nor an address that must not be dialled matters.
+    // Neither an unresolvable name nor a forbidden address matters.
     for url in ["http://docker.invalid/a", "http://docker.invalid/b", "http://169.254.169.254/c"] {
         let reply = send(&sender, &through(&first, url), &plain()).await.unwrap();
         assert_eq!(reply.body, ReplyBody::Whole(b"socket".to_vec()));

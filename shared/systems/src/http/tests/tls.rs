@@ -18,7 +18,7 @@ use drift_language::{SecretKey, Tls};
 pub(super) struct Authority {
     pub(super) pem: String,
     issuer: CertifiedIssuer<'static, KeyPair>,
-    /// From which year on and until which year its certificates are valid, where that is not for ever.
+    /// First and last year of its certificates, if limited.
     years: Option<(i32, i32)>,
 }
 
@@ -40,12 +40,12 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    /// What a server with a certificate for `name` accepts connections with.
+    /// The TLS acceptor of a server with a certificate for `name`.
     pub(super) fn acceptor(&self, name: &str, protocols: &[&str]) -> TlsAcceptor {
         self.acceptor_of(name, protocols, Arc::new(NoClientAuth))
     }
 
-    /// The same, which looks at its clients' certificates.
+    /// A TLS acceptor that verifies client certificates.
     pub(super) fn acceptor_of(
         &self,
         name: &str,
@@ -146,7 +146,7 @@ async fn only_a_changed_bundle_costs_its_connections() {
 
     store.store(secrets(&[("ca", &[("ca.crt", &second.pem)])]).load_full());
     send(&sender, &get(&https(&moved)), &options).await.unwrap();
-    // The old CA's connection is not used for what the new CA did not sign.
+    // The old CA's connection is not used for a server that the new CA did not sign.
     assert!(send(&sender, &get(&https(&server)), &options).await.is_err());
 }
 
@@ -177,7 +177,7 @@ async fn without_a_private_ca_the_bundle_of_the_system_counts() {
     let trusting = |path: &std::path::Path| [("SSL_CERT_FILE", path.display().to_string())];
     child::sends(&https(&server), &trusting(&bundle), "{}");
 
-    // An image without any bundle trusts nobody, and can still speak plain HTTP.
+    // An image without any bundle trusts no server, and can still use plain HTTP.
     let missing = trusting(&folder.path().join("missing"));
     child::sends(&https(&server), &missing, "issuer is not trusted");
     let plain = Server::answering(ok("plain")).await;

@@ -1,4 +1,4 @@
-//! One pair of HTTP clients for each way of connecting: they reuse connections, and never redirect, retry or use a proxy.
+//! A pair of HTTP clients for each way of connecting. They reuse connections, and never redirect, retry or use a proxy.
 //!
 //! reqwest probes a silent TCP connection by default, and drops one on which nothing is acknowledged for 30 s.
 
@@ -14,38 +14,38 @@ use crate::http::transport::opened;
 use crate::http::transport::resolver::GuardedResolver;
 use crate::http::transport::tls::{ClientError, Material, configuration};
 
-/// Longest wait for DNS, TCP and TLS together. Half of the default deadline of a poll (10 s), so that an unreachable
-/// host is told apart from a slow one.
+/// Timeout of DNS, TCP and TLS together. Half of the default deadline of a poll (10 s), so that an unreachable host is
+/// distinguished from a slow one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time that an unused connection is kept. Under the 60 s after which common load balancers drop one silently.
+/// Idle timeout of a connection. Below the 60 s after which common load balancers drop one silently.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Unused connections to a host that are kept. One that is closed because others are unused too has to be opened again at the next
-/// burst, which costs more than the request; a core that does nothing else has about a hundred requests under way. Each takes some
-/// 40 KiB, and what no burst needs ends 30 to 60 s later.
+/// Maximum idle connections to a host. A connection closed for too many idle ones must be opened again at the next
+/// burst, which costs more than the request. A core that does nothing else has about a hundred requests in flight. Each
+/// connection takes about 40 KiB, and unneeded ones end 30 to 60 s later.
 const KEPT_CONNECTIONS: usize = 128;
 
-/// An HTTP/2 connection with requests under way is asked for a sign of life this often, and dropped when none comes
-/// within [`ALIVE_TIMEOUT`]: a request whose deadline passes leaves such a connection open, and the next would be
-/// sent into the same void.
+/// Ping interval of an HTTP/2 connection with requests in flight. It is dropped without a response within
+/// [`ALIVE_TIMEOUT`]: a request that misses its deadline leaves such a connection open, and the next one would
+/// be lost too.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// See [`ALIVE_INTERVAL`].
+/// Timeout of the ping of [`ALIVE_INTERVAL`].
 const ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The clients of one way of connecting.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Clients {
-    /// Keeps connections and uses them again.
+    /// Reuses idle connections.
     pub(in crate::http) reusing: Client,
-    /// Opens a connection for every request.
+    /// Opens a new connection for every request.
     pub(in crate::http) fresh: Client,
 }
 
 impl Clients {
-    /// Clients that connect through the unix socket if there is one, otherwise to the addresses that `resolver` gives.
-    /// `program` names them in the user agent.
+    /// Builds clients that connect through the unix socket if there is one, otherwise to the addresses from `resolver`.
+    /// `program` is their name in the user agent.
     pub(in crate::http) fn build(
         material: Material<'_>,
         socket: Option<&str>,
@@ -66,18 +66,18 @@ impl Clients {
     }
 }
 
-/// A client that keeps so many connections to a host.
+/// Returns the builder of a client that keeps this many idle connections to a host.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
 fn builder(program: &str, kept: usize) -> reqwest::ClientBuilder {
     Client::builder()
-        // Not starting with "Mozilla": some ingresses answer browsers with a log-in page instead of 401.
+        // Does not start with "Mozilla": some ingresses answer browsers with a login page instead of 401.
         .user_agent(format!("{program}/{}", env!("CARGO_PKG_VERSION")))
         .default_headers([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))].into_iter().collect())
-        // reqwest would read only the first member of a packed body, and call it whole.
+        // reqwest would decode only the first gzip member, and treat the body as complete.
         .no_gzip()
         .redirect(redirect::Policy::none())
         .no_proxy()
-        // With the limit of zero reqwest keeps no copy of the request.
+        // With a limit of zero, reqwest keeps no copy of the request.
         .retry(retry::never().max_retries_per_request(0))
         .connect_timeout(CONNECT_TIMEOUT)
         .connector_layer(MapResponseLayer::new(opened::note))

@@ -1,6 +1,6 @@
-//! The clients that requests go out by, one pair for each way of connecting.
+//! The clients for requests, one pair for each way of connecting.
 //!
-//! Connections are shared by requests that trust the same roots and may go to the same addresses, and by no others.
+//! Only requests with the same trusted roots and the same allowed addresses share connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -17,15 +17,15 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::SecretKey;
 
-/// Clients that are kept, each with its connections. Targets with one way of connecting share theirs; beyond this many ways
-/// the one that was used least recently is built again when it is needed.
+/// Maximum cached clients, each with its connections. Targets with one way of connecting share a client. Beyond the
+/// limit, the least recently used one is rebuilt when it is needed.
 const KEPT_CLIENTS: usize = 64;
 
 /// Keys of a Secret of type `kubernetes.io/tls`.
 const CERTIFICATE: &str = "tls.crt";
 const PRIVATE_KEY: &str = "tls.key";
 
-/// Builds clients and keeps them.
+/// Builds and caches clients.
 pub(in crate::http) struct ClientStore {
     names: Arc<dyn Resolve>,
     program: &'static str,
@@ -35,15 +35,15 @@ pub(in crate::http) struct ClientStore {
 #[derive(Default)]
 struct ClientCache {
     clients: HashMap<ClientKey, KnownClients>,
-    /// Counts uses.
+    /// Counter of uses.
     uses: u64,
 }
 
-/// A way of connecting.
+/// A way of connecting, as the cache key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ClientKey {
     trust: Trust,
-    /// The Secret with our certificate.
+    /// The Secret with our client certificate.
     certificate: Option<String>,
     rules: DialRules,
     socket: Option<Arc<str>>,
@@ -52,35 +52,35 @@ struct ClientKey {
 /// The trusted certificates of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Trust {
-    /// Plain HTTP has none.
+    /// No certificates, for plain HTTP.
     Nobody,
     /// The system's roots.
     System,
-    /// The roots in that Secret.
+    /// The roots in this Secret.
     Secret(SecretKey),
 }
 
-/// The clients of one way, and what of the Secrets they are built from.
+/// The clients of one way, and the hash of their Secret material.
 struct KnownClients {
     hash: MaterialHash,
-    /// The Secrets in which that stood last: as long as they are the same nothing has to be hashed.
+    /// The Secrets last seen with this hash. No hash is needed while they are the same.
     seen: Weak<LabelledSecrets>,
     clients: Build,
     last_use: u64,
-    /// Those before them, until these are built.
+    /// The previous clients, until these are built.
     before: Option<Arc<Clients>>,
 }
 
-/// Clients that are built by whoever needs them first. Those who go another way do not wait for that.
+/// Clients that the first user builds. Users of other clients do not wait for that.
 type Build = Arc<OnceLock<Result<Arc<Clients>, ClientError>>>;
 
 impl ClientStore {
-    /// Names are looked up by `names`; `program` names the clients in the user agent.
+    /// Creates a store. `names` resolves names. `program` is the clients' name in the user agent.
     pub(in crate::http) fn new(names: Arc<dyn Resolve>, program: &'static str) -> Self {
         Self { names, program, known: Mutex::default() }
     }
 
-    /// The clients that connect as the request and the target say; built once, and again when the Secret's bundle changed.
+    /// Returns the clients for this request and target. They are rebuilt after a change of the Secret's bundle.
     pub(in crate::http) fn clients(
         &self,
         request: &HttpRequest,
@@ -113,7 +113,8 @@ impl ClientStore {
         self.known_or_built(key, material, secrets)
     }
 
-    /// A certificate or a bundle that cannot be used does not take the place of one that can: half a rotation is seen too.
+    /// Returns cached or newly built clients. An unusable certificate or bundle does not replace a usable one, because
+    /// a rotation may be seen half done.
     fn known_or_built(
         &self,
         key: ClientKey,
@@ -142,7 +143,7 @@ impl ClientStore {
         }
     }
 
-    /// The clients that were built of these very Secrets.
+    /// Returns the clients that were built from exactly these Secrets.
     fn known(&self, key: &ClientKey, secrets: &Arc<LabelledSecrets>) -> Option<Arc<Clients>> {
         let mut known = self.lock();
         known.uses += 1;
@@ -155,7 +156,7 @@ impl ClientStore {
         Some(clients)
     }
 
-    /// The clients of these Secrets, built or not, and the last before them that could be built.
+    /// Returns the build for these Secrets, finished or not, and the last successful one before.
     fn build_of(
         &self,
         key: &ClientKey,
@@ -198,7 +199,7 @@ impl ClientStore {
 }
 
 impl ClientKey {
-    /// Why there is no client, with the Secret that is to blame.
+    /// Converts a client error, with the Secret that caused it.
     fn failure(&self, error: ClientError) -> HttpFailure {
         let text = match (error, &self.trust, &self.certificate) {
             (ClientError::Bundle, Trust::Secret(SecretKey { name, key }), _) => {
@@ -229,7 +230,7 @@ mod tests {
     use crate::http::transport::resolver::SystemResolver;
     use std::sync::mpsc;
 
-    /// The way through a socket of that name.
+    /// The key for a socket of that name.
     fn through(socket: &str) -> ClientKey {
         let socket = Some(Arc::from(socket));
         ClientKey { trust: Trust::Nobody, certificate: None, rules: DialRules::default(), socket }

@@ -1,4 +1,4 @@
-//! Connections for HTTP: dialled, encrypted and reused.
+//! Connections for HTTP: dialling, encryption and reuse.
 
 pub(super) mod client;
 pub(super) mod clients;

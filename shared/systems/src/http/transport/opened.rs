@@ -1,7 +1,7 @@
-//! Tells whether a request opened a connection of its own or took one from the pool.
+//! Detects if a request opened a connection or took one from the pool.
 //!
-//! The HTTP client does not tell, but it runs the connector inside the request's own task, so a task-local mark says
-//! it. Only this decides whether a dropped read may be asked again: on a fresh connection the drop is the answer.
+//! The HTTP client does not report this, but it runs the connector inside the request's own task, so a task-local mark
+//! detects it. The retry of a dropped read depends on it: on a fresh connection a drop is final.
 
 use std::cell::Cell;
 
@@ -9,14 +9,14 @@ tokio::task_local! {
     static OPENED: Cell<bool>;
 }
 
-/// Runs a request; says besides its result whether a connection was opened for it.
+/// Runs a request. Returns its result, and true if it opened a connection.
 pub(in crate::http) async fn noting_opened<T>(request: impl Future<Output = T>) -> (T, bool) {
     OPENED.scope(Cell::new(false), async { (request.await, OPENED.with(Cell::get)) }).await
 }
 
-/// Called with every connection that was opened; passes it on.
+/// Marks an opened connection, and returns it.
 pub(in crate::http) fn note<C>(connection: C) -> C {
-    // A connection that lost the race against the pool is finished by a task of its own, which bears no mark.
+    // A connection that lost the race against the pool is finished by a separate task without the mark.
     let _ = OPENED.try_with(|opened| opened.set(true));
     connection
 }

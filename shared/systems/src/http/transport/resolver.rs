@@ -1,7 +1,7 @@
-//! Looks up the addresses of a host, and gives those that may be dialled.
+//! Resolves the addresses of a host, and returns the allowed ones.
 //!
-//! The client dials what it is given here and nothing else, and asks anew for each connection. A host that is an address
-//! is never looked up: whoever sends a request judges that.
+//! The client only dials these addresses, and resolves anew for each connection. A literal address is never resolved:
+//! the sender of a request checks it.
 
 use std::io;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::guard::dialling::{AddressRefused, DialRules};
 
-/// By the system's resolver.
+/// The system's resolver.
 #[derive(Debug)]
 pub(in crate::http) struct SystemResolver;
 
-/// Leaves out what may not be dialled.
+/// Filters out addresses that must not be dialled.
 pub(in crate::http) struct GuardedResolver {
     pub(in crate::http) names: Arc<dyn Resolve>,
     pub(in crate::http) rules: DialRules,
@@ -23,7 +23,7 @@ pub(in crate::http) struct GuardedResolver {
 impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            // The port is the URL's.
+            // The port comes from the URL.
             let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             Ok(Box::new(found.into_iter()) as Addrs)
         })

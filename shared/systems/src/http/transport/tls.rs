@@ -1,6 +1,6 @@
-//! The trusted certificates of a client, and its own.
+//! The trusted roots of a client, and its own certificate.
 //!
-//! Without a private CA the roots are the system's; a private CA replaces them.
+//! Without a private CA, the system's roots are used. A private CA replaces them.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// The trusted roots.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) enum Roots<'a> {
-    /// Nobody's: for plain HTTP, which has no use for the megabyte that the system's take.
+    /// No roots: for plain HTTP, which does not need the megabyte of the system's.
     Nobody,
-    /// The system's.
+    /// The system's roots.
     System,
     /// Only those of this PEM bundle.
     Only(&'a [u8]),
@@ -30,20 +30,20 @@ pub(in crate::http) enum Roots<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Material<'a> {
     pub(in crate::http) roots: Roots<'a>,
-    /// Our certificate with those that signed it, and its key, both in PEM.
+    /// Our certificate chain and its key, both in PEM.
     pub(in crate::http) identity: Option<(&'a SecretString, &'a SecretString)>,
 }
 
-/// A hash of what comes from Secrets; `None` where nothing does.
+/// A hash of the material from Secrets. `None` without any.
 pub(in crate::http) type MaterialHash = Option<[u8; 32]>;
 
-/// Why there are no clients. Closed texts.
+/// Reasons for a failed build. Fixed texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::http) enum ClientError {
-    /// Not one certificate in the bundle, or one that cannot be read.
+    /// The bundle has no certificate, or an invalid one.
     #[error("not a PEM bundle of CA certificates")]
     Bundle,
-    /// Our certificate or its key cannot be read, or they do not belong together.
+    /// Our certificate or its key is invalid, or they do not match.
     #[error("not a certificate in PEM and its key")]
     Certificate,
     /// The client itself cannot be built.
@@ -52,7 +52,7 @@ pub(in crate::http) enum ClientError {
 }
 
 impl Material<'_> {
-    /// Tells whether clients were built from the same.
+    /// Returns a hash of the material, to detect changes.
     pub(in crate::http) fn hash(&self) -> MaterialHash {
         let roots = if let Roots::Only(bundle) = self.roots { bundle } else { &[] };
         if roots.is_empty() && self.identity.is_none() {

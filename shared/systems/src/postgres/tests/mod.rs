@@ -1,4 +1,4 @@
-//! Connections to servers that misbehave.
+//! Connections to misbehaving servers.
 
 mod server;
 
@@ -17,10 +17,10 @@ use super::failure::TOO_MANY_TYPES;
 use super::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way, WriteStatement};
 use server::{Server, Types};
 
-/// The longest wait of a test for anything.
+/// Timeout of every wait in a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Databases, and how to reach a server.
+/// Databases, and the way to a server.
 struct Client {
     databases: Databases,
     parameters: ConnectionParameters,
@@ -130,7 +130,7 @@ async fn a_session_that_lacks_a_schema_is_refused() {
     }
 }
 
-/// Types that would have the client ask for ever, or for 20,000 levels.
+/// Types whose look-up would never end, or need 20,000 levels.
 const ENDLESS: [Types; 3] = [Types::Cyclic, Types::Nested(20_000), Types::InTheLookUp];
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_large_request_is_sent() {
     assert_eq!(client.run(&[large.clone(), large]).await, Ok(()));
 }
 
-/// A role that lacks a right lacks it in a new session too.
+/// A role without a right lacks it in a new session too.
 #[tokio::test]
 async fn a_denied_role_reconnects_once_in_ten_seconds() {
     let server = Server::start(Types::Known).await;
@@ -209,7 +209,7 @@ async fn a_denied_role_reconnects_once_in_ten_seconds() {
     }
 }
 
-/// The role was dropped and made again: what stands belongs to nobody, and a new session to the new role.
+/// The role was dropped and created again. Old sessions belong to no role, and a new session belongs to the new role.
 #[tokio::test]
 async fn a_refused_query_is_asked_anew() {
     let server = Server::start(Types::Known).await;
@@ -235,7 +235,7 @@ async fn a_refused_correction_is_tried_anew() {
     assert_eq!(server.connections(), 2);
 }
 
-/// The client keeps each setting that a server announces for as long as the connection stands.
+/// The client keeps each setting that a server announces, until the connection is closed.
 #[tokio::test]
 async fn announced_settings_do_not_pile_up() {
     let server = Server::with_settings(Types::Known, 100 * 1024).await;
@@ -276,7 +276,7 @@ async fn an_old_connection_is_not_used_again() {
     assert!(listener.serves(&client.parameters), "a quiet listener stays");
 }
 
-/// With `require` whoever answers in the server's place gets the password, as with `disable` whoever listens.
+/// With `require`, an impostor of the server gets the password; with `disable`, also every eavesdropper.
 #[test]
 fn a_password_goes_only_to_a_verified_server() {
     let table = [

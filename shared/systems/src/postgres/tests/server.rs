@@ -1,4 +1,4 @@
-//! A server that speaks just enough of PostgreSQL's protocol to misbehave in it. It has the schemas `app` and `public`.
+//! A server with just enough of PostgreSQL's protocol to misbehave in it. It has the schemas `app` and `public`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-/// OIDs from here on are types of this server alone.
+/// OIDs from here on are types of this server only.
 const OWN_TYPES: u32 = 100_000;
 
 const CHAR: u32 = 18;
@@ -25,15 +25,15 @@ pub(super) enum Types {
     Known,
     /// A domain over itself.
     Cyclic,
-    /// Domains over domains, so many of them.
+    /// Domains over domains, with this depth.
     Nested(u32),
-    /// The query that looks a type up has a parameter of an unknown type itself.
+    /// The query that looks up a type has a parameter of an unknown type itself.
     InTheLookUp,
-    /// So many columns, each a domain of its own over an integer.
+    /// This many columns, each a separate domain over an integer.
     Many(u32),
 }
 
-/// Behaviour of a server, and what it counts.
+/// Behaviour of a server, and its counters.
 #[derive(Debug)]
 pub(super) struct Behaviour {
     pub(super) types: Types,
@@ -43,15 +43,15 @@ pub(super) struct Behaviour {
     pub(super) connections: AtomicUsize,
     /// Look-ups of types so far.
     pub(super) look_ups: AtomicUsize,
-    /// Sessions that stand get 42501 from now on, new ones do not.
+    /// If true, existing sessions get 42501 and new ones do not.
     pub(super) role_is_new: AtomicBool,
-    /// Commands and statements so far, in their order.
+    /// Commands and statements so far, in order.
     pub(super) said: Mutex<Vec<String>>,
-    /// All sessions get 42501 from now on.
+    /// If true, all sessions get 42501.
     pub(super) role_is_denied: AtomicBool,
 }
 
-/// A listening socket on loopback; it ends with this value.
+/// A listening socket on loopback, closed on drop.
 pub(super) struct Server {
     pub(super) port: u16,
     pub(super) behaviour: Arc<Behaviour>,
@@ -63,7 +63,7 @@ impl Server {
         Self::with_settings(types, 0).await
     }
 
-    /// Each answer comes with so many bytes of new settings.
+    /// Each response contains this many bytes of new settings.
     #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
     pub(super) async fn with_settings(types: Types, settings: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -95,12 +95,12 @@ impl Server {
         self.behaviour.connections.load(Ordering::SeqCst)
     }
 
-    /// Drops the role and makes it again: sessions that stand are refused from now on.
+    /// Drops and recreates the role: existing sessions are rejected from now on.
     pub(super) fn renew_role(&self) {
         self.behaviour.role_is_new.store(true, Ordering::SeqCst);
     }
 
-    /// Refuses all sessions from now on.
+    /// Rejects all sessions from now on.
     pub(super) fn revoke_rights(&self) {
         self.behaviour.role_is_denied.store(true, Ordering::SeqCst);
     }
@@ -120,9 +120,9 @@ struct Peer {
     stream: TcpStream,
     behaviour: Arc<Behaviour>,
     knows_role: bool,
-    /// The statement that was parsed last.
+    /// The last parsed statement.
     query: String,
-    /// Settings that it was told.
+    /// Number of settings sent to it.
     told: usize,
 }
 
@@ -186,7 +186,7 @@ impl Peer {
             }
             b'D' => self.describe(out),
             b'B' => {
-                // The last parameter's value stands before the formats of the results.
+                // The last parameter's value precedes the formats of the results.
                 *bound = if self.is_look_up() { (&body[body.len() - 8..]).get_u32() } else { 0 };
                 message(out, b'2', b"");
             }

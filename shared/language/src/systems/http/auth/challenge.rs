@@ -1,33 +1,33 @@
-//! `auth.challenge`: a token from the server that a 401 names, as OCI registries want it.
+//! `auth.challenge`: a token from the server that a 401 response names, as OCI registries require it.
 //!
-//! The answer of a host chooses where the credential would go, so the target says which token servers may be asked besides
-//! that host itself. It names the credential and never holds one, nor a token.
+//! The response of a host decides where the credential goes. So the target lists the token servers that may be used
+//! besides the host itself. This module names the credential and never holds it or a token.
 
 use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
 use crate::yaml::reader::{Reader, all};
 
-/// Token servers of one section.
+/// Maximum token servers of one section.
 const MAX_TOKEN_HOSTS: usize = 16;
 
-/// Whose token servers are asked, and by which credential.
+/// The allowed token servers and the credential for them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Challenge {
-    /// The Secret with keys `username` and `password`; `None` where tokens are given to anybody.
+    /// The Secret with keys `username` and `password`. `None` for anonymous tokens.
     pub secret: Option<String>,
     hosts: HostPatterns,
 }
 
 impl Challenge {
-    /// With these token servers, each `host` or `host:port`; `None` where one is no host.
+    /// Creates a challenge with these token servers, each `host` or `host:port`. `None` if one is not a host.
     #[must_use]
     pub fn new(secret: Option<&str>, hosts: &[&str]) -> Option<Self> {
         let hosts: Option<Vec<HostPattern>> = hosts.iter().copied().map(token_host).collect();
         Some(Self { secret: secret.map(str::to_owned), hosts: HostPatterns::new(hosts?) })
     }
 
-    /// Returns true if a token server on another host than the request's may be asked; `host` is in normal form.
+    /// Returns true if a token server on another host than that of the request is allowed. `host` is in normal form.
     #[must_use]
     pub fn may_ask(&self, host: &str, port: u16) -> bool {
         self.hosts.allow(host, port)
@@ -51,7 +51,7 @@ fn read_token_host(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<
     })
 }
 
-/// Written out, since each gets the credential.
+/// Parses a token server. Wildcards are not allowed, because each server receives the credential.
 fn token_host(text: &str) -> Option<HostPattern> {
     HostPattern::parse(text).filter(|_| !text.contains('*'))
 }

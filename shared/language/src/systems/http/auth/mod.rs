@@ -1,4 +1,4 @@
-//! `auth`: how a request proves who we are.
+//! `auth`: authentication of requests.
 //!
 //! It names credentials and never holds one.
 
@@ -15,7 +15,7 @@ use crate::systems::http::headers::RESERVED_HEADERS;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
-/// How a request proves who we are.
+/// Authentication of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Auth {
     /// `Authorization: Bearer …`.
@@ -27,12 +27,12 @@ pub enum Auth {
     },
     /// A header of that name with the key's value.
     Header {
-        /// The header.
+        /// The header name.
         name: HeaderName,
-        /// Its value.
+        /// The Secret key with its value.
         value: SecretKey,
     },
-    /// `Authorization: Bearer …` with a token that an identity server gives.
+    /// `Authorization: Bearer …` with a token from an identity server.
     OAuth2(OAuth2),
     /// `Authorization: Bearer …` with a token from the server that the host itself names.
     Challenge(Challenge),

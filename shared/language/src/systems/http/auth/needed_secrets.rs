@@ -1,4 +1,4 @@
-//! The Secrets and credentials that requests need, with their keys and the host to which each would go.
+//! The Secrets and credentials that requests need, with their keys and destination hosts.
 
 use super::Auth;
 use super::oauth2::Grant;
@@ -6,7 +6,7 @@ use crate::secrets::needed_secret::{CLIENT_SECRET, Credential, NeededSecret, PAS
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
 
-/// The Secrets of these requests, of which each use is one.
+/// The Secrets of these requests, one entry for each use.
 pub(crate) fn needed_secrets<'r>(
     user: &'static str,
     auth: Option<&Auth>,

@@ -1,6 +1,6 @@
-//! `auth.oauth2`: a token that an identity server gives for a credential.
+//! `auth.oauth2`: a token from an identity server in exchange for a credential.
 //!
-//! It names the credential and never holds one, nor a token.
+//! It names the credential and never holds it or a token.
 
 use url::Url;
 
@@ -8,28 +8,28 @@ use crate::secrets::secret_key::read_whole_secret;
 use crate::yaml::Node;
 use crate::yaml::reader::{Reader, all};
 
-/// Scopes of one token.
+/// Maximum scopes of one token.
 const MAX_SCOPES: usize = 32;
 
-/// Where a token comes from, and for what.
+/// The source of a token and its scopes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OAuth2 {
     /// The identity server's endpoint.
     pub token_url: Url,
-    /// By which credential.
+    /// The kind of credential.
     pub grant: Grant,
     /// The Secret with the credential.
     pub secret: String,
-    /// What is asked for.
+    /// The requested scopes.
     pub scopes: Vec<String>,
 }
 
-/// By which credential a token is asked for.
+/// The kind of credential for a token request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {
-    /// Keys `clientId` and `clientSecret`.
+    /// Keys `clientId` and `clientSecret` of the Secret.
     ClientCredentials,
-    /// Keys `username` and `password`, and `clientId` and `clientSecret` where they are there.
+    /// Keys `username` and `password`, and optionally `clientId` and `clientSecret`.
     Password,
 }
 
@@ -60,7 +60,7 @@ fn read_scopes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<
     let items = reader.items(node, place, 1..=MAX_SCOPES)?;
     all(items.iter().map(|item| {
         let scope = reader.literal(item, place)?;
-        // The form of RFC 6749: a space stands between two.
+        // RFC 6749: scopes are separated by spaces.
         let is_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
         if scope.is_empty() || !scope.bytes().all(is_scope) {
             return reader.refuse(item.at, format!("{place}: `{scope}` is no scope; each item is one"));

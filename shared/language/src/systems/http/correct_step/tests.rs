@@ -97,7 +97,7 @@ fn waiting_longer_is_no_other_request() {
     assert_ne!(parse(&sent).unwrap().correct_hash, parse(&sent.replace("1s", "2s")).unwrap().correct_hash);
 }
 
-/// What is edited in the target, into what, and what is then said.
+/// Edits of the target (from, to), and the resulting errors.
 const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "steps.found.",

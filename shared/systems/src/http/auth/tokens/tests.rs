@@ -99,7 +99,7 @@ async fn a_slow_token_server_is_waited_for_when_needed() {
             sleep(Duration::from_secs(4)).await;
             server.give().await
         };
-        // Tries at 81, 83 and 86 s, each for one second; the next would be at 91 s.
+        // Attempts at 81, 83 and 86 s, each for one second. The next would be at 91 s.
         advance(Duration::from_secs(81)).await;
         for pause in [1, 2, 2] {
             assert_eq!(store.token(&source, slow).await.as_ref(), Ok(&first));
