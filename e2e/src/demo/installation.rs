@@ -44,10 +44,8 @@ impl Installation {
         let applied = self.kubectl.run(&["apply", "-k", overlay]).await?;
         ensure!(applied.complaints.is_empty(), "kubectl apply warned: {}", applied.complaints);
         terminal.command(&format!("kubectl apply -k {}", Path::new("manifests").join(part).display()))?;
-        terminal.note(applied.output.trim_end())?;
-        terminal.say(
-            "there is no node here, so the Deployments stay without Pods: both programs will run as local processes",
-        )
+        terminal.note(&format!("{} objects applied", applied.output.lines().count()))?;
+        terminal.say("This machine has no node, so the Deployments get no Pods. Both programs run as local processes.")
     }
 
     fn write_overlay(&self, part: &str, patch: Option<Value>) -> Result<PathBuf> {

@@ -1,6 +1,6 @@
 //! What the demonstration looks like: a time beside each step, colours on a terminal only.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
@@ -21,14 +21,20 @@ const MARGIN: &str = "           ";
 /// Standard output with a clock.
 #[derive(Debug)]
 pub(super) struct Terminal {
-    began: Instant,
+    /// The begin of the story; `None` while the set is prepared, which takes minutes the first time.
+    began: Cell<Option<Instant>>,
     step: RefCell<String>,
 }
 
 impl Terminal {
-    /// The clock starts now.
+    /// A terminal whose clock stands still.
     pub(super) fn new() -> Self {
-        Self { began: Instant::now(), step: RefCell::default() }
+        Self { began: Cell::default(), step: RefCell::default() }
+    }
+
+    /// Starts the clock: the story begins.
+    pub(super) fn start_clock(&self) {
+        self.began.set(Some(Instant::now()));
     }
 
     /// Begins a step: its name is what a failure is reported under.
@@ -73,7 +79,10 @@ impl Terminal {
     }
 
     fn time(&self) -> String {
-        format!("{TIME}[{:>6.2} s]{TIME:#}", self.began.elapsed().as_secs_f64())
+        match self.began.get() {
+            Some(began) => format!("{TIME}[{:>6.2} s]{TIME:#}", began.elapsed().as_secs_f64()),
+            None => " ".repeat(MARGIN.len() - 1),
+        }
     }
 
     fn line(&self, text: &str) -> Result<()> {

@@ -7,6 +7,7 @@
 mod command_lines;
 mod documentation;
 mod functions;
+mod layout;
 mod manual;
 mod monitoring;
 mod sources;

@@ -34,7 +34,7 @@ const APART: Duration = Duration::from_millis(1_100);
 
 /// An object and its row; the row is changed, which shows at once, and healed.
 pub(super) async fn change_and_heal(terminal: &Terminal, stage: &Stage) -> Result<()> {
-    terminal.step("A FeatureFlag is created, which is a row of a table")?;
+    terminal.step("A FeatureFlag is created: a row of a table")?;
     let file = stage.installation.folder.join("feature.yaml");
     fs::write(&file, OBJECT)?;
     let file = file.display().to_string();
@@ -46,12 +46,12 @@ pub(super) async fn change_and_heal(terminal: &Terminal, stage: &Stage) -> Resul
     terminal.say(&verdict(NAME, &created.object))?;
     tokio::time::sleep(APART).await;
 
-    terminal.step("Somebody changes the row; its trigger notifies, and the poller, which listens, looks at once")?;
+    terminal.step("Someone changes the row. Its trigger notifies the poller, which polls at once")?;
     let before = watch.count()?;
     let (drifted, took) = change_until_seen(stage).await?;
     terminal.command(&format!("psql -c \"{CHANGE}\""))?;
     terminal.say(&verdict(NAME, &drifted))?;
-    terminal.say(&format!("a watcher had this verdict {} ms after the change was committed", took.as_millis()))?;
+    terminal.say(&format!("the verdict arrived {} ms after the commit", took.as_millis()))?;
     let healed = |object: &Value| in_sync(object) && correction(object) > correction(&created.object);
     let healed = watch.wait_for(NAME, before, "in sync again, with a correction more", healed).await?;
     terminal.say(&verdict(NAME, &healed.object))

@@ -63,7 +63,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Builds what is missing, starts the real things and applies manifests and example.
     pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
-        terminal.step("Setting the stage")?;
+        terminal.step("Preparing the control plane and the external system")?;
         // First what may be missing: else everything else would be built before that is said.
         crate::systems::postgres::locate().await?;
         let installation = Installation::start(terminal).await?;

@@ -31,6 +31,7 @@ const STOPPED_FOR: Duration = Duration::from_secs(3);
 
 /// Tells all of it.
 pub(super) async fn tell(terminal: &Terminal, stage: &mut Stage) -> Result<()> {
+    terminal.start_clock();
     let watch = create_objects(terminal, stage).await?;
     stage.installation.start_programs(terminal).await?;
     see_created(terminal, stage, &watch).await?;
@@ -43,7 +44,7 @@ pub(super) async fn tell(terminal: &Terminal, stage: &mut Stage) -> Result<()> {
 }
 
 async fn create_objects(terminal: &Terminal, stage: &Stage) -> Result<KubectlWatch> {
-    terminal.step("Three PostgresRole objects are created; the server has no such roles")?;
+    terminal.step("Three PostgresRole objects are created")?;
     let file = stage.objects.display().to_string();
     let applied = stage.installation.kubectl.run(&["apply", "--server-side", "-f", &file]).await?;
     terminal.command("kubectl apply --server-side -f roles.yaml")?;
@@ -71,13 +72,13 @@ async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -
 }
 
 async fn alter_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
-    terminal.step("A database administrator alters a role behind their back")?;
+    terminal.step("A database administrator alters a role")?;
     let before = watch.count()?;
     stage.server.administrate(ALTERATION).await?;
     let began = Instant::now();
     terminal.command(&format!("psql -c \"{ALTERATION}\""))?;
 
-    terminal.step("The poller sees it: driftObserved is True; this is what kubectl printed while it stood")?;
+    terminal.step("The poller sets driftObserved to True. kubectl printed:")?;
     let drifted = |object: &Value| describe(object, "driftObserved") == "True/FieldsDiffer";
     let version = watch.wait_for(CHANGED, before, "driftObserved True, FieldsDiffer", drifted).await?;
     terminal.note(&version.text)?;
@@ -86,15 +87,14 @@ async fn alter_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch
     let healed = |object: &Value| in_sync(object) && correction(object) > correction(&version.object);
     let healed = watch.wait_for(CHANGED, before, "in sync again, with a correction more", healed).await?;
     terminal.say(&verdict(CHANGED, &healed.object))?;
-    terminal
-        .say(&format!("healed and confirmed {:.2} s after the change at the latest", began.elapsed().as_secs_f64()))?;
+    terminal.say(&format!("healed within {:.2} s", began.elapsed().as_secs_f64()))?;
     let expected = ["batch|t|2|{app_readers,app_writers}", "report|f|-1|{}", "web|t|10|{app_readers}"];
     show_roles(terminal, stage, &expected).await
 }
 
 /// A server that does not answer says nothing of its roles.
 async fn stop_and_start(terminal: &Terminal, stage: &mut Stage, watch: &KubectlWatch) -> Result<()> {
-    terminal.step("The server is stopped: the verdicts become Unknown, and nothing is corrected")?;
+    terminal.step("The server stops: verdicts become Unknown, and nothing is corrected")?;
     let before = watch.count()?;
     stage.server.stop().await?;
     terminal.command("pg_ctl stop")?;
@@ -107,7 +107,7 @@ async fn stop_and_start(terminal: &Terminal, stage: &mut Stage, watch: &KubectlW
     }
     tokio::time::sleep(STOPPED_FOR).await;
 
-    terminal.step("The server is started again")?;
+    terminal.step("The server starts again")?;
     let before = watch.count()?;
     stage.server.start_again().await?;
     terminal.command("pg_ctl start")?;

@@ -27,7 +27,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Builds what is missing, starts the real things and applies the shipped manifests.
     pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
-        terminal.step("Setting the stage")?;
+        terminal.step("Preparing the control plane and the external system")?;
         let installation = Installation::start(terminal).await?;
         let program = &installation.plane.binaries().toxiproxy;
         let toxiproxy = Toxiproxy::start(program, &installation.folder, "toxiproxy").await?;

@@ -17,12 +17,13 @@ const NAMES: [&str; 3] = ["web", "database", "cache"];
 /// Their kind and namespace.
 const OBJECTS: (&str, &str) = ("proxies", manifests::OBJECTS_NAMESPACE);
 
-/// The one whose proxy is changed behind everybody's back, and what it is changed to.
+/// The object whose proxy is changed, and its new upstream.
 const CHANGED: &str = "web";
 const FOREIGN_UPSTREAM: &str = "127.0.0.1:6666";
 
 /// Tells all of it.
 pub(super) async fn tell(terminal: &Terminal, stage: &Stage) -> Result<()> {
+    terminal.start_clock();
     let watch = create_objects(terminal, stage).await?;
     stage.installation.start_programs(terminal).await?;
     see_missing(terminal, &watch).await?;
@@ -34,7 +35,7 @@ pub(super) async fn tell(terminal: &Terminal, stage: &Stage) -> Result<()> {
 }
 
 async fn create_objects(terminal: &Terminal, stage: &Stage) -> Result<KubectlWatch> {
-    terminal.step("Three Proxy objects are created; nothing outside knows of them yet")?;
+    terminal.step("Three Proxy objects are created")?;
     let file = stage.objects.display().to_string();
     let applied = stage.installation.kubectl.run(&["apply", "--server-side", "-f", &file]).await?;
     terminal.command("kubectl apply --server-side -f proxies.yaml")?;
@@ -79,7 +80,7 @@ async fn see_created(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -
 }
 
 async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch) -> Result<()> {
-    terminal.step("Someone changes a proxy behind their back")?;
+    terminal.step("Someone changes a proxy in toxiproxy")?;
     let before = watch.count()?;
     let Some(original) = stage.toxiproxy.proxy(CHANGED).await? else { anyhow::bail!("toxiproxy lost {CHANGED}") };
     let changed = stage.toxiproxy.update(CHANGED, json!({"upstream": FOREIGN_UPSTREAM})).await?;
@@ -88,10 +89,10 @@ async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatc
     let url = stage.toxiproxy.url();
     terminal.command(&format!("curl -X POST {url}/proxies/{CHANGED} -d '{{\"upstream\": \"{FOREIGN_UPSTREAM}\"}}'"))?;
 
-    terminal.step("The poller sees it: driftObserved is True; this is what kubectl printed while it stood")?;
+    terminal.step("The poller sets driftObserved to True. kubectl printed:")?;
     let drifted = |object: &Value| describe(object, "driftObserved") == "True/FieldsDiffer";
     let version = watch.wait_for(CHANGED, before, "driftObserved True, FieldsDiffer", drifted).await?;
-    terminal.note("# from the kubectl watch that was begun above")?;
+    terminal.note("# output of the kubectl watch above")?;
     terminal.note(&version.text)?;
 
     terminal.step("The controller corrects it, and the poller confirms")?;
@@ -101,8 +102,7 @@ async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatc
     terminal.say(&verdict(CHANGED, &healed.object))?;
     terminal
         .say(&format!("toxiproxy: {CHANGED} \u{2192} {} again", proxy.map(|it| it.upstream).unwrap_or_default()))?;
-    terminal
-        .say(&format!("healed and confirmed {:.2} s after the change at the latest", began.elapsed().as_secs_f64()))?;
+    terminal.say(&format!("healed within {:.2} s", began.elapsed().as_secs_f64()))?;
     stage.installation.show_table(terminal, OBJECTS).await
 }
 
