@@ -4,11 +4,13 @@
 //! stands only what a key means. So the schema knows every key from the moment the reader does. It says less than the
 //! reader: what stands in a text is not judged.
 
+mod annotated;
 mod descriptions;
 mod required;
 
 use serde_json::{Map, Value, json};
 
+pub use self::annotated::annotated_target;
 use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
 use self::required::REQUIRED;
 use crate::document::record;
