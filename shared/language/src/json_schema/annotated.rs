@@ -19,16 +19,15 @@ pub fn annotated_target() -> String {
 fn section(recording: &Recording, place: &str, indent: usize, lines: &mut Vec<String>) {
     for key in keys(recording, place) {
         let named = below(place, &key);
-        let at = alike(&named);
         let necessity = if REQUIRED.contains(&&*named) { "required" } else { "optional" };
-        let comment = format!("# {necessity}: {}", description(&at).unwrap_or_default());
-        let items = format!("{at}[]");
-        if keys(recording, &at).is_empty() && keys(recording, &items).is_empty() || is_reference(recording, &at) {
+        let comment = format!("# {necessity}. {}", description(&alike(&named)).unwrap_or_default());
+        let items = format!("{named}[]");
+        if keys(recording, &named).is_empty() && keys(recording, &items).is_empty() || is_reference(recording, &named) {
             push(lines, indent, &format!("{key}: {}", value(recording, &named)), &comment);
             continue;
         }
         push(lines, indent, &format!("{key}:"), &comment);
-        let inside = if recording.at(&at) == Some(&Expectation::List) { items } else { at };
+        let inside = if recording.at(&named) == Some(&Expectation::List) { items } else { named };
         let first = lines.len();
         section(recording, &inside, indent + 2, lines);
         if inside.ends_with("[]") {
