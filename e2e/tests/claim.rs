@@ -520,7 +520,7 @@ async fn what_others_make_after_a_claim_is_ours() -> Result<()> {
         world.start_controller().await?;
         world.wait_for_note("web", "True", "CorrectionApplied").await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
-        // Nobody can tell it from a creation that had gone out; see "Claim" in docs/reference/targets.md.
+        // Nobody can tell it from a creation that had gone out; see "Details" in docs/reference/target/correct.md.
         let writes: Vec<String> = bed.writes().iter().map(|write| format!("{} {}", write.method, write.path)).collect();
         ensure!(writes == ["POST /proxies/web"], "{writes:?}");
         world.shows(Shown::new(

@@ -1,4 +1,4 @@
-//! The recipes of `compare` in docs/reference/targets.md say what the poller says.
+//! The recipes of `compare` in docs/reference/target/compare.md say what the poller says.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -7,7 +7,7 @@ use drift_poller::engine::judgement::drift::Drift;
 use drift_poller::engine::judgement::drift::Subject;
 use serde_json::{Value, json};
 
-const PAGE: &str = include_str!("../../docs/reference/targets.md");
+const PAGE: &str = include_str!("../../docs/reference/target/compare.md");
 
 /// A recipe: an object's spec, what is outside, and what comes of it.
 struct Recipe<'p> {

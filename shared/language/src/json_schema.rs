@@ -4,11 +4,13 @@
 //! descriptions of keys are separate. So the schema always contains every key that the reader knows. It is less strict
 //! than the reader: the content of texts is not checked.
 
+mod annotated;
 mod descriptions;
 mod required;
 
 use serde_json::{Map, Value, json};
 
+pub use self::annotated::annotated_target;
 use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
 use self::required::REQUIRED;
 use crate::document::record;

@@ -31,7 +31,7 @@ pub use document::manifests::{FoundDocument, Holder, find_documents, manifests_o
 pub use document::parse_document;
 pub use document::suspension::{Edited, NotEditable, set_suspend};
 pub use hints::{HintSource, HintedIdentities, ListenHints, WebhookHints};
-pub use json_schema::json_schema;
+pub use json_schema::{annotated_target, json_schema};
 pub use network::{Network, NetworkError};
 pub use read::{Read, ReadLimits};
 pub use scope::IdentityScope;

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::cel::*;
 
-const PAGE: &str = include_str!("../../../../../docs/reference/targets.md");
+const PAGE: &str = include_str!("../../../../../docs/reference/target/templates.md");
 
 /// The part of the page that lists functions.
 fn section() -> &'static str {
-    let (_, after) = PAGE.split_once("**Functions.**").unwrap();
-    after.split_once("\n**").unwrap().0
+    let (_, after) = PAGE.split_once("\n## Functions\n").unwrap();
+    after.split_once("\n## ").unwrap().0
 }
 
 /// The expression of each example, and its JSON result.
