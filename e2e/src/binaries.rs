@@ -25,8 +25,7 @@ pub enum Tool {
     ApiServer,
     /// The Kubernetes command line.
     Kubectl,
-    /// Creates the Pods of Deployments and Jobs and publishes the authority for tokens. Used by the node and by the
-    /// cookbook's pages.
+    /// Creates the Pods of Deployments and Jobs, and publishes the authority for tokens. For the node and the cookbook.
     ControllerManager,
     /// Assigns Pods to nodes. Used only by the node.
     Scheduler,

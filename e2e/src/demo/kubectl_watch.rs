@@ -28,7 +28,7 @@ pub(super) struct KubectlWatch {
 }
 
 impl KubectlWatch {
-    /// Starts a watch of a kind in a namespace, and waits until it has printed this many objects. It misses no later
+    /// Starts a watch of a kind in a namespace, and waits until it has printed this many objects. Misses no later
     /// change.
     pub(super) async fn start(installation: &Installation, of: (&str, &str), objects: usize) -> Result<Self> {
         let arguments = ["get", of.0, "--namespace", of.1, "--output", "yaml", "--watch"];

@@ -39,8 +39,7 @@ pub struct Usage {
     pub throttled: u64,
 }
 
-/// Fails if Pods of another kubelet run on this machine, because ours would end them. Removes empty cgroups of earlier
-/// nodes.
+/// Fails if Pods of another kubelet run on this machine, because ours would end them. Removes empty cgroups of ours.
 pub(super) async fn ensure_free() -> Result<()> {
     let folders: Vec<PathBuf> = fs::read_dir(ROOT)?.flatten().map(|entry| entry.path()).collect();
     let all = folders.iter().map(|folder| folder.join(PODS)).chain([Path::new(ROOT).join(PODS)]);
@@ -112,8 +111,7 @@ fn processes(folder: &Path) -> Result<Vec<i32>> {
     Ok(all)
 }
 
-/// Returns the Pod's folder under a controller of version 1, or under the single hierarchy of version 2 (no
-/// controller).
+/// Returns the Pod's folder under a controller of version 1, or under the single hierarchy of version 2 (no name).
 fn folder(controller: &str, uid: &str) -> Option<PathBuf> {
     let root = Path::new(ROOT).join(controller);
     CLASSES.iter().map(|class| root.join(class).join(format!("pod{uid}"))).find(|path| path.is_dir())

@@ -90,7 +90,7 @@ impl Installation {
     }
 
     /// Returns the Service of the shipped target. It has no selector: its endpoint is the external system's address.
-    /// That is not a Pod of the namespace in the shipped policy, so it needs its own NetworkPolicy.
+    /// The address belongs to no Pod in the namespace of the shipped policy, so it needs its own NetworkPolicy.
     fn way_outside(&self) -> [Value; 4] {
         let metadata = |name: &str| json!({"name": name, "namespace": OBJECTS_NAMESPACE});
         let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata("toxiproxy"),

@@ -101,8 +101,7 @@ impl Launch {
     /// Starts it and appends its output to `<folder>/<name>.log`.
     ///
     /// # Errors
-    /// The log cannot be written, or no shell can be started. A missing program appears as a child that exits with code
-    /// 127.
+    /// The log cannot be written, or no shell can be started. A missing program appears as an exit with code 127.
     pub fn start(self, log_folder: &Path) -> Result<Process> {
         std::fs::create_dir_all(log_folder)?;
         let log = log_folder.join(format!("{}.log", self.name));

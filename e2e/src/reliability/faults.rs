@@ -6,7 +6,7 @@
 /// A fault and the tests that play it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The fault.
+    /// Short description of the fault.
     pub fault: &'static str,
     /// The tests: for each its file in this repository, a space, its function.
     pub tests: &'static [&'static str],

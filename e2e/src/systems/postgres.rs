@@ -38,8 +38,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts an empty server. `settings` are lines of its postgresql.conf. If it is not installed, the error says what
-    /// to install.
+    /// Starts an empty server. `settings` are lines of its postgresql.conf. The error says what to install.
     pub async fn start(logs: &Path, settings: &str) -> Result<Self> {
         let programs = programs::locate().await?;
         // The user `nobody` cannot read other folders, but can read this one.
@@ -135,8 +134,7 @@ impl Postgres {
         Ok(messages.iter().filter_map(row).collect())
     }
 
-    /// Returns true if a role can log in with this password. Fails if the server rejects it for another reason or does
-    /// not answer.
+    /// Returns true if a role can log in with this password. Any other reason for a rejection is an error.
     pub async fn lets_in(&self, role: &str, password: &str) -> Result<bool> {
         let Err(error) = connect(self.port, role, password).await else { return Ok(true) };
         let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);

@@ -18,8 +18,7 @@ pub fn note(object: &Value) -> CorrectionStatus {
     CorrectionStatus::parse(message(object, names::DRIFT_CORRECTED))
 }
 
-/// Returns true if the verdict is InSync and describes the state after the last correction, so no further write
-/// follows.
+/// Returns true if the verdict is InSync and describes the state after the last correction. No further write follows.
 #[must_use]
 pub fn is_verified(object: &Value) -> bool {
     let is_in_sync = condition(object, names::DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "InSync");

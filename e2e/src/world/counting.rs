@@ -75,8 +75,7 @@ impl World {
         Ok(seen)
     }
 
-    /// Fails if this world's objects are written within `span`: the steady state. The error lists the writes and their
-    /// authors.
+    /// Fails if this world's objects are written within `span`: the steady state. The error lists the writes.
     pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
         let wait = async {
             tokio::time::sleep(span).await;
@@ -99,8 +98,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns every logged write by one of the programs: to objects, Leases and Events. The most recent one may be
-    /// missing.
+    /// Returns every logged write by one program: to objects, Leases and Events. The most recent one may be missing.
     pub fn writes_by(&self, which: Which) -> Result<Vec<AuditRecord>> {
         self.audit(Some(&self.user(which)))
     }

@@ -51,8 +51,7 @@ pub fn yaml(object: &Value) -> String {
 }
 
 impl World {
-    /// Starts to record a Proxy, which may not exist yet. The watch is active when this returns, so no later change is
-    /// missed.
+    /// Starts to record a Proxy, which may not exist yet. The watch is active on return, so no later change is missed.
     pub async fn watch_object(&self, name: &str) -> Result<History> {
         History::of(self.proxies(), name).await
     }
@@ -84,8 +83,7 @@ impl History {
         Ok(Self { name: name.to_owned(), api, versions, task })
     }
 
-    /// Returns all versions, from the one at the start to the one that a read returns now, because a watch lags behind
-    /// reads.
+    /// Returns all versions, from the one at the start to the one that a read returns now. A watch lags behind reads.
     ///
     /// # Errors
     /// The watch has broken off, so versions may be missing.
@@ -141,8 +139,7 @@ impl Drop for History {
     }
 }
 
-/// Records a watch to its end. Returns the version up to which the record is complete, or `None` if the watch broke
-/// off.
+/// Records a watch to its end. Returns the version up to which the record is complete, or `None` if it broke off.
 async fn record_all(
     sink: &Mutex<Vec<Value>>,
     events: impl Stream<Item = kube::Result<WatchEvent<DynamicObject>>>,

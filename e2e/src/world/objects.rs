@@ -142,8 +142,7 @@ impl World {
         Ok(events)
     }
 
-    /// Waits for an Event with this reason about an object of this name. On timeout the error lists the existing
-    /// Events.
+    /// Waits for an Event with this reason about an object of this name. The error lists the existing Events.
     pub async fn wait_for_event(&self, reason: &str, about: &str) -> Result<Value> {
         wait::until(format!("an Event {reason} about {about}"), wait::DEADLINE, async || {
             let events = self.events().await?;

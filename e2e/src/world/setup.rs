@@ -85,8 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits until the kind is served and its schema is published, so that a test does not begin with an unrelated
-    /// race.
+    /// Waits until the kind is served and its schema is published, to avoid an unrelated race in the test.
     async fn wait_until_served(&self) -> Result<()> {
         let path = format!("/openapi/v3/apis/{}/v1", self.group());
         wait::until(format!("{path} to be published"), wait::DEADLINE, async || {
@@ -103,8 +102,7 @@ impl World {
         .await
     }
 
-    /// Waits until the API server allows a program this, or no longer does. It reads roles and bindings through
-    /// watches.
+    /// Waits until the API server, which watches roles and bindings, allows a program this, or no longer does.
     pub async fn wait_for_right(&self, which: Which, attributes: ResourceAttributes, allowed: bool) -> Result<()> {
         let user = format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name());
         let what = format!("{user} to be allowed ({allowed}) {attributes:?}");

@@ -22,8 +22,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Returns the shipped target `proxies` for this world's kind, with an external system at `url`, polled every three
-    /// seconds.
+    /// Returns the shipped target `proxies` for this world's kind, with an external system at `url` and an interval of
+    /// 3 s.
     pub fn shipped(world: &World, url: &str) -> Result<Self> {
         let text = manifests::shipped_target(&world.control_plane().binaries().kubectl, "proxies.yaml")?;
         let text = text

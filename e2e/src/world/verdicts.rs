@@ -21,8 +21,7 @@ impl World {
         .await
     }
 
-    /// Waits until the poller's verdict on a Proxy, `driftObserved`, has this status and reason at the object's current
-    /// generation.
+    /// Waits until the poller's verdict on a Proxy has this status and reason at the object's current generation.
     ///
     /// A verdict that is healed at once lasts only milliseconds. [`World::watch_object`] shows it.
     pub async fn wait_for_verdict(&self, name: &str, status: &str, reason: &str) -> Result<Value> {

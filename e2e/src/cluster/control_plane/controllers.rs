@@ -7,8 +7,7 @@ use super::ControlPlane;
 use crate::binaries::{self, Tool};
 use crate::process::Launch;
 
-/// Controllers that pages of the cookbook need, and the one of ServiceAccounts: the API server rejects a Pod without
-/// its account.
+/// Controllers for pages of the cookbook, and the one of ServiceAccounts: the API server rejects Pods without one.
 const CONTROLLERS: &str = "--controllers=job-controller,statefulset-controller,serviceaccount-controller";
 
 impl ControlPlane {

@@ -30,8 +30,7 @@ const FILES: [(&str, &[&str]); 2] = [
 /// The page with the table, its trigger and the programs' roles.
 const TABLE: &str = "docs/cookbook/postgres-rows.md";
 
-/// Additional setup by the server's administrator: drift-controller may create roles, and the groups of the objects
-/// exist.
+/// Additional setup by the server's administrator: drift-controller may create roles, and the groups exist.
 const BEFORE: [&str; 2] =
     ["ALTER ROLE drift_controller CREATEROLE", "CREATE ROLE app_readers; CREATE ROLE app_writers"];
 

@@ -91,8 +91,7 @@ impl Builder for Buildah {
         Ok(())
     }
 
-    /// Returns false: without an engine the suite asks no registry, so that it runs at once on a machine without
-    /// network.
+    /// Returns false: without an engine the suite asks no registry, so that it starts at once without a network.
     fn brings(&self, _image: &str) -> bool {
         false
     }

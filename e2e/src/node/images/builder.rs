@@ -26,8 +26,7 @@ pub(super) trait Builder: Debug {
     /// Writes an image into an archive under its name. The archive is always complete.
     fn save(&self, image: &str, archive: &Path) -> Result<()>;
 
-    /// Removes images and layers with bases of other keys. Unused layers of other dependencies take by far the most
-    /// space.
+    /// Removes images and layers with bases of other keys. Layers of old dependencies take the most space by far.
     fn forget_others(&self, key: &str) -> Result<()>;
 
     /// Returns true if it has this image of a foreign registry. Pulls it if necessary.

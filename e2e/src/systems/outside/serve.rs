@@ -130,8 +130,7 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: 
     }
 }
 
-/// Parses the request's head. Returns its length in bytes and the length of the body, or `None` while the head is
-/// incomplete.
+/// Parses the request's head. Returns its length in bytes and that of the body, or `None` if the head is incomplete.
 fn parse(buffer: &[u8]) -> io::Result<Option<(Request, usize, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
