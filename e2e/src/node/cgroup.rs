@@ -39,7 +39,7 @@ pub struct Usage {
     pub throttled: u64,
 }
 
-/// Fails if Pods of another kubelet run on this machine, because ours would end them. Removes empty cgroups of ours.
+/// Fails if Pods of another kubelet run on this machine, because ours would end them. Removes empty cgroups.
 pub(super) async fn ensure_free() -> Result<()> {
     let folders: Vec<PathBuf> = fs::read_dir(ROOT)?.flatten().map(|entry| entry.path()).collect();
     let all = folders.iter().map(|folder| folder.join(PODS)).chain([Path::new(ROOT).join(PODS)]);

@@ -27,7 +27,7 @@ pub const PORT: u16 = 8474;
 /// waits ten seconds before its next start.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Both programs.
+/// The two programs of an installation.
 pub const BOTH: [Which; 2] = [Which::Poller, Which::Controller];
 
 /// The installation, in use by one test.

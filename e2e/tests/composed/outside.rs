@@ -1,6 +1,6 @@
-//! An external system as a value: resources by identity, a log of what was written, and ways to fail.
+//! An external system as a value: resources by identity, a log of writes, and faults.
 //!
-//! It knows the truth that the programs cannot see: who made what.
+//! It knows who made each resource, which the programs cannot see.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::jobs::Work;
 
-/// How one call ends, to the external system or to the API server.
+/// The end of a call to the external system or the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -30,7 +30,7 @@ pub(crate) enum Fault {
     Page,
 }
 
-/// All of them; the first is none.
+/// All faults. The first means no fault.
 pub(crate) const FAULTS: [Fault; 11] = [
     Fault::None,
     Fault::LostBefore,
@@ -45,12 +45,12 @@ pub(crate) const FAULTS: [Fault; 11] = [
     Fault::Page,
 ];
 
-/// A resource; `made_by` is the object whose correction made or adopted it, `None` where others made it.
+/// A resource. `made_by` is the object whose correction made or adopted it, or `None` if it is foreign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub(crate) value: i64,
     pub(crate) made_by: Option<Uid>,
-    /// The version of the Secret that was sent last; `None` where others made it since. No read shows it.
+    /// The version of the last sent Secret, or `None` after a foreign write. No read returns it.
     pub(crate) password: Option<u32>,
 }
 
@@ -58,24 +58,24 @@ pub(crate) struct Resource {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outside {
     pub(crate) resources: BTreeMap<String, Resource>,
-    /// Objects that may have made the resource of that name, as far as anybody but us can tell.
+    /// Objects that may have made the resource of that name, as far as an observer can tell.
     pub(crate) may_have_made: BTreeSet<(Uid, String)>,
     /// Every write is accepted and changes nothing.
     pub(crate) ignores_writes: bool,
-    /// The controller's credential is refused.
+    /// The controller's credential is rejected.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
-    /// Resources that a request took away, each with the object that it was sent for.
+    /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
 }
 
-/// The name of the resource that a request is for.
+/// Returns the name of the resource that a request is for.
 pub(crate) fn resource_of(request: &HttpRequest) -> String {
     request.url.path().rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 impl Outside {
-    /// Answers a read; `None` is no answer.
+    /// Answers a read. `None` means no response.
     pub(crate) fn read(&self, identity: &str, fault: Fault) -> Option<HttpReply> {
         let (status, body) = match fault {
             Fault::LostBefore | Fault::LostAfter => return None,
@@ -96,7 +96,7 @@ impl Outside {
         Some(HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.into_bytes()) })
     }
 
-    /// Does a write for the object; gives the status of the answer, `None` where there is none.
+    /// Performs a write for the object. Returns the status of the response, or `None` without one.
     pub(crate) fn write(&mut self, request: &HttpRequest, uid: &Uid, fault: Fault) -> Option<u16> {
         self.writes += 1;
         if self.refuses_credential {
