@@ -22,9 +22,9 @@ const OTHER_INTERVAL: Duration = Duration::from_secs(4);
 /// hundred polls of two seconds each, sixteen at a time, take a minute.
 const LATE: Duration = Duration::from_secs(10);
 
-/// Requests to a host that is down until all of its 500 objects are Unknown: sixteen at a time, each sent again once
-/// when its connection broke, until the host is paused. An answer from before the fault that is read late ends that
-/// pause, so twice. Then one in each pause of 1, 2, 4 … 30 s.
+/// Requests to a host that is down until all of its 500 objects are Unknown: sixteen at a time, each repeated once
+/// after a broken connection, until the host is paused. A late response from before the fault ends that pause, so
+/// twice. Then one in each pause of 1, 2, 4 … 30 s.
 const REQUESTS_IN_OUTAGE: usize = 2 * 2 * 16 + 10;
 
 /// The slow lane's rate.

@@ -19,7 +19,7 @@ use drift_language::Target;
 use crate::resources::Resources;
 use crate::targets::secrets;
 
-/// The attestations, the Secret, and the objects under way. Cheap to clone.
+/// The attestations, the Secret, and the objects with tasks in progress. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Around(Rc<RefCell<State>>);
 

@@ -15,7 +15,7 @@ const TESTS: [&str; 2] = ["#[test]", "#[tokio::test"];
 pub(crate) struct Function {
     pub(crate) file: PathBuf,
     pub(crate) name: String,
-    /// From its first line to its last.
+    /// Number of lines, from the first to the last.
     pub(crate) lines: usize,
     pub(crate) is_test: bool,
 }
