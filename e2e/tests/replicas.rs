@@ -20,8 +20,8 @@ use tokio::task::JoinHandle;
 /// Time within which a new leader acts after a crash.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
 
-/// A record must stand still for 12 s before another takes the Lease, and it is 3 s old when its holder dies, on a busy
-/// machine up to the 8 s after which a holder that cannot renew it steps down.
+/// A record must be unchanged for 12 s before another takes the Lease. It is 3 s old when its holder dies, or up to 8 s
+/// on a busy machine, after which a holder that cannot renew it steps down.
 const TAKEN_OVER_AFTER: Duration = Duration::from_secs(12 - 8);
 
 /// Time within which a released Lease has a new holder.

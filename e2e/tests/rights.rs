@@ -259,7 +259,7 @@ async fn list_rights(world: &World, which: Which, kubectl: &Kubectl, namespace: 
     .await
 }
 
-/// How kubectl names the first resource of a rule: `proxies.demo.driftpoller.dev/status`.
+/// Returns kubectl's name of the first resource of a rule: `proxies.demo.driftpoller.dev/status`.
 fn listed_name(rule: &Value) -> String {
     let first = |list: &str| rule[list][0].as_str().unwrap_or_default().to_owned();
     let (group, resource) = (first("apiGroups"), first("resources"));

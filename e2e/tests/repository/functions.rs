@@ -11,7 +11,7 @@ const SOURCES: [&str; 5] = ["shared", "poller", "controller", "cli", "e2e"];
 /// Test attributes, as they begin.
 const TESTS: [&str; 2] = ["#[test]", "#[tokio::test"];
 
-/// One function.
+/// A function in a source file.
 pub(crate) struct Function {
     pub(crate) file: PathBuf,
     pub(crate) name: String,
