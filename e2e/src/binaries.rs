@@ -1,8 +1,8 @@
-//! The control plane's programs and the external system's: where to find them, or how to make them.
+//! Finds or builds the programs of the control plane and the external system.
 //!
-//! Looked for in this order: `KUBEBUILDER_ASSETS` (the folder that envtest users already have) → the cached build
-//! in the user's cache folder → a build with Go from the modules that `control-plane/go.mod` pins. There is no
-//! container engine and no download of binaries in this.
+//! Search order: `KUBEBUILDER_ASSETS` (the folder that envtest users already have), the cached build in the user's
+//! cache folder, then a build with Go from the modules that `control-plane/go.mod` pins. No container engine and no
+//! download of binaries is involved.
 
 mod build;
 pub(crate) mod cache;
@@ -14,41 +14,41 @@ use anyhow::Result;
 
 pub(crate) use cache::user_cache;
 
-/// One program that the bed runs.
+/// A program that the tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// The API server's store.
+    /// The store of the API server.
     Etcd,
-    /// The external system: a real REST service of proxies, and the fault injector.
+    /// The external system: a real REST service of proxies that also injects faults.
     Toxiproxy,
-    /// The Kubernetes API.
+    /// The Kubernetes API server.
     ApiServer,
-    /// The command line that people use.
+    /// The Kubernetes command line.
     Kubectl,
-    /// What makes Pods of Deployments and Jobs, and tokens' authorities known; for the node, and for the cookbook's pages.
+    /// Creates the Pods of Deployments and Jobs, and publishes the authority for tokens. For the node and the cookbook.
     ControllerManager,
-    /// What gives Pods their node; for the node only.
+    /// Assigns Pods to nodes. Used only by the node.
     Scheduler,
-    /// What runs Pods; for the node only.
+    /// Runs the Pods. Used only by the node.
     Kubelet,
-    /// What makes Services reachable; for the node only.
+    /// Makes Services reachable. Used only by the node.
     KubeProxy,
 }
 
 impl Tool {
-    /// What every test and the demo need, the quick builds first.
+    /// Programs that every test and the demo need, the quick builds first.
     pub const ALL: [Self; 4] = [Self::Etcd, Self::Toxiproxy, Self::ApiServer, Self::Kubectl];
 
-    /// What a node needs besides; built when the node suite asks for it.
+    /// Additional programs of a node, built on request of the node suite.
     pub const OF_A_NODE: [Self; 4] = [Self::Scheduler, Self::KubeProxy, Self::ControllerManager, Self::Kubelet];
 
-    /// Its place among those that are built with it, from 1, and how many they are.
+    /// Returns its position in its group of builds, from 1, and the size of the group.
     fn place(self) -> (usize, usize) {
         let among = if Self::ALL.contains(&self) { Self::ALL } else { Self::OF_A_NODE };
         (among.iter().position(|each| *each == self).map_or(0, |index| index + 1), among.len())
     }
 
-    /// The file's name, also in `KUBEBUILDER_ASSETS`. Two of the Go packages would both be called `server`.
+    /// Returns the file name, also in `KUBEBUILDER_ASSETS`. Two of the Go packages would both be called `server`.
     #[must_use]
     pub fn file_name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Tool {
         }
     }
 
-    /// The Go package, a `tool` line of `control-plane/go.mod`.
+    /// Returns the Go package, a `tool` line of `control-plane/go.mod`.
     fn package(self) -> &'static str {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
@@ -78,38 +78,33 @@ impl Tool {
     }
 }
 
-/// Where the programs are.
+/// Paths of the programs that every test needs.
 #[derive(Clone, Debug)]
 pub struct Binaries {
-    /// etcd.
+    /// Path of etcd.
     pub etcd: PathBuf,
-    /// toxiproxy's server.
+    /// Path of toxiproxy's server.
     pub toxiproxy: PathBuf,
-    /// kube-apiserver.
+    /// Path of kube-apiserver.
     pub api_server: PathBuf,
-    /// kubectl.
+    /// Path of kubectl.
     pub kubectl: PathBuf,
 }
 
-/// Finds the programs, building what is missing; the first call of a process does the work.
-///
-/// # Errors
-/// When something is missing and cannot be built, with one sentence that says what to install.
+/// Finds the programs and builds missing ones. Only the first call of a process does the work. If a program is missing
+/// and cannot be built, the error says what to install.
 pub async fn locate() -> Result<Binaries> {
     tokio::task::spawn_blocking(locate_blocking).await?
 }
 
-/// One of [`Tool::OF_A_NODE`], built if nobody has before.
-///
-/// # Errors
-/// As [`locate`].
+/// Finds or builds one of [`Tool::OF_A_NODE`].
 pub async fn locate_for_node(tool: Tool) -> Result<PathBuf> {
     tokio::task::spawn_blocking(move || cache::Cache::open()?.get_or_build(tool)).await?
 }
 
 fn locate_blocking() -> Result<Binaries> {
     static FOUND: Mutex<Option<Binaries>> = Mutex::new(None);
-    // Held during the whole build: the other tests of this process wait here for the first one.
+    // Held during the whole build, so that the other tests of this process wait for the first one.
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(binaries) = &*found {
         return Ok(binaries.clone());
@@ -127,7 +122,7 @@ fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
         given.map_or_else(|| cache.get_or_build(tool), Ok)
     };
     if cfg!(feature = "servers") {
-        // Built before any test begins: a build takes both cores, and deadlines run in tests.
+        // Built before any test begins, because a build takes both cores and the deadlines of tests would expire.
         find(Tool::ControllerManager)?;
     }
     Ok(Binaries {

@@ -1,8 +1,8 @@
-//! The demonstration: the whole loop on one machine, told on the terminal while it really happens.
+//! The demonstration: the whole loop on one machine, shown on the terminal as it happens.
 //!
-//! A real API server and a real external system; the shipped manifests; the two programs as processes of their own,
-//! each with its ServiceAccount's token and nothing more. Nothing is shown that was not seen, and a step that does
-//! not happen before its deadline fails the demonstration.
+//! It uses a real API server, a real external system and the shipped manifests. The two programs run as processes with
+//! the rights of their ServiceAccounts. It shows only what it observed. A step that misses its deadline fails the
+//! demonstration.
 
 mod installation;
 mod kubectl_watch;
@@ -18,7 +18,7 @@ use terminal::Terminal;
 
 use crate::process::run_folder;
 
-/// Which external system is shown.
+/// The external system of the demonstration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Act {
     /// Proxies of toxiproxy, over HTTP.
@@ -28,19 +28,19 @@ pub enum Act {
     Postgres,
 }
 
-/// An act that was played, with everything still running.
+/// A played act with everything still running.
 struct Played<Outside> {
     installation: Installation,
-    /// The external system, which ends with it.
+    /// The external system. Dropping it ends the system.
     outside: Outside,
-    /// For who looks around afterwards.
+    /// Text for users who explore the running system.
     things_to_try: String,
 }
 
-/// Plays an act; with `keep` it goes on running afterwards until `interrupted` completes.
+/// Plays an act. With `keep` it stays up until `interrupted` completes.
 ///
 /// # Errors
-/// When a step did not happen, with which one, what was seen instead and where the logs lie.
+/// The failed step, the state at that time and the path of the logs.
 pub async fn play(act: Act, keep: bool, interrupted: impl Future<Output = ()>) -> Result<()> {
     let terminal = Terminal::new();
     let ended = match act {

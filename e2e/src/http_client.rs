@@ -1,28 +1,25 @@
-//! The one HTTP client of the bed: loopback only, no proxies, no redirects, a deadline on every request.
+//! The HTTP client of the tests: loopback only, no proxies, no redirects, a deadline on every request.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// No request of the bed's own does more than a loopback round trip; a hang is a finding, not something to sit out.
+/// Deadline of a request. A request is only a loopback round trip, so a hang is a bug that must show.
 const REQUEST_WITHIN: Duration = Duration::from_secs(20);
 
-/// The time that a connection may lie idle before it is used again: half of what toxiproxy lets it, since a request on one that
-/// the other side is just closing fails.
+/// Maximum idle time of a reused connection: half of toxiproxy's own limit, because a request fails on a connection
+/// that the server is closing.
 const IDLE_AT_MOST: Duration = Duration::from_secs(30);
 
-/// Chooses the TLS implementation for the whole process; the first call counts.
+/// Chooses the TLS implementation for the whole process. The first call counts.
 ///
-/// kube and reqwest otherwise disagree about the default and panic at the first connection.
+/// Otherwise kube and reqwest disagree about the default and panic at the first connection.
 pub fn choose_tls() {
-    // Refused only when somebody chose before us, which is as good.
+    // An error means that another caller has already chosen, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A client for answers that never end, such as watches, from a server that this authority (PEM) signed.
-///
-/// # Errors
-/// When the TLS stack cannot be set up, or the certificate is none.
+/// Returns a client for endless responses, such as watches, from a server with a certificate of this authority (PEM).
 pub fn for_streams(authority: &str) -> Result<reqwest::Client> {
     choose_tls();
     let certificate = reqwest::Certificate::from_pem(authority.as_bytes()).context("reading the authority")?;
@@ -30,10 +27,7 @@ pub fn for_streams(authority: &str) -> Result<reqwest::Client> {
     builder.tls_certs_only([certificate]).build().context("building the HTTP client")
 }
 
-/// A client for the programs' admin pages and the external systems.
-///
-/// # Errors
-/// When the TLS stack cannot be set up.
+/// Returns a client for the programs' admin pages and the external systems.
 pub fn new() -> Result<reqwest::Client> {
     choose_tls();
     let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());

@@ -1,9 +1,9 @@
-//! The end-to-end bed: everything that a behaviour test or the demo needs around the two programs.
+//! The end-to-end test bed: everything that a behaviour test or the demo needs around the two programs.
 //!
-//! It exists so that behaviours are proved against real things: a real kube-apiserver and etcd, a real REST
-//! system (toxiproxy), the shipped manifests' ServiceAccounts and RBAC, and the two programs as processes of
-//! their own. Only what no real system does on demand (a truncated answer, a dropped connection, a 429 with a
-//! date) comes from a server of our own, [`systems::outside::Outside`].
+//! Behaviours are tested against real systems: kube-apiserver and etcd, a REST service (toxiproxy), the shipped
+//! ServiceAccounts and RBAC, and the two programs as separate processes. [`systems::outside::Outside`] is our own
+//! server for faults that no real system produces on demand (a truncated response, a dropped connection, a 429 with a
+//! date).
 //!
 //! # A behaviour test
 //!

@@ -1,7 +1,7 @@
-//! The shipped manifests, rendered by kubectl, and rewritten so that many tests can use them side by side.
+//! The shipped manifests, rendered by kubectl and renamed so that many tests can use them side by side.
 //!
-//! Tests run on what users apply: the same ServiceAccounts, Roles and CRD. Only names change: the programs'
-//! namespace, the demonstration group, and cluster-scoped RBAC names get the test's own.
+//! Tests use the ServiceAccounts, Roles and CRD that users apply. Only the programs' namespace, the demonstration group
+//! and the names of cluster-scoped RBAC objects differ.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Names in the shipped manifests that a rewriting replaces.
+/// The programs' namespace in the shipped manifests. Tests replace it.
 pub const NAMESPACE: &str = "drift-system";
 /// The demonstration kinds' group.
 pub const GROUP: &str = "demo.driftpoller.dev";
@@ -18,25 +18,22 @@ pub const GROUP: &str = "demo.driftpoller.dev";
 pub const OBJECTS_NAMESPACE: &str = "drift-demo";
 /// The address in the shipped target.
 pub const TOXIPROXY_URL: &str = "http://toxiproxy.drift-demo.svc:8474";
-/// The end of the name of each world's namespace for the programs.
+/// Suffix of each world's namespace for the programs.
 pub const PROGRAMS: &str = "-programs";
-/// How the kinds of admission policies and their bindings begin.
+/// Prefix of the kinds of admission policies and their bindings.
 const ADMISSION: &str = "ValidatingAdmissionPolicy";
-/// How the API server calls a ServiceAccount, up to its namespace.
+/// The API server's name of a ServiceAccount, up to its namespace.
 const ACCOUNTS: &str = "system:serviceaccount:";
 /// The ConfigMap of targets.
 pub const TARGETS: &str = "drift-targets";
 
-/// The folder with the shipped kustomization.
+/// Returns the folder with the shipped kustomization.
 #[must_use]
 pub fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests"))
 }
 
-/// What `kubectl kustomize manifests` prints, as documents; rendered once per process.
-///
-/// # Errors
-/// When the kustomization is broken.
+/// Returns the documents that `kubectl kustomize manifests` prints. Rendered once per process.
 pub fn shipped(kubectl: &Path) -> Result<&'static [Value]> {
     static RENDERED: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(documents) = RENDERED.get() {
@@ -46,10 +43,7 @@ pub fn shipped(kubectl: &Path) -> Result<&'static [Value]> {
     Ok(RENDERED.get_or_init(|| documents))
 }
 
-/// The text of one key of the shipped targets.
-///
-/// # Errors
-/// When it is not there.
+/// Returns the text of one key of the shipped targets.
 pub fn shipped_target(kubectl: &Path, key: &str) -> Result<&'static str> {
     let documents = shipped(kubectl)?;
     let targets = documents.iter().find(|document| is(document, "ConfigMap", TARGETS));
@@ -57,10 +51,7 @@ pub fn shipped_target(kubectl: &Path, key: &str) -> Result<&'static str> {
     text.with_context(|| format!("the shipped ConfigMap {TARGETS} has no key {key}"))
 }
 
-/// Reads a stream of YAML documents.
-///
-/// # Errors
-/// When one is not YAML.
+/// Parses a stream of YAML documents.
 pub fn parse_stream(text: &str) -> Result<Vec<Value>> {
     serde_saphyr::from_multiple(text).context("parsing a stream of YAML documents")
 }
@@ -74,7 +65,7 @@ pub fn is(document: &Value, kind: &str, name: &str) -> bool {
 /// The names of one world.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Also the prefix of the names of cluster-scoped roles.
+    /// The world's id, also the prefix of the names of cluster-scoped roles.
     pub id: String,
     /// The programs' namespace.
     pub programs: String,
@@ -83,11 +74,9 @@ pub struct Names {
 }
 
 impl Names {
-    /// What the two programs need around them, for this world: namespace, CRD, ServiceAccounts, RBAC and admission. Deployments
-    /// are left out (there is no node), and the ConfigMap of targets (each test has its own).
-    ///
-    /// # Errors
-    /// When the kustomization is broken.
+    /// Returns the manifests that the two programs need in this world: namespace, CRD, ServiceAccounts, RBAC and
+    /// admission. Deployments are left out because there is no node. The ConfigMap of targets is left out because each
+    /// test has its own.
     pub fn surroundings(&self, kubectl: &Path) -> Result<Vec<Value>> {
         const LEFT_OUT: [&str; 2] = ["Deployment", "ConfigMap"];
         let documents = shipped(kubectl)?.iter();
@@ -129,8 +118,8 @@ impl Names {
     }
 }
 
-/// Makes an admission policy, or its binding, speak of the accounts of all worlds: the API server compiles all policies
-/// anew at each change of one, so a pair for each world would keep it busy.
+/// Makes an admission policy or its binding apply to the accounts of all worlds. The API server recompiles all policies
+/// at each change of one, so a pair for each world would keep it busy.
 fn widen(document: &mut Value) {
     for name in ["/metadata/name", "/spec/policyName"] {
         if let Some(Value::String(text)) = document.pointer_mut(name) {
@@ -141,7 +130,7 @@ fn widen(document: &mut Value) {
     for condition in conditions.into_iter().flatten() {
         if let Some(Value::String(expression)) = condition.get_mut("expression") {
             let account = format!("== '{ACCOUNTS}{NAMESPACE}:");
-            // The opening quote moves into the call that its closing one ends.
+            // The opening quote moves into the call, before the closing one.
             if let Some((subject, name)) = expression.split_once(&account) {
                 let name = name.trim_end_matches('\'');
                 *expression = format!("{}.endsWith('{PROGRAMS}:{name}')", subject.trim_end());
@@ -150,10 +139,7 @@ fn widen(document: &mut Value) {
     }
 }
 
-/// What `kubectl kustomize` prints for a folder.
-///
-/// # Errors
-/// When the kustomization is broken.
+/// Returns the output of `kubectl kustomize` for a folder.
 pub fn render(kubectl: &Path, folder: &Path) -> Result<String> {
     let output = Command::new(kubectl).arg("kustomize").arg(folder).stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("starting {}", kubectl.display()))?;

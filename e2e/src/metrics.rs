@@ -1,4 +1,4 @@
-//! Reading the two programs' metrics, in the Prometheus text format.
+//! Parses the two programs' metrics in the Prometheus text format.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ pub struct Metrics {
     samples: Vec<Sample>,
 }
 
-/// One line of a scrape.
+/// One sample of a scrape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The metric's name, with `_total`, `_bucket` and the like.
+    /// The metric's name, including suffixes such as `_total` and `_bucket`.
     pub name: String,
-    /// Its labels.
+    /// Labels by name.
     pub labels: BTreeMap<String, String>,
-    /// Its value.
+    /// The sample's value.
     pub value: f64,
 }
 
 impl Metrics {
-    /// Reads a scrape; comments and what is no sample are left out.
+    /// Parses a scrape. Skips comments and lines that are not samples.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self { samples: text.lines().filter_map(Sample::parse).collect() }
     }
 
-    /// The samples with this name that carry all of these labels.
+    /// Returns the samples with this name and all of these labels.
     pub fn matching<'a>(&'a self, name: &'a str, labels: &'a [(&'a str, &'a str)]) -> impl Iterator<Item = &'a Sample> {
         let carries = move |sample: &&Sample| {
             labels.iter().all(|(key, value)| sample.labels.get(*key).is_some_and(|found| found == value))
@@ -34,14 +34,14 @@ impl Metrics {
         self.samples.iter().filter(move |sample| sample.name == name).filter(carries)
     }
 
-    /// Their sum; 0 when there is none.
+    /// Returns the sum of the matching samples, or 0 without any.
     #[must_use]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        // The sum of no numbers is -0, which figures would print.
+        // An empty float sum is -0, which would appear in figures.
         self.matching(name, labels).map(|sample| sample.value).fold(0.0, |sum, value| sum + value)
     }
 
-    /// Returns true if there is any sample with this name.
+    /// Returns true if the scrape contains a sample with this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.samples.iter().any(|sample| sample.name == name)
@@ -66,7 +66,7 @@ impl Sample {
     }
 }
 
-/// Labels up to the closing brace, and what follows it.
+/// Parses labels up to the closing brace. Also returns the rest.
 fn parse_labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     let mut labels = BTreeMap::new();
     loop {
@@ -81,7 +81,7 @@ fn parse_labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     }
 }
 
-/// A label's value up to its closing quote, unescaped, and what follows.
+/// Parses a label's value up to its closing quote and unescapes it. Also returns the rest.
 fn parse_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut letters = text.char_indices();

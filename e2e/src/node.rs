@@ -1,9 +1,9 @@
-//! A real node: kubelet, containerd, runc, a bridge, kube-proxy and a resolver of names, beside the bed's control
-//! plane. Here the two programs run as what users deploy: Pods from the images of the two Dockerfiles.
+//! A real node: kubelet, containerd, runc, a bridge, kube-proxy and a DNS server beside the control plane. The two
+//! programs run as users deploy them: as Pods from the images of the two Dockerfiles.
 //!
-//! It exists for what processes on loopback cannot show: that the images start, that the manifests' limits,
-//! probes and grace periods fit, and what a rollout or a killed Pod costs. Everything of it lives in namespaces of
-//! the kernel that one process holds; when that ends, so does the node.
+//! It tests what processes on loopback cannot show: that the images start, that the manifests' limits, probes and grace
+//! periods fit, and the cost of a rollout or a killed Pod. The node lives in kernel namespaces of one process and ends
+//! with it.
 
 mod cgroup;
 mod cluster;
@@ -39,10 +39,10 @@ use crate::progress;
 use crate::wait::{self, Seen};
 use namespaces::Namespaces;
 
-/// The node's name.
+/// Name of the node.
 const NAME: &str = "drift";
 
-/// The time that the node may take to be Ready: 6 s alone, and many times that on a busy machine.
+/// The node's deadline to become Ready. It needs 6 s alone, and many times that on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// A running node with its control plane. Its processes end with this one.
@@ -50,17 +50,17 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 pub struct Node {
     control_plane: ControlPlane,
     namespaces: Namespaces,
-    /// Held, so that they live as long as the node.
+    /// Held for the lifetime of the node.
     _processes: Vec<Process>,
-    /// Held too: one node at a time.
+    /// Lock that permits one node at a time.
     _turn: File,
 }
 
 impl Node {
-    /// Starts one with the product's images on it and waits until it is Ready.
+    /// Starts a node with the product's images and waits until it is Ready.
     ///
     /// # Errors
-    /// When this machine cannot carry a node (with what it lacks), an image cannot be built, or a part does not start.
+    /// If this machine cannot run a node, the error lists what is missing.
     async fn start() -> Result<Self> {
         packages::ensure_all(images::docker_answers())?;
         let turn = tokio::task::spawn_blocking(take_turn).await??;
@@ -86,7 +86,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Where its logs and keys lie.
+    /// Returns the folder with its logs and keys.
     fn folder(&self) -> PathBuf {
         self.control_plane.folder().to_path_buf()
     }
@@ -106,7 +106,7 @@ impl Node {
     }
 }
 
-/// Waits until no other process of this user has a node.
+/// Waits until no other process of this user runs a node.
 fn take_turn() -> Result<File> {
     let folder = cache::folder()?.join("node/turn");
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;

@@ -1,14 +1,12 @@
-//! Pages of documentation whose YAML, and what else they say to apply, is tested.
-//!
-//! It knows Markdown's fences and nothing of what stands between them.
+//! Extracts code from documentation pages, so that tests can apply it.
 
-/// The YAML blocks of a page, without the indentation of their fences.
+/// Returns the YAML blocks of a page, without the indentation of their fences.
 #[must_use]
 pub fn yaml_blocks(text: &str) -> Vec<String> {
     blocks(text, "yaml")
 }
 
-/// The blocks of a page in one language, without the indentation of their fences.
+/// Returns the blocks of a page in one language, without the indentation of their fences.
 #[must_use]
 pub fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}");
@@ -29,7 +27,7 @@ pub fn blocks(text: &str, language: &str) -> Vec<String> {
     blocks
 }
 
-/// The lines of a page that are code: between fences of any language, or indented by four spaces.
+/// Returns the code lines of a page: between fences of any language, or indented by four spaces.
 pub fn code(text: &str) -> impl Iterator<Item = String> {
     let mut is_fenced = false;
     text.lines().filter_map(move |line| {

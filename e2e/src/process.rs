@@ -1,10 +1,8 @@
-//! One child process: started, watched, stopped, and never left behind.
+//! A child process that never outlives this process.
 //!
-//! A child runs under a small `sh` watchdog whose standard input is a pipe held by this process. However this
-//! process ends, even by `kill -9`, the pipe closes and the watchdog kills the child; no code of ours has to run.
-//! (Asking the kernel for a parent-death signal would need unsafe code, and it follows the thread, not the process.)
-//!
-//! It knows nothing of what it runs.
+//! A child runs under a small `sh` watchdog whose standard input is a pipe from this process. If this process ends,
+//! even by `kill -9`, the pipe closes and the watchdog kills the child. (A parent-death signal would need unsafe code,
+//! and it follows the thread, not the process.)
 
 mod launch;
 pub mod ports;
@@ -20,37 +18,36 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 pub use launch::Launch;
 
-/// The time that a child may take to end after SIGTERM before it is killed: ten seconds are promised, a busy machine may stand
-/// still for some more, and the shipped Deployments grant 30 s.
+/// Time that a child has to end after SIGTERM before it is killed. The programs promise ten seconds. A busy machine may
+/// pause for some more, and the shipped Deployments grant 30 s.
 pub const STOP_WITHIN: Duration = Duration::from_secs(25);
 
-/// The same when a guard is dropped, which happens in failing tests: nobody waits for niceties there.
+/// The same limit when a guard is dropped, which happens in failing tests and must be quick.
 const DROP_WITHIN: Duration = Duration::from_secs(2);
 
-/// The time that the threads of a child may take to stand still after SIGSTOP: microseconds, but for one that waits for a
-/// disk of a busy machine.
+/// Time that a child's threads have to stop after SIGSTOP: microseconds, unless a thread waits for a busy disk.
 const PAUSED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often a child that ends or is paused is looked at.
+/// Interval between checks of a child that ends or is paused.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// How a child ended.
+/// Result of an ended child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It returned this code.
+    /// The exit code of the child.
     Code(i32),
-    /// This signal ended it.
+    /// The signal that ended the child.
     Signal(i32),
 }
 
 impl Exit {
-    /// Returns true if it returned 0.
+    /// Returns true if the exit code is 0.
     #[must_use]
     pub fn success(self) -> bool {
         self == Self::Code(0)
     }
 
-    /// A shell reports 128 plus the signal's number for a program that a signal ended.
+    /// Converts the exit code of a shell, which reports 128 plus the signal's number for a killed program.
     fn from_shell(code: i32) -> Self {
         if code > 128 { Self::Signal(code - 128) } else { Self::Code(code) }
     }
@@ -72,13 +69,13 @@ pub struct Process {
     log: PathBuf,
     pid: Pid,
     watchdog: Child,
-    /// Held, never written: closing it is what tells the watchdog that we are gone.
+    /// Held but never written. When it closes, the watchdog knows that this process has ended.
     _lifeline: Option<ChildStdin>,
     exit: Option<Exit>,
 }
 
 impl Process {
-    /// Takes over a watchdog that was just spawned and reads the program's process id from it.
+    /// Takes over a new watchdog and reads the program's process id from it.
     fn adopt(name: String, log: PathBuf, mut watchdog: Child) -> Result<Self> {
         let lifeline = watchdog.stdin.take();
         let output = watchdog.stdout.take().context("the watchdog's output is not a pipe")?;
@@ -89,28 +86,25 @@ impl Process {
         Ok(Self { name, log, pid, watchdog, _lifeline: lifeline, exit: None })
     }
 
-    /// The name given at the launch.
+    /// Returns the name of the launch.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The program's process id (not the watchdog's).
+    /// Returns the process id of the program, not of the watchdog.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// Where its standard output and standard error go.
+    /// Returns the path of its standard output and standard error.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// How it ended, or nothing while it runs.
-    ///
-    /// # Errors
-    /// When the system refuses to tell.
+    /// Returns its exit, or `None` while it runs.
     pub fn exit(&mut self) -> Result<Option<Exit>> {
         if self.exit.is_none()
             && let Some(status) = self.watchdog.try_wait()?
@@ -121,28 +115,22 @@ impl Process {
         Ok(self.exit)
     }
 
-    /// Fails, with the end of its log, if the child has ended.
-    ///
-    /// # Errors
-    /// When it has ended.
+    /// Fails if the child has ended. The error contains the end of its log.
     pub fn ensure_running(&mut self) -> Result<()> {
         self.obituary()?.map_or(Ok(()), |obituary| bail!(obituary))
     }
 
-    /// How it ended and the end of its log, or nothing while it runs.
-    ///
-    /// # Errors
-    /// When the system refuses to tell.
+    /// Returns its exit and the end of its log, or `None` while it runs.
     pub fn obituary(&mut self) -> Result<Option<String>> {
         let exit = self.exit()?;
         Ok(exit.map(|exit| format!("{} ended by itself: {exit}\n{}", self.name, log_tail(&self.log, 30))))
     }
 
-    /// Sends SIGSTOP and waits until every thread stands still: the process keeps its connections and does nothing, like
-    /// one on a frozen machine. The kernel only promises to stop it soon; a thread on another core goes on for a while.
+    /// Sends SIGSTOP and waits until every thread has stopped. The process keeps its connections and does nothing, like
+    /// one on a frozen machine. The kernel stops it only soon: a thread on another core runs on for a moment.
     ///
     /// # Errors
-    /// When it has ended, or a thread still runs at the deadline.
+    /// It has ended, or a thread still runs at the deadline.
     pub async fn pause(&mut self) -> Result<()> {
         self.signal(Signal::STOP)?;
         let began = Instant::now();
@@ -156,17 +144,11 @@ impl Process {
     }
 
     /// Sends SIGCONT, after [`Process::pause`].
-    ///
-    /// # Errors
-    /// When it has ended.
     pub fn resume(&mut self) -> Result<()> {
         self.signal(Signal::CONT)
     }
 
-    /// Asks it to end (SIGTERM), and kills it when it has not after [`STOP_WITHIN`].
-    ///
-    /// # Errors
-    /// When the system refuses to tell how it ended.
+    /// Sends SIGTERM, and SIGKILL after [`STOP_WITHIN`].
     pub async fn stop(&mut self) -> Result<Exit> {
         self.ask_to_end()?;
         if let Some(exit) = self.ended_within(STOP_WITHIN).await? {
@@ -175,10 +157,7 @@ impl Process {
         self.kill().await
     }
 
-    /// Ends it at once (SIGKILL), as a crash or a lost node would.
-    ///
-    /// # Errors
-    /// When the system refuses to tell how it ended.
+    /// Sends SIGKILL, like a crash or a lost node.
     pub async fn kill(&mut self) -> Result<Exit> {
         if self.exit()?.is_none() {
             self.signal(Signal::KILL)?;
@@ -187,10 +166,7 @@ impl Process {
         exit.with_context(|| format!("{} (process {}) survived SIGKILL", self.name, self.pid()))
     }
 
-    /// Waits for it to end by itself; nothing if it still runs at the deadline.
-    ///
-    /// # Errors
-    /// When the system refuses to tell how it ended.
+    /// Waits until it ends by itself. Returns `None` if it still runs at the deadline.
     pub async fn ended_within(&mut self, deadline: Duration) -> Result<Option<Exit>> {
         let began = Instant::now();
         while self.exit()?.is_none() && began.elapsed() < deadline {
@@ -201,7 +177,7 @@ impl Process {
 
     fn ask_to_end(&mut self) -> Result<()> {
         if self.exit()?.is_none() {
-            // A stopped process would keep the SIGTERM waiting.
+            // SIGTERM stays pending in a stopped process.
             self.signal(Signal::TERM)?;
             self.signal(Signal::CONT)?;
         }
@@ -210,13 +186,13 @@ impl Process {
 
     fn signal(&mut self, signal: Signal) -> Result<()> {
         match kill_process(self.pid, signal) {
-            // It ended between our look and the signal: nothing left to do for the signals that end it.
+            // It ended between the check and the signal. The signals that end a process need nothing more.
             Err(rustix::io::Errno::SRCH) if signal != Signal::STOP => Ok(()),
             other => other.with_context(|| format!("sending {signal:?} to {}", self.name)),
         }
     }
 
-    /// For a place that cannot wait asynchronously: the drop of the guard.
+    /// A blocking variant for the drop of the guard.
     fn end_blocking(&mut self) -> Result<()> {
         self.ask_to_end()?;
         let began = Instant::now();
@@ -239,10 +215,10 @@ impl Drop for Process {
     }
 }
 
-/// The state of one thread of this process that does not stand still, as the kernel names it; nothing if all do.
+/// Returns the kernel's state of one running thread, or `None` if all have stopped.
 fn thread_that_runs(pid: i32) -> Result<Option<String>> {
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("process {pid} has ended"))? {
-        // A thread may end between the listing and the look.
+        // A thread may end after the listing.
         let Ok(status) = std::fs::read_to_string(thread?.path().join("status")) else { continue };
         let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or_default().trim();
         if !state.starts_with('T') {
@@ -258,7 +234,7 @@ pub fn is_alive(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
-/// The last lines of a log, ready to be put into an error.
+/// Returns the last lines of a log for an error message.
 #[must_use]
 pub fn log_tail(log: &Path, lines: usize) -> String {
     let text = match std::fs::read(log) {

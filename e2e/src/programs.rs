@@ -1,5 +1,5 @@
-//! The two programs under test: built once, started as processes of their own, watched through what they offer to
-//! everybody (exit code, /readyz, /metrics, logs).
+//! The two programs under test: built once, started as separate processes, and observed through their exit code,
+//! /readyz, /metrics and logs.
 
 mod build;
 pub mod clock_shift;
@@ -19,20 +19,20 @@ use crate::process::ports;
 use crate::process::{Exit, Launch, Process, log_tail};
 use crate::wait::{self, Seen};
 
-/// What a program's log says each time that it becomes the leader.
+/// The log message of a program that becomes the leader.
 pub const LED: &str = "the Lease is ours";
 
-/// Which of the two.
+/// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// drift-poller.
+    /// The program drift-poller.
     Poller,
-    /// drift-controller.
+    /// The program drift-controller.
     Controller,
 }
 
 impl Which {
-    /// The places where it can be made to die.
+    /// Returns the kill points of this program.
     #[must_use]
     pub fn kill_points(self) -> &'static [KillPoint] {
         match self {
@@ -41,7 +41,7 @@ impl Which {
         }
     }
 
-    /// The program's, ServiceAccount's and Lease's name.
+    /// Returns the name of the program, its ServiceAccount and its Lease.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,31 +51,31 @@ impl Which {
     }
 }
 
-/// What a start may change; the default is what the shipped Deployment does.
+/// Options of a start. The default matches the shipped Deployment.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// `--instance`, also the log's name: for a second replica. Default: the program's name.
+    /// `--instance`, also the log's name, for a second replica. Default: the program's name.
     pub instance: Option<String>,
-    /// Another way to the API server, such as a fault injector's address (`https://127.0.0.1:PORT`).
+    /// Another address of the API server, such as a fault injector's (`https://127.0.0.1:PORT`).
     pub api_server: Option<String>,
-    /// `--log-level`. Default: enough to see afterwards why something was done.
+    /// `--log-level`. The default logs the reasons of actions.
     pub log_level: Option<String>,
     /// Further arguments after `run`.
     pub arguments: Vec<String>,
     /// Further environment variables.
     pub variables: Vec<(String, String)>,
-    /// Do not wait for /readyz: for a replica that stands by, or one that is meant to fail.
+    /// Do not wait for /readyz: for a standby replica, or one that must fail.
     pub do_not_wait: bool,
 }
 
 impl Options {
-    /// A program that dies when it reaches `point` for the `time`th time; it is not waited for.
+    /// Returns options for a program that dies when it reaches `point` for the `time`th time. The start does not wait.
     #[must_use]
     pub fn dying_at(point: KillPoint, time: u32) -> Self {
         Self::with_kill_points(format!("{}#{time}", point.as_str()))
     }
 
-    /// A program that logs which kill points it reaches and dies at none.
+    /// Returns options for a program that logs its kill points and dies at none.
     #[must_use]
     pub fn logging_kill_points() -> Self {
         Self::with_kill_points("nowhere".to_owned())
@@ -86,17 +86,17 @@ impl Options {
         Self { variables, do_not_wait: true, ..Self::default() }
     }
 
-    /// The same under another name of its own: its log and its Lease tell it from others.
+    /// Sets another instance name, which distinguishes its log and its Lease.
     #[must_use]
     pub fn named(self, instance: String) -> Self {
         Self { instance: Some(instance), ..self }
     }
 }
 
-/// What the programs log in tests: enough to see afterwards why something was done.
+/// The log level of the programs in tests, which shows the reasons of actions.
 const LOG_LEVEL: &str = "info,drift_poller=debug,drift_controller=debug,drift_kube=debug,drift_systems=debug";
 
-/// A running program. The world that started it ends it; a test may before.
+/// A running program. Its world ends it, unless the test does so before.
 #[derive(Debug)]
 pub struct Program {
     which: Which,
@@ -105,15 +105,12 @@ pub struct Program {
     log: PathBuf,
     process: Mutex<Process>,
     client: reqwest::Client,
-    /// Set once the test itself ended the program or expects it to end: then its exit is the test's business.
+    /// Set if the test ended the program or expects it to end. The test then checks its exit.
     released: std::sync::atomic::AtomicBool,
 }
 
 impl Program {
     /// Starts `run` in a namespace with a kubeconfig. Does not wait.
-    ///
-    /// # Errors
-    /// When it cannot be built or started.
     pub async fn start(which: Which, namespace: &str, kubeconfig: &Path, options: &Options) -> Result<Self> {
         let built = built().await?;
         let instance = options.instance.clone().unwrap_or_else(|| which.name().to_owned());
@@ -134,64 +131,52 @@ impl Program {
         Ok(Self { which, instance, admin, log, process: Mutex::new(process), client, released })
     }
 
-    /// Which program it is.
+    /// Returns which of the two programs this is.
     #[must_use]
     pub fn which(&self) -> Which {
         self.which
     }
 
-    /// The `--instance` it was started with: what the Lease names as its holder.
+    /// Returns its `--instance`, the holder in its Lease.
     #[must_use]
     pub fn instance(&self) -> &str {
         &self.instance
     }
 
-    /// The address of its admin pages, `http://127.0.0.1:PORT`.
+    /// Returns the address of its admin pages, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn admin_url(&self) -> String {
         format!("http://{}", self.admin)
     }
 
-    /// The path of its log.
+    /// Returns the path of its log.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Its whole log: for "no secret in the logs".
-    ///
-    /// # Errors
-    /// When it cannot be read.
+    /// Returns its whole log, for example to check it for secrets.
     pub fn log_text(&self) -> Result<String> {
         let bytes = std::fs::read(&self.log).with_context(|| format!("reading {}", self.log.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// How often it has become the leader. What it remembers begins anew with each time.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
+    /// Returns how many times it became the leader. Its memory is reset each time.
     pub fn times_led(&self) -> Result<usize> {
         Ok(self.log_text()?.matches(LED).count())
     }
 
-    /// How often its log says that it came to this kill point.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
+    /// Returns how many times its log reports this kill point.
     pub fn times_reached(&self, point: KillPoint) -> Result<usize> {
         Ok(self.log_text()?.matches(&format!("{}{}\"", kill_point::REACHED, point.as_str())).count())
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub async fn pid(&self) -> i32 {
         self.process.lock().await.pid()
     }
 
-    /// Waits until /readyz says 200.
-    ///
-    /// # Errors
-    /// When it does not before the deadline, or the program ended, with the end of its log.
+    /// Waits until /readyz returns 200. The error contains the end of its log.
     pub async fn wait_until_ready(&self) -> Result<()> {
         let waiting = wait::until(format!("/readyz of {} to answer 200", self.instance), wait::DEADLINE, async || {
             if let Some(exit) = self.exit().await? {
@@ -203,79 +188,55 @@ impl Program {
         waiting.await.with_context(|| log_tail(&self.log, 40))
     }
 
-    /// The status and text of one of its admin pages, such as `/livez`.
-    ///
-    /// # Errors
-    /// When it does not answer.
+    /// Returns the status and text of an admin page, such as `/livez`.
     pub async fn page(&self, path: &str) -> Result<(u16, String)> {
         let answer = self.client.get(format!("{}{path}", self.admin_url())).send().await?;
         Ok((answer.status().as_u16(), answer.text().await?))
     }
 
-    /// Its metrics.
-    ///
-    /// # Errors
-    /// When it does not answer with 200.
+    /// Scrapes its metrics.
     pub async fn metrics(&self) -> Result<Metrics> {
         let (status, text) = self.page("/metrics").await?;
         ensure!(status == 200, "/metrics of {} answered {status}: {text}", self.instance);
         Ok(Metrics::parse(&text))
     }
 
-    /// Asks it to end as a kubelet does (SIGTERM) and returns how it did.
-    ///
-    /// # Errors
-    /// When it cannot be ended.
+    /// Sends SIGTERM, as a kubelet does, and returns its exit.
     pub async fn stop(&self) -> Result<Exit> {
         self.release();
         self.process.lock().await.stop().await
     }
 
-    /// Ends it at once (SIGKILL): a crash.
-    ///
-    /// # Errors
-    /// When it cannot be ended.
+    /// Sends SIGKILL, like a crash.
     pub async fn kill(&self) -> Result<Exit> {
         self.release();
         self.process.lock().await.kill().await
     }
 
-    /// Freezes it (SIGSTOP) and waits until it stands still: a stalled node, which comes back and believes that no time
-    /// has passed.
-    ///
-    /// # Errors
-    /// When it has ended.
+    /// Pauses it with SIGSTOP and waits until it has stopped. It simulates a stalled node that later continues and does
+    /// not notice the lost time.
     pub async fn pause(&self) -> Result<()> {
         self.process.lock().await.pause().await
     }
 
-    /// Lets a frozen one go on.
-    ///
-    /// # Errors
-    /// When it has ended.
+    /// Resumes a paused program.
     pub async fn resume(&self) -> Result<()> {
         self.process.lock().await.resume()
     }
 
-    /// Waits for it to end by itself, for a start that is meant to fail, or after a lost Lease.
-    ///
-    /// # Errors
-    /// When it still runs at the deadline.
+    /// Waits until it ends by itself, after a start that must fail or a lost Lease.
     pub async fn wait_until_ended(&self) -> Result<Exit> {
         self.release();
         let exit = self.process.lock().await.ended_within(wait::DEADLINE).await?;
         exit.with_context(|| format!("{} still runs after {} s", self.instance, wait::DEADLINE.as_secs()))
     }
 
-    /// How it ended, or nothing while it runs.
-    ///
-    /// # Errors
-    /// When the system refuses to tell.
+    /// Returns its exit, or `None` while it runs.
     pub async fn exit(&self) -> Result<Option<Exit>> {
         self.process.lock().await.exit()
     }
 
-    /// Ends it for the world: it must still be running and must end with code 0, unless the test took that over.
+    /// Ends it for the world. It must still run and exit with code 0, unless the test ended it itself.
     pub(crate) async fn finish(&self) -> Result<()> {
         if self.released.load(std::sync::atomic::Ordering::Relaxed) {
             self.process.lock().await.kill().await?;

@@ -1,19 +1,19 @@
-//! Progress lines on standard error, for work that takes more than a moment.
+//! Progress lines on standard error for long work.
 //!
-//! They bypass the test harness's capture on purpose: a build of minutes must not look like a hang.
+//! They bypass the test harness's capture, so that a build of minutes does not look like a hang.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// How often a long step says that it is still alive; long enough not to fill a CI log, short enough to reassure.
+/// Interval between progress lines: long enough not to fill a CI log, short enough to reassure.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Writes one line to standard error. A closed standard error is no reason to fail.
+/// Writes one line to standard error. Ignores a closed standard error.
 pub fn say(line: impl AsRef<str>) {
     let _ = writeln!(std::io::stderr().lock(), "e2e: {}", line.as_ref());
 }
 
-/// Says what a long step is doing, then once every [`HEARTBEAT`] that it is still at it.
+/// Reports a long step at its start and then once every [`HEARTBEAT`].
 #[derive(Debug)]
 pub struct Heartbeat {
     what: String,
@@ -31,7 +31,7 @@ impl Heartbeat {
         Self { what, began: now, spoke: now }
     }
 
-    /// To be called often; speaks when it is time.
+    /// Reports the step again if it is time. To be called often.
     pub fn beat(&mut self) {
         if self.spoke.elapsed() >= HEARTBEAT {
             self.spoke = Instant::now();
@@ -39,7 +39,7 @@ impl Heartbeat {
         }
     }
 
-    /// Says that the step is done and how long it took.
+    /// Reports the end of the step and its duration.
     pub fn end(self) {
         say(format!("{} … done in {} s", self.what, self.began.elapsed().as_secs()));
     }

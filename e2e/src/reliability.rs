@@ -1,10 +1,8 @@
-//! What the suite has shown about the handshake between the two programs: one row for each hard sequence.
+//! Results of the suite about the handshake between the two programs: one row for each hard sequence.
 //!
-//! It exists so that `docs/design/reliability.md` is written by the tests and by nobody else: a behaviour hands its row in
-//! ([`World::shows`](crate::world::World::shows)), the row is kept only when the behaviour ended well, and
-//! `cargo run -p drift-e2e --bin reliability` makes the document of the rows that lie there.
-//!
-//! It knows nothing of how a sequence is played.
+//! Only tests write `docs/design/reliability.md`. A test adds its row ([`World::shows`](crate::world::World::shows)),
+//! and the row is kept only if the test succeeds. `cargo run -p drift-e2e --bin reliability` renders the document from
+//! the rows.
 
 mod faults;
 mod hostile;
@@ -24,41 +22,41 @@ pub use narrow::{NARROW, Narrow};
 
 use crate::process::run_folder;
 
-/// Which part of the handshake a sequence belongs to; the sections of the document, in its order.
+/// The part of the handshake that a sequence belongs to. Groups are the sections of the document, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Group {
-    /// Corrections that change nothing, are refused, or are undone by somebody else.
+    /// Corrections that change nothing, are rejected, or are undone by another writer.
     Corrections,
-    /// Results that come late, in another order, or onto an object that changed meanwhile.
+    /// Results that come late, out of order, or for an object that changed in the meantime.
     Ordering,
-    /// Words that were true once.
+    /// Reports that are no longer true.
     Staleness,
-    /// Whose an external resource is.
+    /// Ownership of an external resource.
     Claim,
-    /// Deletions, and letting go without deleting.
+    /// Deletions, and releases without a deletion.
     Deletion,
     /// Many objects at once.
     Storms,
-    /// An external system that is down with many objects on it.
+    /// An external system that is down and has many objects.
     HostOutage,
-    /// Changes of the configuration, good and bad.
+    /// Valid and invalid changes of the configuration.
     Configuration,
-    /// Death at every point between a read and a write.
+    /// Crashes at every point between a read and a write.
     Crashes,
-    /// More than one of each program, clocks, and cut connections.
+    /// Several replicas of each program, clocks, and cut connections.
     Replicas,
-    /// Kinds whose status is unlike the usual.
+    /// Kinds with an unusual status.
     Kinds,
-    /// What somebody outside says of changes.
+    /// Hints about changes from outside.
     Hints,
-    /// An API server that refuses, forgets, garbles, stalls or lags.
+    /// An API server that rejects, forgets, garbles, stalls or lags.
     ApiServer,
-    /// Objects of a tenant that would harm others.
+    /// Objects of a tenant that could harm others.
     Tenants,
 }
 
 impl Group {
-    /// The section's title.
+    /// Returns the section's title.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -80,23 +78,23 @@ impl Group {
     }
 }
 
-/// One hard sequence that was played and held.
+/// A hard sequence that a test has passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// The section.
+    /// Its section of the document.
     pub group: Group,
-    /// The sequence, in a few words; unique within its group.
+    /// The sequence in a few words, unique within its group.
     pub sequence: String,
-    /// What the test did to the world.
+    /// The fault that the test injects.
     pub injected: String,
-    /// What held.
+    /// The behaviour that held.
     pub held: String,
-    /// What was measured in this run, such as `4 writes outside, 9 status writes`; empty where there is no figure.
+    /// Measurements of this run, such as `4 writes outside, 9 status writes`. Empty without figures.
     pub figures: String,
 }
 
 impl Shown {
-    /// A row; `figures` are what this very run measured.
+    /// Creates a row. `figures` are measurements of this run.
     #[must_use]
     pub fn new(group: Group, sequence: &str, injected: &str, held: &str, figures: impl Into<String>) -> Self {
         let [sequence, injected, held] = [sequence, injected, held].map(str::to_owned);
@@ -110,10 +108,7 @@ impl Shown {
     }
 }
 
-/// Keeps a row, in place of what an earlier run left for the same sequence.
-///
-/// # Errors
-/// When the folder cannot be written.
+/// Stores a row. Replaces the row of an earlier run for the same sequence.
 pub fn keep(row: &Shown) -> Result<()> {
     let folder = folder()?;
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
@@ -121,10 +116,7 @@ pub fn keep(row: &Shown) -> Result<()> {
     fs::write(&file, serde_json::to_vec_pretty(row)?).with_context(|| format!("writing {}", file.display()))
 }
 
-/// All rows that lie there, sorted by group and sequence.
-///
-/// # Errors
-/// When one cannot be read.
+/// Returns all stored rows, sorted by group and sequence.
 pub fn kept() -> Result<Vec<Shown>> {
     let folder = folder()?;
     let entries =
@@ -140,7 +132,7 @@ pub fn kept() -> Result<Vec<Shown>> {
     Ok(rows)
 }
 
-/// Beside the runs' logs, so that `cargo clean` takes it along.
+/// Returns the folder of the rows, in the target folder so that `cargo clean` removes it.
 fn folder() -> Result<PathBuf> {
     Ok(run_folder::target_folder()?.join("reliability"))
 }

@@ -1,33 +1,33 @@
-//! Waiting for a condition with a deadline, and saying what was seen instead when it does not come.
+//! Waits for a condition with a deadline. On timeout the error shows the last state.
 //!
-//! Nothing here sleeps in the hope that a time is long enough: a probe is asked again until it is content.
+//! No function here sleeps for a guessed time: a probe is repeated until its condition holds.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// How long most things may take: far above what they need on an idle machine, since many tests share two cores.
+/// Default deadline: far above the time on an idle machine, because many tests share two cores.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How often a probe is asked: short against every interval under test, long enough to cost little.
+/// Interval between probes: short against every interval under test, long enough to cost little.
 pub const ASK_EVERY: Duration = Duration::from_millis(50);
 
-/// What a probe found.
+/// Result of a probe.
 #[derive(Debug)]
 pub enum Seen<T> {
-    /// The condition holds; this is what made it hold.
+    /// The condition holds, with its result.
     Met(T),
-    /// It does not hold yet; this is what is there instead, for the error message.
+    /// The condition does not hold yet. The text describes the current state for the error message.
     Instead(String),
-    /// It never will, and why: waiting on would only hide the reason.
+    /// The condition can never hold, with the reason. Further waiting would only hide it.
     Hopeless(String),
 }
 
-/// Asks `probe` until it is content, and fails after `deadline` with what it saw last.
+/// Repeats `probe` until its condition holds. Fails after `deadline` with the last state.
 ///
 /// # Errors
-/// When the deadline passes. An error of the probe itself counts as something seen: an API server that is just
-/// being restarted refuses connections for a while.
+/// The deadline has passed, or the condition can never hold. An error of the probe itself counts as a state, because an
+/// API server that restarts refuses connections for a while.
 pub async fn until<T>(
     what: impl AsRef<str>,
     deadline: Duration,
@@ -53,12 +53,10 @@ pub async fn until<T>(
     }
 }
 
-/// Asks `probe` for all of `span` and fails as soon as it is not content: for what must *not* happen.
+/// Repeats `probe` during all of `span` and fails as soon as its condition does not hold. Used to show that something
+/// does *not* happen.
 ///
-/// Choose `span` as a multiple of the interval after which the forbidden thing would happen.
-///
-/// # Errors
-/// When the condition stops holding, with what was seen.
+/// Choose `span` as a multiple of the interval after which the forbidden event would happen. The error shows the state.
 pub async fn throughout(
     what: impl AsRef<str>,
     span: Duration,

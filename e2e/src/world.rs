@@ -1,9 +1,9 @@
-//! One test's world: its own namespaces, its own API group, its own copies of the programs, beside all other tests
-//! on one API server.
+//! The environment of one test: its own namespaces, API group and copies of the programs, beside all other tests on one
+//! API server.
 //!
-//! The programs run with the shipped ServiceAccounts and RBAC (renamed), never as an administrator, so a right that
-//! the manifests lack fails a test. Because the group is the world's own, the API server's audit log says exactly
-//! what was written here.
+//! The programs run with the shipped ServiceAccounts and RBAC (renamed), never as an administrator. A right that the
+//! manifests lack therefore fails a test. Because the group belongs to one world, the API server's audit log shows
+//! exactly the writes of this world.
 
 mod commands;
 mod condition_messages;
@@ -42,7 +42,7 @@ use crate::reliability::{self, Shown};
 use crate::systems::outside::Outside;
 use crate::systems::toxiproxy::Toxiproxy;
 
-/// One test's world. See the crate's documentation for a whole test.
+/// The world of one test. The crate's documentation shows a whole test.
 pub struct World {
     names: Names,
     objects: String,
@@ -51,7 +51,7 @@ pub struct World {
     client: Client,
     programs: Mutex<Vec<Arc<Program>>>,
     shown: std::sync::Mutex<Vec<Shown>>,
-    /// What the API server noted since the world began.
+    /// The API server's audit log since the start of the world.
     log: std::sync::Mutex<AuditTail>,
 }
 
@@ -62,35 +62,28 @@ enum PlaneHandle {
 }
 
 impl World {
-    /// Runs one behaviour in a fresh world on the shared control plane.
+    /// Runs a test in a fresh world on the shared control plane.
     ///
-    /// `label` is a few words for folder and namespace names. When the behaviour fails, the error carries the end of
-    /// every log of this world and says where they lie. When it succeeds, the programs that it left running are sent
-    /// SIGTERM and must end with code 0, and a program that ended by itself fails the test.
+    /// `label` is a few words for the names of folders and namespaces. If the test succeeds, its running programs get
+    /// SIGTERM and must exit with code 0. A program that ended by itself fails the test.
     ///
     /// # Errors
-    /// What the behaviour returns, and what is said above.
+    /// The test's error, with the end of every log of this world and their paths.
     pub async fn run(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let plane = PlaneHandle::Shared(ControlPlane::shared().await?);
         Self::begin(label, plane).await?.live(behaviour).await
     }
 
-    /// The same for a behaviour with hundreds of objects: one such runs at a time, so that what it asks of the API server
-    /// leaves enough to the worlds beside it.
-    ///
-    /// # Errors
-    /// As [`World::run`].
+    /// Runs a test with hundreds of objects. Only one such test runs at a time, so that enough of the API server is
+    /// left for the other worlds.
     pub async fn run_crowded(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         static ONE: Mutex<()> = Mutex::const_new(());
         let _alone = ONE.lock().await;
         Self::run(label, behaviour).await
     }
 
-    /// The same on a control plane of its own, for behaviours that freeze or kill the API server. It costs a few
-    /// seconds of two cores: not for anything else.
-    ///
-    /// # Errors
-    /// As [`World::run`].
+    /// Runs a test on its own control plane, to freeze or kill the API server. It costs a few seconds of two cores, so
+    /// only such tests use it.
     pub async fn run_alone(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let folder = run_folder::path()?.join(format!("control-plane-{}", setup::slug(label)));
         let plane = PlaneHandle::Own(Box::new(ControlPlane::start(&folder).await?));
@@ -98,7 +91,7 @@ impl World {
     }
 
     async fn live(self, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
-        // A large future by nature: the whole test.
+        // A large future, because it contains the whole test.
         let result = Box::pin(behaviour(&self)).await;
         let result = match result {
             Ok(()) => self.finish_programs().await.and_then(|()| self.keep_shown()),
@@ -109,37 +102,37 @@ impl World {
         result
     }
 
-    /// The namespace that the programs run for: targets, credentials, Leases.
+    /// Returns the namespace of the programs: their targets, credentials and Leases.
     #[must_use]
     pub fn programs_namespace(&self) -> &str {
         &self.names.programs
     }
 
-    /// The namespace of the objects under test.
+    /// Returns the namespace of the objects under test.
     #[must_use]
     pub fn objects_namespace(&self) -> &str {
         &self.objects
     }
 
-    /// This world's own API group: the shipped CRD under another name.
+    /// Returns this world's API group, which has the shipped CRD under another name.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.names.group
     }
 
-    /// Where this world's logs and kubeconfigs lie.
+    /// Returns the folder of this world's logs and kubeconfigs.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A client with all rights, for what the helpers here do not cover.
+    /// Returns a client with all rights, for calls without a helper.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The control plane that this world lives on.
+    /// Returns the control plane of this world.
     #[must_use]
     pub fn control_plane(&self) -> &ControlPlane {
         match &self.control_plane {
@@ -149,25 +142,17 @@ impl World {
     }
 
     /// Starts the poller as the shipped Deployment does, with its ServiceAccount, and waits for its /readyz.
-    ///
-    /// # Errors
-    /// When it does not become ready.
     pub async fn start_poller(&self) -> Result<Arc<Program>> {
         self.start(Which::Poller, Options::default()).await
     }
 
     /// Starts the controller in the same way.
-    ///
-    /// # Errors
-    /// When it does not become ready.
     pub async fn start_controller(&self) -> Result<Arc<Program>> {
         self.start(Which::Controller, Options::default()).await
     }
 
-    /// Starts a program with options: a second replica, another way to the API server, further arguments.
-    ///
-    /// # Errors
-    /// When it cannot be started, or, unless told not to wait, does not become ready.
+    /// Starts a program with options: a second replica, another address of the API server, further arguments. Waits
+    /// until it is ready unless the options say otherwise.
     pub async fn start(&self, which: Which, options: Options) -> Result<Arc<Program>> {
         let mut access = self.control_plane().service_account(self.programs_namespace(), which.name()).await?;
         if let Some(server) = &options.api_server {
@@ -185,34 +170,22 @@ impl World {
         Ok(program)
     }
 
-    /// Starts an external system: a toxiproxy of this world's own.
-    ///
-    /// # Errors
-    /// When it does not answer in time.
+    /// Starts a toxiproxy as this world's external system.
     pub async fn start_toxiproxy(&self) -> Result<Toxiproxy> {
         self.start_toxiproxy_named("toxiproxy").await
     }
 
-    /// A further one, whose log gets this name.
-    ///
-    /// # Errors
-    /// When it does not answer in time.
+    /// Starts another toxiproxy, whose log gets this name.
     pub async fn start_toxiproxy_named(&self, name: &str) -> Result<Toxiproxy> {
         Toxiproxy::start(&self.control_plane().binaries().toxiproxy, &self.folder, name).await
     }
 
-    /// Starts a server that records what it is asked and misbehaves as told.
-    ///
-    /// # Errors
-    /// When no port can be bound.
+    /// Starts a server that records its requests and misbehaves on demand.
     pub async fn start_outside(&self) -> Result<Outside> {
         Outside::start().await
     }
 
-    /// A toxiproxy with such a server in front of it, which passes on whatever no rule fits.
-    ///
-    /// # Errors
-    /// When one of them does not start.
+    /// Starts a toxiproxy with such a server in front of it, which forwards requests without a rule.
     pub async fn start_fronted_toxiproxy(&self) -> Result<(Toxiproxy, Outside)> {
         let toxiproxy = self.start_toxiproxy().await?;
         let outside = self.start_outside().await?;
@@ -221,31 +194,22 @@ impl World {
     }
 
     /// Starts the poller, then the controller.
-    ///
-    /// # Errors
-    /// When one does not become ready.
     pub async fn start_both(&self) -> Result<()> {
         self.start_poller().await?;
         self.start_controller().await.map(drop)
     }
 
-    /// Starts a gate in front of the API server, which holds back what it is told to.
-    ///
-    /// # Errors
-    /// When no port can be bound.
+    /// Starts a gate in front of the API server, which can apply faults to requests.
     pub async fn start_api_gate(&self) -> Result<ApiGate> {
         ApiGate::start(&self.control_plane().administrator()).await
     }
 
-    /// An address on loopback that nothing listens on, for a Proxy's `listen`.
-    ///
-    /// # Errors
-    /// When there is no free port.
+    /// Returns an unused loopback address for a Proxy's `listen`.
     pub fn free_listen_address(&self) -> Result<String> {
         Ok(format!("127.0.0.1:{}", ports::free_port()?))
     }
 
-    /// Hands in what this behaviour has shown; it counts once the whole behaviour has ended well.
+    /// Adds a result of this test. It counts only if the whole test succeeds.
     pub fn shows(&self, row: Shown) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     }
@@ -254,7 +218,7 @@ impl World {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).iter().try_for_each(reliability::keep)
     }
 
-    /// Ends the programs that still run; each must end well.
+    /// Ends the programs that still run. Each must exit successfully.
     async fn finish_programs(&self) -> Result<()> {
         for program in self.programs.lock().await.iter() {
             program.finish().await?;
@@ -262,7 +226,7 @@ impl World {
         Ok(())
     }
 
-    /// What a failing test shows: where the logs lie and how they end.
+    /// Returns the report of a failed test: the paths and ends of its logs.
     fn account(&self) -> String {
         let mut account = format!("in the world {} (logs in {})", self.names.id, self.folder.display());
         let logs = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! The API server itself holds both accounts to their own condition and finalizer, whoever uses their tokens.
+//! The API server restricts both accounts to their own condition and finalizer, even if their tokens are stolen.
 
 use anyhow::{Result, ensure};
 use drift_e2e::programs::Which;
@@ -9,21 +9,21 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
-/// What a write goes to.
+/// The part of an object that a write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Object,
     Status,
 }
 
-/// The Proxies of a world, with the token of one of the programs.
+/// Returns the Proxies of a world, with the token of one of the programs.
 async fn proxies_as(world: &World, which: Which) -> Result<Api<DynamicObject>> {
     let access = world.control_plane().service_account(world.programs_namespace(), which.name()).await?;
     let kind = GroupVersionKind::gvk(world.group(), "v1", "Proxy");
     Ok(Api::namespaced_with(access.client().await?, world.objects_namespace(), &ApiResource::from_gvk(&kind)))
 }
 
-/// How the API server answers a merge patch: nothing when it takes it, else its words.
+/// Returns the API server's rejection of a merge patch, or `None` if it accepts it.
 async fn answer(proxies: &Api<DynamicObject>, place: Place, patch: &Value) -> Option<String> {
     let parameters = PatchParams::default();
     let patch = Patch::Merge(patch);
@@ -43,7 +43,7 @@ fn conditions(entries: &[Value]) -> Value {
     json!({"status": {"conditions": entries}})
 }
 
-/// An object with a condition, a finalizer and a label of somebody else, once the policies are active.
+/// Creates an object with a foreign condition, finalizer and label, once the policies are active.
 async fn furnish(world: &World) -> Result<()> {
     let metadata = json!({"finalizers": ["example.org/other"], "labels": {"team": "a"}});
     world.create_proxy_with("web", metadata, json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
@@ -52,7 +52,7 @@ async fn furnish(world: &World) -> Result<()> {
         let proxies = proxies_as(world, which).await?;
         let mut probes = 0..;
         wait::until("the admission policies to be active", wait::DEADLINE, async || {
-            // Another one each time: one that was taken changes nothing when it comes again, and that is allowed.
+            // A different condition each time, because repeating an accepted one changes nothing and is allowed.
             let probe = format!("Probe{}", probes.next().unwrap_or(0));
             let forged = conditions(&[entry("Ready", "False"), entry(&probe, "True")]);
             let said = answer(&proxies, Place::Status, &forged).await.unwrap_or_else(|| "it was taken".to_owned());
@@ -135,7 +135,7 @@ async fn no_program_creates_the_other_ones_lease() -> Result<()> {
             let leases: Api<DynamicObject> =
                 Api::namespaced_with(access.client().await?, world.programs_namespace(), &kind);
             let create = async |name: &str| {
-                // Refused by the policy or not, nothing is kept.
+                // A dry run, so that nothing is kept.
                 let parameters = PostParams { dry_run: true, ..PostParams::default() };
                 leases.create(&parameters, &DynamicObject::new(name, &kind)).await.err().map(|error| error.to_string())
             };

@@ -1,5 +1,5 @@
-//! An API server that struggles: whatever it answers, or does not, nothing is corrected by an old spec, what changed
-//! meanwhile is told and corrected once, and all is well within 30 s of its end.
+//! A struggling API server: no correction follows an old spec, changes in the meantime are reported and corrected once,
+//! and everything is in order within 30 s of the fault's end.
 
 mod bed;
 mod behind;
@@ -14,10 +14,11 @@ use drift_e2e::world::World;
 
 use bed::Bed;
 
-/// Above the 8 s after which a leader gives up its Lease, and what a new term begins with; short enough for every run.
+/// Longer than the 8 s after which a leader gives up its Lease, plus the start of a new term. Short enough for every
+/// run.
 const A_WHILE: Duration = Duration::from_secs(25);
 
-/// What a busy API server asks for in these tests.
+/// The `Retry-After` of a busy API server in these tests, in seconds.
 const RETRY_AFTER: u64 = 3;
 
 #[tokio::test]
@@ -33,8 +34,9 @@ async fn too_many_requests_delay_and_lose_nothing() -> Result<()> {
 
 #[tokio::test]
 async fn writes_refused_with_429_come_when_asked() -> Result<()> {
-    /// Writes of several objects that were under way together: each is sent before the first refusal is read, for which a
-    /// busy machine may take long. The same object's next write needs no such bound: it follows its own refusal.
+    /// Spread of concurrent writes of several objects. Each is sent before the first rejection is read, which may take
+    /// long on a busy machine. The next write of the same object needs no such bound, because it follows its own
+    /// rejection.
     const AT_ONCE: Duration = Duration::from_secs(2);
     World::run("api 429 writes", async |world| {
         let mut bed = Bed::start(world).await?;
@@ -128,7 +130,7 @@ async fn answers_cut_off_or_garbled_are_asked_again() -> Result<()> {
                 bed.gate.on(Asked::is_watch, Fault::Garble);
                 bed.gate.on(Asked::is_list, Fault::CutAfter(2000));
                 let objects = bed.objects();
-                // Written, and nobody learns.
+                // The write takes effect, but its response is lost.
                 bed.gate.on(move |asked| asked.uri.starts_with(&objects), Fault::CutAfter(300));
             })
             .await?;

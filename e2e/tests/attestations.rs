@@ -1,4 +1,4 @@
-//! Nothing is corrected on a stale word: without a living poller that attests, corrections are held.
+//! No correction follows a stale verdict: without a live poller that attests, corrections are held.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn corrections_are_held_while_no_poller_lives() -> Result<()> {
         let held = bed.wait_until_attested(false, HELD_WITHIN).await?;
         bed.ensure_held(world, "web").await?;
 
-        // A new poller polls first; only its own word lets the correction go.
+        // A new poller polls first. Only its own attestation releases the correction.
         let before = bed.outside.requests().len();
         world.start_poller().await?;
         world.wait_for_verdict("web", "False", "InSync").await?;

@@ -1,4 +1,5 @@
-//! Whose an external resource is: found, adopted, wanted by two, renamed, forgotten, or claimed by one that died.
+//! Ownership of an external resource: found, adopted, claimed by two objects, renamed, forgotten, or claimed before a
+//! crash.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 
 /// Long, so that every poll has a cause.
 const INTERVAL: &str = "24h";
-/// What the objects ask for, and what was there before them.
+/// The desired value of the objects, and the earlier foreign one.
 const OURS: &str = "127.0.0.1:9";
 const FOREIGN: &str = "127.0.0.1:8";
 
@@ -48,13 +49,13 @@ async fn bed<'a>(world: &'a World, existing: &str) -> Result<Bed<'a>> {
 }
 
 impl Bed<'_> {
-    /// An object for the resource of this name.
+    /// Creates an object for the resource of this name.
     async fn create(&self, name: &str, resource: &str, upstream: &str) -> Result<()> {
         let spec = json!({"listen": self.world.free_listen_address()?, "upstream": upstream});
         self.world.create_proxy_with(name, json!({"labels": {"resource": resource}}), spec).await.map(drop)
     }
 
-    /// The resource that somebody else made.
+    /// Creates the resource as a foreign one.
     async fn found(&self, resource: &str) -> Result<()> {
         self.toxiproxy.create(resource, &self.world.free_listen_address()?, FOREIGN).await.map(drop)
     }
@@ -68,14 +69,14 @@ impl Bed<'_> {
         Ok(self.toxiproxy.proxy(resource).await?.map(|proxy| proxy.upstream))
     }
 
-    /// Requests that would change the outside.
+    /// Returns the requests that would change the external system.
     fn writes(&self) -> Vec<Request> {
         self.outside.requests().into_iter().filter(|request| request.method != "GET").collect()
     }
 
-    /// Creates an object and gives it as it stands when the outside is first asked to change something.
+    /// Creates an object and returns its state at the first external write.
     async fn at_the_first_write(&self, name: &str, method: &str, path: &str) -> Result<Value> {
-        // The answer waits, so that no outcome is noted meanwhile.
+        // The response waits, so that no outcome is recorded in the meantime.
         let hold = Hold::default();
         self.outside.once(method, path, Answer::forwarded().held_by(&hold));
         self.create(name, name, OURS).await?;
@@ -107,7 +108,7 @@ async fn what_was_there_before_is_left_alone() -> Result<()> {
         ensure!(describe(&object, "driftObserved") == "True/NotUpdated" && !is_held(&object), "{object}");
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
         let status = world.writes().await?.status;
-        // Once the object asks for what is there, there is nothing to refuse.
+        // Once the object desires the existing state, there is nothing to refuse.
         let found = bed.toxiproxy.proxy("web").await?.context("it is gone")?;
         let desired = json!({"spec": {"listen": found.listen, "upstream": found.upstream}});
         world.patch_proxy("web", desired).await?;
@@ -158,12 +159,12 @@ async fn a_claim_stands_before_the_first_request() -> Result<()> {
     .await
 }
 
-/// Plays two objects that name the same resource; gives what the second came to after the first was deleted.
+/// Creates two objects for one resource, deletes the first, and checks the second's final condition.
 async fn inherit(existing: &str, then: (&str, &str)) -> Result<()> {
     World::run(&format!("shared {existing}"), async |world| {
         let bed = bed(world, existing).await?;
         bed.create("one", "shared", OURS).await?;
-        // Ages are told in whole seconds.
+        // Creation times have whole seconds.
         tokio::time::sleep(Duration::from_millis(1100)).await;
         bed.create("two", "shared", "127.0.0.1:7").await?;
         world.start_poller().await?;
@@ -197,11 +198,11 @@ async fn inherit(existing: &str, then: (&str, &str)) -> Result<()> {
     .await
 }
 
-/// Gives the second object the record of the first, as a restore from a backup does.
+/// Copies the first object's record to the second, like a restore from a backup.
 async fn copy_record(world: &World, from: &str, to: &str) -> Result<()> {
     let (from, to_object) = (world.proxy(from).await?, world.proxy(to).await?);
     let of = |object: &Option<Value>, kind: &str| object.as_ref().and_then(|object| condition(object, kind).cloned());
-    // It may be refused before it is polled.
+    // The second object may be refused before its first poll.
     let conditions: Vec<_> =
         [of(&to_object, DRIFT_OBSERVED), of(&from, DRIFT_CORRECTED)].into_iter().flatten().collect();
     world.patch_proxy_status(to, json!({"status": {"conditions": conditions}})).await.map(drop)
@@ -324,14 +325,14 @@ async fn an_object_with_a_forbidden_name_is_untouched() -> Result<()> {
     .await
 }
 
-/// What an operator writes that knows of no conditions but its own.
+/// Returns the status of an operator that knows only its own conditions.
 fn whole_status() -> Value {
     let ready = json!({"type": "Ready", "status": "True", "reason": "Theirs", "message": "",
                        "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"});
     json!({"status": {"conditions": [ready]}})
 }
 
-/// Replaces the whole status once, as soon as the object has gone through this many versions.
+/// Replaces the whole status once, after this many versions of the object.
 async fn wipe_at(world: &World, name: &str, history: &History, versions: usize) -> Result<()> {
     wait::until(format!("{name} to have gone through {versions} versions"), wait::DEADLINE, async || {
         let seen = history.versions().await?.len();
@@ -341,7 +342,7 @@ async fn wipe_at(world: &World, name: &str, history: &History, versions: usize) 
     world.patch_proxy_status(name, whole_status()).await.map(drop)
 }
 
-/// Versions of an object on its way from nothing to rest: made, verdict, finalizer, claim, note, verdict.
+/// Number of versions of an object until it is settled: created, verdict, finalizer, claim, note, verdict.
 const VERSIONS: usize = 6;
 
 #[tokio::test]
@@ -382,9 +383,9 @@ async fn a_note_wiped_between_two_steps_is_restored() -> Result<()> {
     .await
 }
 
-/// The time that the other operator replaces every status that it sees.
+/// Time for which the other operator replaces every status that it sees.
 const WAR: Duration = Duration::from_secs(20);
-/// When both programs have come through their buckets afterwards: one write a minute, and the wait for its verdict.
+/// Time until both programs have drained their buckets afterwards: one write a minute, plus the wait for its verdict.
 const PEACE: Duration = Duration::from_secs(180);
 
 #[tokio::test]
@@ -438,7 +439,7 @@ async fn an_operator_that_replaces_statuses_does_no_harm() -> Result<()> {
     .await
 }
 
-/// A controller that dies at this point of the object's creation.
+/// Runs a controller that dies at this point of the object's creation.
 async fn die_while_creating(bed: &Bed<'_>, point: KillPoint) -> Result<()> {
     let options = Options::dying_at(point, 1).named("victim".to_owned());
     let victim = bed.world.start(Which::Controller, options).await?;
@@ -448,8 +449,8 @@ async fn die_while_creating(bed: &Bed<'_>, point: KillPoint) -> Result<()> {
     Ok(())
 }
 
-/// A dead holder's Lease is taken within this: fifteen seconds are promised, and the rest is for two busy cores, on which the
-/// next process has to start too before it begins to count.
+/// Time limit to take over a dead holder's Lease. Fifteen seconds are promised. The rest is for two busy cores, on
+/// which the next process must start first.
 const TAKEN_WITHIN: Duration = Duration::from_secs(15 + 20);
 
 #[tokio::test]
@@ -463,7 +464,7 @@ async fn a_claim_outlives_its_controller() -> Result<()> {
         ensure!(owns(&object, "web") && bed.writes().is_empty(), "{object}");
         let history = world.watch_object("web").await?;
         world.start(Which::Controller, Options { do_not_wait: true, ..Options::default() }).await?;
-        // No step of the dead one can still be under way when the next acts: its Lease runs out first.
+        // The Lease expires first, so no step of the dead controller can still run when the next one acts.
         let interrupted = |object: &Value| describe(object, DRIFT_CORRECTED) == "False/CorrectionFailed";
         history.wait_for("interrupted", interrupted).await?;
         let taken = died.elapsed();
@@ -520,7 +521,7 @@ async fn what_others_make_after_a_claim_is_ours() -> Result<()> {
         world.start_controller().await?;
         world.wait_for_note("web", "True", "CorrectionApplied").await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
-        // Nobody can tell it from a creation that had gone out; see "Details" in docs/reference/target/correct.md.
+        // It is indistinguishable from a creation that was sent. See "Details" in docs/reference/target/correct.md.
         let writes: Vec<String> = bed.writes().iter().map(|write| format!("{} {}", write.method, write.path)).collect();
         ensure!(writes == ["POST /proxies/web"], "{writes:?}");
         world.shows(Shown::new(

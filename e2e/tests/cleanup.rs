@@ -1,5 +1,6 @@
-//! What targets leave behind when they go, move or narrow: taken away when that is certain and old enough, and otherwise
-//! left alone. What a change of the configuration does to them is in `configuration`, on the same bed.
+//! Cleanup after targets that are removed, moved or narrowed: it removes our data if that is certain and old enough,
+//! and otherwise leaves it. The effect of configuration changes on the targets is in `configuration`, with the same
+//! bed.
 
 use std::path::Path;
 use std::process::Output;
@@ -20,9 +21,9 @@ use tokio::process::Command;
 
 /// The ConfigMap of targets.
 pub(crate) const TARGETS: &str = "drift-targets";
-/// What the programs are told, instead of ten minutes.
+/// The programs' cleanup delay in these tests, instead of ten minutes.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Long enough that a clean-up that should not be would have been: several times the patience, with a list and a write.
+/// Long enough to see a wrong cleanup: several times the delay, with a list and a write.
 pub(crate) const WELL_AFTER: Duration = Duration::from_secs(8);
 
 /// A toxiproxy with a recording server in front of it.
@@ -39,7 +40,7 @@ impl Bed {
         Ok(Self { toxiproxy, outside })
     }
 
-    /// The shipped target under a name, for objects with these labels.
+    /// Returns the shipped target under a name, for objects with these labels.
     pub(crate) fn target(&self, world: &World, name: &str, selector: &str) -> Result<Target> {
         let target = Target::shipped(world, self.outside.url())?.named(name);
         Ok(target.with("/spec/objects/labelSelector", json!(selector)))
@@ -65,13 +66,14 @@ pub(crate) async fn start_both(world: &World) -> Result<()> {
     start(world, Which::Controller).await.map(drop)
 }
 
-/// A Proxy that listens nowhere, so that many fit on one machine.
+/// Creates a Proxy that does not listen, so that many fit on one machine.
 pub(crate) async fn create(world: &World, name: &str, tier: &str) -> Result<()> {
     let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": false});
     world.create_proxy_with(name, json!({"labels": {"tier": tier}}), spec).await.map(drop)
 }
 
-/// Corrected, in sync by a poll that verified the last correction, and held by our finalizer: nothing more is written.
+/// Returns true if the object is corrected, verified in sync by a later poll, and has our finalizer: no further write
+/// follows.
 pub(crate) fn is_settled(object: &Value) -> bool {
     is_verified(object) && has_finalizer(object)
 }
@@ -90,7 +92,7 @@ pub(crate) async fn settled(world: &World, name: &str) -> Result<Value> {
     world.wait_for_proxy(name, "settled", is_settled).await
 }
 
-/// Waits until the programs' Leases note these targets and no others.
+/// Waits until the programs' Leases list exactly these targets.
 pub(crate) async fn wait_for_notes(world: &World, targets: &[&str]) -> Result<()> {
     for lease in ["drift-poller", "drift-controller"] {
         wait::until(format!("{lease} to note {targets:?}"), wait::DEADLINE, async || {
@@ -105,7 +107,7 @@ pub(crate) async fn wait_for_notes(world: &World, targets: &[&str]) -> Result<()
     Ok(())
 }
 
-/// The most records within any one second, and the seconds from first to last.
+/// Returns the most records within one second, and the seconds from first to last.
 fn rate(records: &[AuditRecord]) -> (usize, f64) {
     let mut times: Vec<f64> = records.iter().map(|record| record.received.as_microsecond() as f64 / 1e6).collect();
     times.sort_by(f64::total_cmp);
@@ -115,7 +117,7 @@ fn rate(records: &[AuditRecord]) -> (usize, f64) {
     (most, span)
 }
 
-/// Puts another writer's condition before ours, in one list; gives it.
+/// Puts another writer's condition before ours, in one list. Returns it.
 async fn put_foreign_condition(world: &World, name: &str) -> Result<Value> {
     let object = world.proxy(name).await?.context("no such object")?;
     let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -127,23 +129,24 @@ async fn put_foreign_condition(world: &World, name: &str) -> Result<Value> {
     Ok(ready)
 }
 
-/// That the program, since its first so many writes, removed one condition from each object, and slowly; in words.
+/// Checks that the program slowly removed one condition from each object since its first `before` writes. Returns a
+/// description.
 async fn removals(world: &World, which: Which, before: usize, objects: usize) -> Result<String> {
     let records = world.all_writes_by(which).await?;
     let fresh = records.get(before..).unwrap_or_default().iter();
-    // Where both programs write to one object at a time, one is refused and tries again.
+    // If both programs write to one object at once, one write is rejected and retried.
     let removed = fresh.filter(|record| record.subresource == "status" && record.accepted());
     let removed: Vec<AuditRecord> = removed.cloned().collect();
     ensure!(removed.len() == objects, "{} status writes by {} for {objects} objects", removed.len(), which.name());
     let (most, span) = rate(&removed);
-    // The pace is of reads; a write that was late may share a second with the next ones.
+    // The rate limit applies to reads. A late write may share a second with the next ones.
     ensure!(most <= 55 && span >= 1.4, "{}: {most} within a second, all within {span} s", which.name());
     Ok(format!("{}: at most {most} removals in a second, {objects} in {span:.1} s", which.name()))
 }
 
 #[tokio::test]
 async fn a_narrowed_selection_is_cleaned_up_slowly() -> Result<()> {
-    /// More than one second's worth.
+    /// More than the number of cleanups in one second.
     const OUT: usize = 80;
     World::run("narrowed", async |world| {
         let bed = Bed::new(world).await?;
@@ -205,7 +208,7 @@ async fn a_target_removed_unseen_is_cleaned_up() -> Result<()> {
     World::run("removed while away", async |world| {
         let bed = Bed::new(world).await?;
         let target = bed.target(world, "proxies", "tier=a")?;
-        // Elsewhere, so that its watch does not come upon what the other left.
+        // In another namespace, so that its watch does not find the leftovers.
         let other = bed.target(world, "others", "tier=b")?;
         let other = other.with("/spec/objects/namespaces", json!([world.programs_namespace()]));
         world.apply_targets(&[target, other.clone()]).await?;
@@ -218,7 +221,7 @@ async fn a_target_removed_unseen_is_cleaned_up() -> Result<()> {
         world.apply_target(&other).await?;
 
         let writes = bed.outside.writes();
-        // With the shipped patience: the finalizer does not wait for the clean-up.
+        // With the shipped delay, because the finalizer does not wait for the cleanup.
         let controller = world.start_controller().await?;
         let began = Instant::now();
         world.wait_for_proxy("web", "released", |object| !has_finalizer(object)).await?;
@@ -261,7 +264,7 @@ async fn release_in(namespace: &str, kubeconfig: &Path, more: &[&str]) -> Result
     Ok((output.status.code(), said))
 }
 
-/// A dry run ends with this code, names an object and says this, and changes nothing.
+/// Checks that a dry run exits with this code, prints this text about an object, and changes nothing.
 async fn tries_a_release(world: &World, expected: (i32, &str)) -> Result<()> {
     let lease = world.lease("drift-controller").await?.context("no such Lease")?;
     let (code, said) = release(world, &["--dry-run"]).await?;
@@ -294,7 +297,7 @@ async fn release_takes_off_every_finalizer() -> Result<()> {
             ensure!(has_finalizer(&object), "released beside a controller: {object}");
         }
         controller.stop().await?;
-        // One target is known from the Lease only, and one object waits for nothing but us.
+        // One target is known only from the Lease, and one object has only our finalizer left.
         world.apply_target(&kept).await?;
         world.delete_proxy("deleted").await?;
         let writes = bed.outside.writes();

@@ -1,5 +1,5 @@
-//! Another object of the cluster as the external system: read with a right that the user gives, made and kept by a manifest,
-//! never touched where somebody else made it, and watched where the target wants that.
+//! Another object of the cluster as the external system: read with a right from the user, made and kept by a manifest,
+//! untouched if foreign, and watched if the target requests it.
 
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ fn target(world: &World) -> Result<Target> {
         .with("/spec/correct", correct))
 }
 
-/// What an example brings: the rights on the objects that a target is about.
+/// Grants the rights on the objects of a target, as an example does.
 async fn grant(world: &World, which: Which, verbs: &[&str]) -> Result<()> {
     let name = format!("{}-{}-configmaps", world.programs_namespace(), which.name());
     let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs});
@@ -156,12 +156,12 @@ async fn an_object_that_somebody_else_made_is_left_alone() -> Result<()> {
     .await
 }
 
-/// What a program says of hints.
+/// Returns a program's count of hints.
 async fn hints(poller: &Program, outcome: &str) -> Result<f64> {
     Ok(poller.metrics().await?.sum("drift_poller_hints_total", &[("outcome", outcome)]))
 }
 
-/// Regular polls are a day apart, so whatever is read was asked for.
+/// Regular polls are a day apart, so every read was requested.
 #[tokio::test]
 async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
     World::run("watched cluster resource", async |world| {
@@ -208,7 +208,7 @@ async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
     .await
 }
 
-/// For a while the target has no watch, as it has none for a moment at each edit.
+/// Removes and restores the target's watch, as happens briefly at each edit.
 async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poller: &Program) -> Result<()> {
     world.apply_target(&target.clone().without("/spec/hints")).await?;
     wait::until("the text without a watch to be active", wait::DEADLINE, async || {
@@ -230,7 +230,7 @@ async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poll
     world.wait_for_verdict("web", "False", "InSync").await.map(drop)
 }
 
-/// What no object reads.
+/// Changes an object that no target reads.
 async fn is_counted_and_never_listed(world: &World, poller: &Program) -> Result<()> {
     let (unknown, polled) = (hints(poller, "unknown").await?, hints(poller, "polled").await?);
     ensure!(polled >= 2.0, "{polled} polls by hints");

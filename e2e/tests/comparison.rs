@@ -1,4 +1,4 @@
-//! Lists of a real system: a set and a keyed list are in sync in any order, and a change names the element.
+//! Lists of a real system: a set and a keyed list are in sync in any order, and a difference names the element.
 
 use anyhow::{Result, ensure};
 use drift_api::condition::Tag;
@@ -10,7 +10,7 @@ use drift_e2e::world::{Target, World, message};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// What the object desires: two toxics, by name and with one attribute each.
+/// Returns a desired state with two toxics, by name and with one attribute each.
 fn spec(world: &World) -> Result<Value> {
     Ok(json!({
         "listen": world.free_listen_address()?,
@@ -28,7 +28,7 @@ fn bandwidth(name: &str) -> Value {
     json!({"name": name, "type": "bandwidth", "attributes": {"rate": 5}})
 }
 
-/// Gives the world's kind the two lists, and waits until the API server keeps and publishes them.
+/// Adds the two lists to the world's kind, and waits until the API server stores and publishes them.
 async fn give_the_kind_lists(world: &World) -> Result<()> {
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -47,7 +47,7 @@ async fn give_the_kind_lists(world: &World) -> Result<()> {
     .await
 }
 
-/// The shipped target, only looking, with toxics by name and their names as a set.
+/// Returns the shipped target in mode Observe, with toxics by name and their names as a set.
 fn target(world: &World, url: &str) -> Result<Target> {
     let observed = json!({
         "members": "${response.body.toxics.map(toxic, toxic.name)}",
@@ -64,7 +64,7 @@ fn target(world: &World, url: &str) -> Result<Target> {
         .with("/spec/compare", json!({"desired": desired, "rules": rules})))
 }
 
-/// Has the proxy polled once more and waits until that poll has asked.
+/// Requests a poll of the proxy and waits for its read.
 async fn poll(world: &World, outside: &Outside) -> Result<()> {
     let before = outside.requests_to("GET", "/proxies/web").len();
     world.ask_for_poll("web").await?;
@@ -102,7 +102,7 @@ async fn sets_and_maps_never_drift_by_order() -> Result<()> {
         let after = toxiproxy.toxics("web").await?;
         ensure!(before == ["slow", "thin"] && after == ["thin", "slow"], "no other order: {before:?}, {after:?}");
         poll(world, &outside).await?;
-        // Asked one after the other: the second begins when the first has ended.
+        // Requests are sequential: the second poll begins after the first has ended.
         poll(world, &outside).await?;
 
         replace_toxic(&toxiproxy, "slow", latency(900)).await?;

@@ -1,5 +1,4 @@
-//! With the component `condition-writers` installed, the API server warns foreign writers of our conditions and refuses
-//! nothing.
+//! With the component `condition-writers`, the API server warns foreign writers of our conditions and rejects nothing.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::cluster::kubectl::Kubectl;
@@ -65,7 +64,7 @@ async fn operator(world: &World) -> Result<Kubectl> {
     Ok(Kubectl::new(&world.control_plane().binaries().kubectl, kubeconfig, world.folder()))
 }
 
-/// Merges a patch into the status of `web`. Returns the warnings; fails if the write is refused.
+/// Applies a merge patch to the status of `web`. Returns the warnings, and fails if the write is rejected.
 async fn write(world: &World, user: &Kubectl, status: &Value) -> Result<String> {
     write_with("--dry-run=none", world, user, status).await
 }

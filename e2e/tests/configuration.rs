@@ -1,5 +1,4 @@
-//! A change of the configuration, good or bad, takes nothing down that is wanted, says where it is wrong, and needs no
-//! restart.
+//! A change of the configuration, valid or invalid, stops no running target, reports its errors, and needs no restart.
 
 use std::time::Duration;
 
@@ -40,12 +39,12 @@ async fn a_bad_edit_leaves_the_last_good_target() -> Result<()> {
         })
         .await?;
 
-        // The last good text still heals.
+        // The last valid text still heals.
         let history = world.watch_object("web").await?;
         toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
 
-        // The mended text, with another desired state, takes effect in the same processes.
+        // The repaired text, with another desired state, takes effect in the same processes.
         let mended = good.with("/spec/compare/desired/enabled", json!(false));
         world.apply_target(&mended).await?;
         wait::until("the new desired state to be outside", wait::DEADLINE, async || {
@@ -103,7 +102,7 @@ async fn an_edit_reading_unknown_fields_changes_nothing() -> Result<()> {
         let bad = poller.metrics().await?.sum("drift_config_documents", &[("state", "bad")]);
         ensure!(bad == 1.0, "{bad} bad documents");
 
-        // The last good text heals, creates and deletes: nothing of the scope is held.
+        // The last valid text heals, creates and deletes: nothing of the scope is held.
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         wait_for_upstream(&bed, "127.0.0.1:9").await?;
         create(world, "other", "a").await?;
@@ -146,7 +145,7 @@ async fn a_config_map_made_anew_changes_nothing() -> Result<()> {
         world.nothing_is_written_for(WELL_AFTER).await?;
         let object = world.proxy("web").await?.context("no such object")?;
         ensure!(object["status"] == before["status"] && is_settled(&object), "{object}");
-        // The last good text still heals.
+        // The last valid text still heals.
         let writes = bed.outside.writes();
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         wait_for_upstream(&bed, "127.0.0.1:9").await?;
@@ -203,11 +202,11 @@ async fn a_restart_leaves_a_bad_documents_objects_alone() -> Result<()> {
         bed.toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
         wait_for_upstream(&bed, "127.0.0.1:9").await?;
         settled(world, "web").await?;
-        // Where nothing is in doubt a finalizer that nobody needs is taken off after five seconds.
+        // In a certain state an unused finalizer is removed after five seconds.
         world.proxy_stays("orphan", "as it was", Duration::from_secs(20), |object| *object == before).await?;
         ensure!(bed.upstream("orphan").await?.is_some(), "the orphan is gone outside");
 
-        // Mended, it is polled and corrected as before.
+        // After the repair it is polled and corrected as before.
         world.apply_targets(&[good, bad]).await?;
         bed.toxiproxy.update("orphan", json!({"upstream": "127.0.0.1:10"})).await?;
         wait::until("the orphan to be healed", wait::DEADLINE, async || {
@@ -268,7 +267,7 @@ async fn the_first_of_overlapping_targets_owns() -> Result<()> {
         let bed = Bed::new(world).await?;
         let second = world.start_outside().await?;
         second.forward_to(bed.toxiproxy.url());
-        // One system at two addresses: what the first target laid claim to is the second's too.
+        // One system at two addresses: the first target's claims also belong to the second.
         let scope = json!("the proxies");
         let first = bed.target(world, "first", "tier=a")?.with("/spec/scope", scope.clone());
         let other = Target::shipped(world, second.url())?.named("second").with("/spec/scope", scope);

@@ -1,4 +1,4 @@
-//! The control plane that every other test stands on.
+//! The control plane that all other tests use.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::cluster::control_plane::ControlPlane;
@@ -42,7 +42,7 @@ async fn a_killed_api_server_keeps_its_data() -> Result<()> {
         plane.kill_api_server().await?;
         ensure!(world.proxy("kept").await.is_err(), "a killed API server answered");
         plane.start_api_server_again().await?;
-        // It is ready a little before it serves kinds of others.
+        // It is ready a little before it serves custom kinds.
         world.wait_for_proxy("kept", "there", |_| true).await.map(drop)
     })
     .await

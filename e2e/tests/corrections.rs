@@ -1,5 +1,5 @@
-//! Corrections that change nothing, are refused, or are undone by somebody else: each next one waits for the last to
-//! be verified and then longer each time, up to an end.
+//! Corrections that change nothing, are rejected, or are undone by another writer. Each one waits until the last is
+//! verified, and then longer each time, up to a limit.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +12,18 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, note, tag};
 use serde_json::{Value, json};
 
-/// Where the shipped target creates, and where it updates the object `web`.
+/// Paths at which the shipped target creates and updates the object `web`.
 const CREATE: &str = "/proxies";
 const UPDATE: &str = "/proxies/web";
 
-/// The time that the first correction stays unverified, where the next one would otherwise follow at once.
+/// Time for which the first correction stays unverified. Otherwise the next one would follow at once.
 const UNVERIFIED: Duration = Duration::from_secs(2);
 
-/// An edit of `driftpoller.dev/retry-requested-at` asks for a try at once; the rest is what two busy cores take.
+/// An edit of `driftpoller.dev/retry-requested-at` requests a retry at once. The limit allows for two busy cores.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
-/// The shipped target, believing an absence at the first poll: the pauses under test begin at two seconds. A poll may
-/// take as long as the interval, which is far more than a busy machine needs; those that verify come at once.
+/// Returns the shipped target, which confirms an absence at the first poll because the pauses under test start at two
+/// seconds. A poll may take as long as the interval, far more than a busy machine needs. Verifying polls are prompt.
 fn target(world: &World, outside: &Outside) -> Result<Target> {
     let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("10s"));
     Ok(target.with("/spec/confirm", json!({"absent": 1})))
@@ -41,7 +41,7 @@ fn uid(object: &Value) -> Result<&str> {
     object["metadata"]["uid"].as_str().context("an object without uid")
 }
 
-/// The idempotency keys of the writes to a path, without the object's uid.
+/// Returns the idempotency keys of the writes to a path, without the object's uid.
 fn keys(outside: &Outside, path: &str, object: &Value) -> Result<Vec<String>> {
     let uid = uid(object)?;
     let key = |request: &Request| {
@@ -51,12 +51,13 @@ fn keys(outside: &Outside, path: &str, object: &Value) -> Result<Vec<String>> {
     outside.requests_to("POST", path).iter().map(key).collect()
 }
 
-/// The numbers of the corrections in idempotency keys: a fingerprint of the desired state and one of the target's steps follow.
+/// Returns the numbers of the corrections in idempotency keys. Fingerprints of the desired state and of the target's
+/// steps follow them.
 fn numbers(keys: &[String]) -> Vec<&str> {
     keys.iter().filter_map(|key| key.rsplitn(3, '-').nth(2)).collect()
 }
 
-/// The seconds between the writes among requests, as they came in.
+/// Returns the seconds between the writes among requests, in the order of arrival.
 fn gaps(requests: &[Request]) -> Vec<f64> {
     let writes: Vec<Instant> = requests.iter().filter(|one| one.method == "POST").map(|one| one.at).collect();
     writes.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
@@ -66,10 +67,10 @@ fn seconds(gaps: &[f64]) -> String {
     gaps.iter().map(|gap| format!("{gap:.1}")).collect::<Vec<_>>().join(", ")
 }
 
-/// That the documented pauses were kept, of which the first is none. A pause is kept between the moments at which
-/// corrections begin; on a busy machine a request may arrive long after its own, but never before the one before it. So
-/// from the request before the pause's own to the one after it no less than the pause has passed: the first pause of the
-/// two is a third as long, and pauses that did not grow would show. Their exact length is shown where time is a value.
+/// Checks that the documented pauses were kept, except the first, which is zero. A pause separates the starts of
+/// corrections. On a busy machine a request may arrive long after its start, but never before the previous one. So at
+/// least the pause passes from the request before the pause's own to the one after it. The first pause of the two is a
+/// third as long, so pauses that do not grow would show. Tests with simulated time check the exact lengths.
 fn ensure_no_shorter(gaps: &[f64], pauses: &[f64]) -> Result<()> {
     let kept = |(pair, pause): (&[f64], &f64)| pair.iter().sum::<f64>() >= *pause;
     let all = gaps.len() >= pauses.len() && gaps.windows(2).zip(&pauses[1..]).all(kept);
@@ -77,8 +78,9 @@ fn ensure_no_shorter(gaps: &[f64], pauses: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// Asks for one more create after `before`, and says how long it took. A controller that has just become the leader,
-/// as on a machine too busy to renew Leases, takes the value that it finds for an old one: then another is needed.
+/// Requests one more create after `before`. Returns the elapsed time. A controller that has just become the leader
+/// treats the existing value as old. This can happen on a machine too busy to renew Leases, and then another request is
+/// needed.
 async fn request_retry(world: &World, outside: &Outside, before: usize) -> Result<Duration> {
     for attempt in 1..=5 {
         let asked = Instant::now();
@@ -102,7 +104,7 @@ async fn a_correction_without_effect_is_repeated_ever_later() -> Result<()> {
         let object = world.create_proxy("web", spec()).await?;
         for number in 0..4_u64 {
             outside.wait_for_next("POST", CREATE, usize::try_from(number)?).await?;
-            // The answer is kept back, so this is the state that it was sent on.
+            // The response is held back, so this is the state from which it was sent.
             let sent_on = world.proxy("web").await?.context("no such object")?;
             let (tag, note) = (tag(&sent_on), note(&sent_on));
             ensure!(tag.correction == number, "correction {} was sent on {sent_on}", number + 1);
@@ -115,7 +117,7 @@ async fn a_correction_without_effect_is_repeated_ever_later() -> Result<()> {
             }
             std::mem::replace(&mut hold, next).release();
             if number == 0 {
-                // The second has no pause to wait for: only the poll that would verify the first holds it.
+                // The second has no pause: only the poll that would verify the first holds it.
                 polls.wait_until_reached().await?;
                 outside.nothing_is_written_for(UNVERIFIED).await?;
                 polls.release();
@@ -145,12 +147,12 @@ async fn exhausted_attempts_wait_for_a_request() -> Result<()> {
         let target = target(world, &outside)?.with("/spec/correct/limits", json!({"attempts": 2}));
         world.apply_target(&target).await?;
         world.start_both().await?;
-        // The value that is there first is old.
+        // The initial value is old.
         let annotations = json!({"annotations": {names::RETRY_REQUESTED_ANNOTATION: "monday"}});
         world.create_proxy_with("web", annotations, spec()).await?;
         let exhausted = world.wait_for_note("web", "False", "AttemptsExhausted").await?;
         ensure!(note(&exhausted).correction == 2 && tag(&exhausted).unhealed == 2, "{exhausted}");
-        // With attempts left the next would come after two seconds.
+        // With attempts left, the next would come after two seconds.
         world.nothing_is_written_for(Duration::from_secs(8)).await?;
         ensure!(outside.count("POST") == 2, "{:?}", outside.requests());
 
@@ -160,7 +162,7 @@ async fn exhausted_attempts_wait_for_a_request() -> Result<()> {
                 describe(object, "driftCorrected") == "False/AttemptsExhausted" && note(object).correction == 3
             })
             .await?;
-        // And after that one, after six.
+        // The one after that would come after six seconds.
         world.nothing_is_written_for(Duration::from_secs(10)).await?;
         ensure!(outside.count("POST") == 3, "{:?}", outside.requests());
 
@@ -217,7 +219,7 @@ async fn a_doubtful_answer_keeps_its_key() -> Result<()> {
     World::run("in doubt", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         outside.on("POST", CREATE, Answer::status(503));
-        // No regular poll: one between the last try and its note would tell the truth too, with a write more.
+        // No regular poll: one between the last attempt and its note would correctly cause one more write.
         let target = target(world, &outside)?.with("/spec/interval", json!("24h"));
         world.apply_target(&target.with("/spec/correct/limits", json!({"attempts": 1}))).await?;
         world.start_both().await?;
@@ -234,13 +236,13 @@ async fn a_doubtful_answer_keeps_its_key() -> Result<()> {
         ensure!(note(&noted).correction == 1, "{noted}");
         ensure!(toxiproxy.proxy("web").await?.is_some());
         let keys = keys(&outside, CREATE, &object)?;
-        // Four, and more where the machine stood still between two looks of this test.
+        // Four, and more if the machine paused between two checks of this test.
         ensure!(keys.len() >= 4 && keys.iter().all(|key| *key == keys[0] && key.starts_with("1-")), "{keys:?}");
         let gaps = gaps(&outside.requests());
         ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
         let seen = history.transitions("driftCorrected").await?;
         ensure!(!seen.iter().any(|one| one.contains("AttemptsExhausted")), "{seen:?}");
-        // What follows the first failure: that it was done, and that it was verified.
+        // The writes after the first failure: the correction and its verification.
         let written = world.writes().await? - written;
         ensure!(written.status <= 2 && written.refused == 0, "{written:?}");
         world.shows(Shown::new(
@@ -255,7 +257,7 @@ async fn a_doubtful_answer_keeps_its_key() -> Result<()> {
     .await
 }
 
-/// Changes an object's resource again as soon as it is in sync, four times; gives the pauses between the writes.
+/// Changes an object's resource again as soon as it is in sync, four times. Returns the pauses between the writes.
 async fn undo_every_heal(world: &World, (toxiproxy, outside): &(Toxiproxy, Outside), name: &str) -> Result<Vec<f64>> {
     let before = outside.requests().len();
     world.create_some_proxy(name).await?;
@@ -281,7 +283,7 @@ async fn who_undoes_every_heal_slows_corrections_down() -> Result<()> {
         world.apply_target(&target(world, &system.1)?.with("/spec/interval", json!("1s"))).await?;
         let poller = world.start_poller().await?;
         let controller = world.start_controller().await?;
-        // How often it corrected an object lately the controller forgets with its Lease, as on a machine that stands still.
+        // The controller forgets recent corrections if it loses its Lease, as on a paused machine.
         let mut name = "web";
         let mut gaps = undo_every_heal(world, &system, name).await;
         if controller.times_led()? > 1 {
@@ -316,19 +318,19 @@ async fn who_undoes_every_heal_slows_corrections_down() -> Result<()> {
 #[tokio::test]
 async fn a_lagging_outside_gets_one_write() -> Result<()> {
     const LAG: Duration = Duration::from_secs(5);
-    /// Much longer, so that a busy machine's outside does not lag until after it.
+    /// Much longer, so that the external system of a busy machine does not lag beyond it.
     const SETTLE: Duration = Duration::from_secs(14);
     World::run("lagging", async |world| {
         let outside = world.start_outside().await?;
         outside.on("POST", CREATE, Answer::json(201, &json!({})));
-        // No regular poll: one might be under way when the correction is noted, and settle is for those that begin then.
+        // No regular poll: one might be in progress when the correction is noted, and `settle` applies to later ones.
         let target = target(world, &outside)?.with("/spec/interval", json!("24h"));
         world.apply_target(&target.with("/spec/correct/settle", json!(format!("{}s", SETTLE.as_secs())))).await?;
         world.start_both().await?;
         let history = world.watch_object("web").await?;
         world.create_proxy("web", spec()).await?;
         let written = outside.wait_for_next("POST", CREATE, 0).await?.at;
-        // Until then reads show nothing of what was accepted.
+        // Until then reads do not show the accepted write.
         tokio::time::sleep_until((written + LAG).into()).await;
         outside.on("GET", "/proxies/*", in_sync());
         world.wait_for_verdict("web", "False", "InSync").await?;

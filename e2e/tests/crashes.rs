@@ -1,8 +1,8 @@
 //! Each program dies at every point between a read and a write, in every action, and the next one finishes the work.
 //!
-//! An action is played undisturbed first. That says which points it reaches and how often, what is written, and how
-//! all ends. Then it is played once for each point, with a death there and a successor. With the feature `long` all
-//! points are played, without it one for each program and action.
+//! Each action first runs undisturbed. This gives the reached points and their counts, the writes, and the final state.
+//! Then it runs once for each point, with a death there and a successor. The feature `long` plays all points. Without
+//! it, one for each program and action is played.
 
 mod actions;
 
@@ -20,38 +20,38 @@ use drift_kube::process::kill_point::KillPoint;
 
 use actions::{Action, Bed, End};
 
-/// SIGABRT: what ends a process that aborts.
+/// SIGABRT, which ends an aborting process.
 const ABORTED: Exit = Exit::Signal(6);
 
-/// Repetitions of one point within one action that are played: a third time begins nothing that a second did not.
+/// Maximum repetitions of one point within one action. A third death starts nothing that a second did not.
 const MOST_TIMES: usize = 3;
 
-/// A second without a write ends an action: the longest pause before a prompt poll or a confirming one.
+/// A second without a write ends an action: the longest pause before a prompt or confirming poll.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// A death: where, and at which time of coming there.
+/// A death: its point, and the number of passes through it.
 type Death = (KillPoint, usize);
 
-/// One action as it was played.
+/// The record of a played action.
 struct Played {
     end: End,
-    /// Requests that change the outside.
+    /// Requests that change the external system.
     external: Vec<Request>,
     /// All requests, reads among them.
     requests: Vec<Request>,
     status_writes: u64,
-    /// The points that were reached and how often, in the undisturbed run.
+    /// The reached points with their counts, in the undisturbed run.
     reached: Vec<(KillPoint, usize)>,
-    /// True if the program died as it was told.
+    /// True if the program died as requested.
     died: bool,
 }
 
-/// One program that dies again and again, the other one beside it.
+/// A program that dies repeatedly, with the other one beside it.
 struct Play<'a> {
     bed: Bed<'a>,
     victim: Which,
     action: Action,
-    /// Actions so far, so that each has a name of its own.
+    /// Number of actions so far, which makes their names unique.
     number: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Play<'a> {
         Ok(Self { bed, victim, action, number: 0 })
     }
 
-    /// Plays the action once. The victim that dies gets a successor that lives.
+    /// Plays the action once. A victim that dies gets a successor that lives.
     async fn play(&mut self, death: Option<Death>) -> Result<Played> {
         self.number += 1;
         let (world, action) = (self.bed.world, self.action);
@@ -98,7 +98,7 @@ impl<'a> Play<'a> {
         Ok(Played { end, external, requests, status_writes, reached, died })
     }
 
-    /// Starts a victim that is to die. Whether it did: a point that is reached again and again may be reached once less.
+    /// Starts a victim that should die. Returns true if it did. A repeated point may be reached once less.
     async fn die(&self, (point, time): Death, name: &str) -> Result<bool> {
         let options = Options::dying_at(point, u32::try_from(time)?);
         let victim = self.bed.world.start(self.victim, self.named(options, "victim")).await?;
@@ -121,7 +121,7 @@ impl<'a> Play<'a> {
         Ok(true)
     }
 
-    /// Until the log tells of every point of the action: the last is reached after what the world shows.
+    /// Waits until the log reports every point of the action. The last one follows the visible result.
     async fn wait_until_all_is_reached(&self, survivor: &Program) -> Result<()> {
         wait::until("every point of the action to be reached", wait::DEADLINE, async || {
             let reached = reached(survivor, self.victim)?;
@@ -159,7 +159,7 @@ fn reached(program: &Program, which: Which) -> Result<Vec<(KillPoint, usize)>> {
     Ok(reached)
 }
 
-/// Writes outside beyond the undisturbed run, and what was written to `/status` beyond it.
+/// Returns the writes beyond the undisturbed run: external ones and those to `/status`.
 fn compare(undisturbed: &Played, disturbed: &Played) -> Result<(usize, u64)> {
     ensure!(disturbed.end == undisturbed.end, "it ended as {:?} instead of {:?}", disturbed.end, undisturbed.end);
     let external = disturbed.external.len().saturating_sub(undisturbed.external.len());
@@ -170,10 +170,11 @@ fn compare(undisturbed: &Played, disturbed: &Played) -> Result<(usize, u64)> {
     Ok((external, status))
 }
 
-/// What a death may cost: the note of an interrupted correction, and the verdict of the poll that follows it.
+/// Additional status writes that a death may cause: the note of an interrupted correction, and the verdict of the next
+/// poll.
 const MOST_STATUS_WRITES: u64 = 2;
 
-/// The same write goes out a second time with the same idempotency key, or after somebody has looked.
+/// Checks that a repeated write has the same idempotency key or follows a read.
 fn ensure_no_blind_repetition(requests: &[Request]) -> Result<()> {
     let key = |request: &Request| request.header("idempotency-key").map(str::to_owned);
     for (index, request) in requests.iter().enumerate().filter(|(_, request)| request.method != "GET") {
@@ -189,7 +190,7 @@ fn ensure_no_blind_repetition(requests: &[Request]) -> Result<()> {
     Ok(())
 }
 
-/// The deaths to play: all that the undisturbed run came by, or the one that stands for them.
+/// Returns the deaths to play: all points of the undisturbed run, or one representative.
 fn deaths(undisturbed: &Played, representative: KillPoint) -> Vec<Death> {
     if !cfg!(feature = "long") {
         return vec![(representative, 1)];
@@ -199,7 +200,7 @@ fn deaths(undisturbed: &Played, representative: KillPoint) -> Vec<Death> {
     undisturbed.reached.iter().flat_map(|reached| -> Vec<Death> { times(reached) }).collect()
 }
 
-/// Plays an action with every death of one program; gives the points that were played.
+/// Plays an action with every death of one program. Returns the played points.
 async fn play_all(victim: Which, action: Action, representative: KillPoint) -> Result<()> {
     let label = format!("{} dies in {}", victim.name(), action.as_str());
     World::run(&label, async |world| {
@@ -234,7 +235,7 @@ async fn play_all(victim: Which, action: Action, representative: KillPoint) -> R
     .await
 }
 
-/// The points that an action comes by. All together are all there are: see the test at the end.
+/// Returns the points of an action. A test at the end checks that all actions together cover every point.
 fn points_of(victim: Which, action: Action) -> Vec<KillPoint> {
     use KillPoint as At;
     let poller = [At::PollerAfterLease, At::PollerBeforeActive, At::PollerAfterActive];

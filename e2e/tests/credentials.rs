@@ -1,5 +1,5 @@
-//! Credentials that end and are replaced while the programs run: nobody is asked with one that is good no more, and no verdict
-//! moves for it.
+//! Credentials that expire and are replaced while the programs run: an expired one is never sent, and no verdict
+//! changes because of it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};
 
-/// How soon a changed Secret has to be in use: within seconds.
+/// Time limit for a changed Secret to be used.
 const TAKEN_UP_WITHIN: Duration = Duration::from_secs(10);
 
-/// A lock that a failed test leaves behind is as good.
+/// A lock that a failed test leaves behind is still usable.
 trait Locked<T> {
     fn locked(&self) -> MutexGuard<'_, T>;
 }
@@ -26,10 +26,10 @@ impl<T> Locked<T> for Mutex<T> {
     }
 }
 
-/// Tokens that were given, as headers, and until when each is good.
+/// Issued tokens as headers, with their expiry.
 type Tokens = Arc<Mutex<Vec<(String, Instant)>>>;
 
-/// Values of the header `authorization` that a server takes, and requests that came with another.
+/// Accepted values of the header `authorization`, and the requests with another value.
 #[derive(Clone, Default)]
 struct Door {
     taken: Arc<Mutex<BTreeSet<String>>>,
@@ -37,7 +37,7 @@ struct Door {
 }
 
 impl Door {
-    /// Lets requests through to what stands behind `server` if they have such a header.
+    /// Accepts requests to the resources behind `server` only with such a header.
     fn guard(&self, server: &Outside) {
         let door = self.clone();
         server.choose(move |request| {
@@ -63,7 +63,7 @@ impl Door {
     }
 }
 
-/// Gives tokens of that life to clients whose header `door` takes.
+/// Issues tokens with that lifetime to clients whose header `door` accepts.
 fn give_tokens(server: &Outside, door: &Door, life: Duration, tokens: &Tokens) {
     let (door, tokens) = (door.clone(), tokens.clone());
     server.choose(move |request| {
@@ -82,7 +82,7 @@ fn oauth2(identity: &Outside, name: &str) -> Value {
     json!({"oauth2": {"tokenUrl": format!("{}/token", identity.url()), "secretRef": {"name": name}}})
 }
 
-/// `me` with the passwords `one` and `two`.
+/// The user `me` with the passwords `one` and `two`.
 const BASIC: [&str; 2] = ["Basic bWU6b25l", "Basic bWU6dHdv"];
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn tokens_that_live_seconds_never_lead_to_unknown() -> Result<()> {
     .await
 }
 
-/// One kind of credential in its two versions: the Secret's data, and what a server sees of it.
+/// One kind of credential in its two versions: the Secret's data and the header that a server receives.
 struct Versions {
     auth: Value,
     data: [Value; 2],
@@ -150,7 +150,7 @@ impl Versions {
     }
 }
 
-/// Waits until a server was asked with this header.
+/// Waits until a server receives a request with this header.
 async fn wait_until_seen(server: &Outside, header: &str) -> Result<()> {
     let is_seen = |request: &Request| request.header("authorization") == Some(header);
     wait::until(format!("a request with {header}"), TAKEN_UP_WITHIN, async || {

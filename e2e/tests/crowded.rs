@@ -1,4 +1,4 @@
-//! Many objects of one namespace whose status can never be written keep back that namespace alone.
+//! Many objects of one namespace whose status can never be written hold back only that namespace.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 
 use crate::stuck::{Refusal, drift, paused};
 
-/// More than are excepted one by one.
+/// More than the number of individual exceptions.
 const CROWD: usize = 25;
 
-/// What the poller's Lease says of its targets.
+/// Returns the attestations in the poller's Lease.
 async fn word(world: &World) -> Result<String> {
     let lease = world.lease("drift-poller").await?.unwrap_or_default();
     Ok(lease["metadata"]["annotations"][names::ATTESTED_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned())
 }
 
-/// An object of the other namespace, and what the poller said of it last.
+/// Patches an object of the other namespace. Returns the poller's last report on it.
 async fn patch_neighbour(world: &World, namespace: &str, patch: Value) -> Result<String> {
     let proxies = world.api(&format!("{}/v1", world.group()), "Proxy", Some(namespace))?;
     let patched = proxies.patch("free", &PatchParams::default(), &Patch::Merge(patch)).await?;
@@ -54,7 +54,7 @@ impl Bed {
         let outside = world.start_outside().await?;
         let documents = outside.keep_documents();
         let neighbours = format!("{}-free", world.objects_namespace());
-        // The crowd's drift must not open the breaker for its neighbour.
+        // The crowd's drift must not open the circuit breaker for its neighbour.
         let target = Target::of_documents(world, outside.url())?
             .polled_when_asked()
             .with("/spec/correct/limits/maxDriftedPercent", json!(100))
@@ -81,7 +81,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Lets the crowd drift while it is paused, then begins to refuse each write of its status.
+    /// Lets the crowd drift while it is paused, then starts to reject each write of its status.
     async fn refuse_drifted_crowd(&self, world: &World) -> Result<Refusal> {
         self.pause_crowd(world, "true").await?;
         wait::until("the controller to know of the pauses", wait::DEADLINE, async || {
@@ -109,7 +109,7 @@ impl Bed {
         .await
     }
 
-    /// Only the exception holds the crowd back: its neighbour is healed, and it is not.
+    /// Checks that only the exception holds the crowd back: its neighbour is healed, and the crowd is not.
     async fn heals_neighbour_alone(&self, world: &World) -> Result<()> {
         self.pause_crowd(world, "false").await?;
         drift(&self.documents, "free");

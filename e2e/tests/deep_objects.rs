@@ -1,4 +1,4 @@
-//! One object that nests too deep to be read costs no other object of its kind anything.
+//! An object that is nested too deeply to be read affects no other object of its kind.
 
 use anyhow::{Result, ensure};
 use drift_e2e::reliability::{Group, Shown};
@@ -7,10 +7,10 @@ use drift_e2e::world::{Target, World};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-/// Far beyond what serde_json takes (128), and few bytes for the API server.
+/// Far beyond the limit of serde_json (128), but few bytes for the API server.
 const LEVELS: usize = 200;
 
-/// Lets the world's Proxies have a field of any content, and waits until the API server keeps and publishes it.
+/// Adds a field of any content to the world's Proxies, and waits until the API server stores and publishes it.
 async fn give_the_kind_a_free_field(world: &World) -> Result<()> {
     let free = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/config";
@@ -26,7 +26,8 @@ async fn give_the_kind_a_free_field(world: &World) -> Result<()> {
     .await
 }
 
-/// The Proxies of the world, or one of them. Their texts are never parsed here, which a deep one does not allow.
+/// Returns the path of the world's Proxies, or of one of them. Their texts are not parsed here, because a deep one
+/// cannot be.
 fn path(world: &World, name: &str) -> String {
     format!("/apis/{}/v1/namespaces/{}/proxies{name}", world.group(), world.objects_namespace())
 }
@@ -67,7 +68,7 @@ async fn a_deep_object_blinds_nobody() -> Result<()> {
         world.create_some_proxy("listed-beside").await?;
         world.wait_until_healed_by("listed-beside", 1).await?;
 
-        // Once more in an event of its own.
+        // Once more, in a separate event.
         let label = json!({"metadata": {"labels": {"touched": "true"}}}).to_string().into_bytes();
         let request = http::Request::patch(path(world, "/deep")).header("content-type", "application/merge-patch+json");
         world.client().request_text(request.body(label)?).await?;

@@ -1,5 +1,5 @@
-//! A deletion takes the outside along exactly when it is the object's, waits as long as that takes, and never holds
-//! up what nobody corrects any more.
+//! A deletion removes the external resource exactly if it belongs to the object, waits as long as that takes, and never
+//! blocks on objects without corrections.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 const WEB: &str = "/proxies/web";
 
-/// Both programs, and the object `web` in sync and held by our finalizer.
+/// Starts both programs, with the object `web` in sync and held by our finalizer.
 async fn begin(world: &World, target: &Target) -> Result<Value> {
     world.apply_target(target).await?;
     world.start_both().await?;
@@ -35,8 +35,8 @@ async fn wait_until_held(world: &World, held: bool) -> Result<Value> {
     world.wait_for_proxy("web", &format!("held by our finalizer: {held}"), |object| is_held(object) == held).await
 }
 
-/// The requests of deletions: their idempotency keys without the object's uid, the desired state and the fingerprint of the target's
-/// steps, and the seconds between them.
+/// Returns the idempotency keys of deletions and the seconds between the requests. Each key lacks the object's uid, the
+/// desired state and the fingerprint of the target's steps.
 fn deletions(outside: &Outside, object: &Value) -> Result<(Vec<String>, Vec<f64>)> {
     let requests = outside.requests_to("DELETE", WEB);
     let uid = object["metadata"]["uid"].as_str().context("an object without uid")?;
@@ -60,7 +60,7 @@ async fn a_deletion_waits_for_a_dead_outside() -> Result<()> {
         for method in ["GET", "POST"] {
             outside.on(method, "/*", Answer::reset());
         }
-        // Two tries fail. The third is served, but it is not answered before all has been looked at.
+        // Two attempts fail. The third takes effect, but its response waits for the checks.
         for _ in 0..2 {
             outside.once("DELETE", WEB, Answer::reset());
         }
@@ -78,8 +78,8 @@ async fn a_deletion_waits_for_a_dead_outside() -> Result<()> {
         ensure!(toxiproxy.proxy("web").await?.is_none());
         let (keys, gaps) = deletions(&outside, &object)?;
         ensure!(keys == ["-2-delete", "-2-delete", "-2-delete"], "{keys:?}");
-        // The creation counts too: these come 2 s and 6 s after the ones before. Counted from the deletion, since a busy machine
-        // may bring each of them late.
+        // The creation counts too, so these come 2 s and 6 s after the ones before. Measured from the deletion, because
+        // a busy machine may deliver each late.
         let since: Vec<_> = outside.requests_to("DELETE", WEB).iter().map(|request| request.at - began).collect();
         ensure!(since[1] >= Duration::from_secs(2) && since[2] >= Duration::from_secs(2 + 6), "{since:?}");
         let written = world.writes().await? - written;
@@ -104,7 +104,7 @@ async fn a_deletion_under_way_holds_the_object() -> Result<()> {
             .with("/spec/correct/http/delete/0/accept", json!([202]))
             .with("/spec/correct/http/delete/0/doneOn", json!([404]));
         let object = begin(world, &target).await?;
-        // Twice it is only accepted; then it is done, but that is not answered before all has been looked at.
+        // Twice the deletion is only accepted. Then it is done, but that response waits for the checks.
         let done = Hold::default();
         outside.on("DELETE", WEB, Answer::json(404, &json!({})).held_by(&done));
         for _ in 0..2 {
@@ -151,7 +151,7 @@ async fn a_deletion_that_finds_nothing_is_told() -> Result<()> {
     .await
 }
 
-/// Lets a change make the object nobody's, and checks that it is let go with its resource left behind.
+/// Applies a change that makes the object unmanaged, and checks that it is released and its resource stays.
 async fn is_let_go(sequence: &str, change: impl AsyncFnOnce(&World, Target) -> Result<()>) -> Result<()> {
     World::run(sequence, async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
@@ -204,7 +204,7 @@ async fn an_object_out_of_the_selection_is_released() -> Result<()> {
     .await
 }
 
-/// What the namespace controller of a real cluster does, which this bed lacks: the content goes, then the namespace.
+/// Acts as the namespace controller of a real cluster, which is missing here: deletes the content, then the namespace.
 async fn delete_namespace(world: &World, when_terminating: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Namespace"));
     let namespaces: Api<DynamicObject> = Api::all_with(world.client(), &kind);
@@ -261,7 +261,7 @@ async fn a_deleted_namespace_does_not_hang() -> Result<()> {
     .await
 }
 
-/// Another controller's finalizer, which keeps a deleted object in sight.
+/// Another controller's finalizer, which keeps a deleted object visible.
 const THEIRS: &str = "e2e.driftpoller.dev/other";
 
 async fn add_their_finalizer(world: &World) -> Result<()> {
@@ -270,7 +270,7 @@ async fn add_their_finalizer(world: &World) -> Result<()> {
     world.proxies().patch("web", &PatchParams::default(), &patch).await.map(drop).context("adding a finalizer")
 }
 
-/// Explained, the deletion of `web` is no verdict, and says this.
+/// Checks that `explain` shows no verdict for the deletion of `web`, but these texts.
 async fn explains(world: &World, expected: &[&str]) -> Result<()> {
     let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
     let told = world.run_command(&[&["explain", "proxy/web"], &place[..]].concat()).await?;
@@ -290,14 +290,14 @@ async fn a_deleting_object_is_not_polled_or_created() -> Result<()> {
         world.create_some_proxy("witness").await?;
         world.wait_until_verified("witness").await?;
         add_their_finalizer(world).await?;
-        // The outside is gone, and the verdict says so, when the deletion comes.
+        // The external resource is missing, and the verdict says so, before the deletion.
         world.patch_proxy("web", json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: "true"}}})).await?;
         toxiproxy.delete("web").await?;
         world.wait_for_verdict("web", "True", "ExternalMissing").await?;
         world.delete_proxy("web").await?;
         world.wait_for_event("DeletionHeld", "web").await?;
         explains(world, &["held        the object is paused", "would send  DELETE ", "(ours)"]).await?;
-        // Both objects are on one watch: once the poller knows of this edit, it knows of the deletion of the other.
+        // Both objects are on one watch. Once the poller knows this edit, it knows the other's deletion.
         world.patch_proxy("witness", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
         world.wait_until_healed_by("witness", 2).await?;
         let polls = outside.requests_to("GET", WEB).len();
@@ -305,10 +305,10 @@ async fn a_deleting_object_is_not_polled_or_created() -> Result<()> {
         let object = wait_until_held(world, false).await?;
         ensure!(object["metadata"]["finalizers"] == json!([THEIRS]), "{object}");
         world.nothing_is_written_for(Duration::from_secs(8)).await?;
-        // One may have been under way.
+        // One poll may have been in progress.
         let polls = outside.requests_to("GET", WEB).len() - polls;
         ensure!(polls <= 1, "{polls} polls of an object that is being deleted, at an interval of three seconds");
-        // One for each object.
+        // One creation for each object.
         let creations = outside.requests_to("POST", "/proxies").len();
         ensure!(creations == 2 && toxiproxy.proxy("web").await?.is_none(), "{:?}", outside.requests());
         ensure!(outside.requests_to("POST", WEB).is_empty(), "{:?}", outside.requests());
@@ -349,12 +349,12 @@ async fn the_finalizer_follows_a_changing_target() -> Result<()> {
             set_mode(world, &target, mode).await?;
             wait_until_held(world, held).await?;
         }
-        // Faster than anybody can follow.
+        // Faster than the programs can follow.
         for _ in 0..3 {
             set_mode(world, &target, "Observe").await?;
             set_mode(world, &target, "Correct").await?;
         }
-        // Whatever was under way lands within the five seconds between two housekeepings.
+        // Work in progress ends within the five seconds between two housekeeping runs.
         wait::until("our finalizer to stand and to stay", wait::DEADLINE, async || {
             wait_until_held(world, true).await?;
             let stays = world.proxy_stays("web", "held", Duration::from_secs(6), is_held).await;
@@ -378,7 +378,7 @@ async fn the_finalizer_follows_a_changing_target() -> Result<()> {
     .await
 }
 
-/// Both objects name one resource: what stands before the dash of their names.
+/// Returns a target in which both objects name one resource: the part of their names before the dash.
 fn sharing(world: &World, outside: &Outside) -> Result<Target> {
     let text = Target::shipped(world, outside.url())?.text()?;
     let shared = text.replace("${self.metadata.name}", "${self.metadata.name.split('-')[0]}");
@@ -389,7 +389,7 @@ fn sharing(world: &World, outside: &Outside) -> Result<Target> {
 async fn takes_over(world: &World, toxiproxy: &Toxiproxy, outside: &Outside) -> Result<Value> {
     world.delete_proxy("web").await?;
     world.wait_until_gone("web").await?;
-    // It is polled before it may do anything.
+    // It is polled before it may act.
     world.wait_for_note("web-copy", "True", "CorrectionApplied").await?;
     let heir = world.wait_until_verified("web-copy").await?;
     ensure!(toxiproxy.proxy("web").await?.is_some() && outside.count("DELETE") == 0, "{:?}", outside.requests());

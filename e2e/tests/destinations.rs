@@ -1,4 +1,4 @@
-//! Where requests may go is the target's to say, also where objects name the host.
+//! The target decides the destinations of requests, even if objects name the host.
 
 use anyhow::{Result, ensure};
 use drift_e2e::systems::outside::Answer;

@@ -1,4 +1,5 @@
-//! SIGTERM ends a program within ten seconds and gives its Lease back, whatever is under way; exit codes tell the truth.
+//! SIGTERM ends a program within ten seconds and releases its Lease, regardless of work in progress. Exit codes are
+//! correct.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +11,13 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::json;
 
-/// What the programs promise.
+/// The programs' promised limit.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a busy machine may add to it; together less than the bed's own patience with a program that does not end.
+/// Additional time for a busy machine. The sum is less than the test bed's own limit for a program that does not end.
 const SLACK: Duration = Duration::from_secs(4);
 
-/// Without the release a Lease is taken after its twelve seconds less the three that its record may be old.
+/// An unreleased Lease is taken over after twelve seconds, minus up to three seconds of age of its record.
 const UNRELEASED_FOR: Duration = Duration::from_secs(12 - 3);
 
 async fn holder(world: &World, lease: &str) -> Result<String> {

@@ -1,5 +1,5 @@
-//! The loop closes: what is missing or changed outside is seen, shown and healed, with one external write and few
-//! status writes.
+//! The loop closes: a missing or changed resource is seen, reported and healed, with one external write and few status
+//! writes.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::world::{Target, World};
 use serde_json::json;
 
-/// What happens at once happens within this on two busy cores; a regular poll would come hours later.
+/// Limit of prompt actions on two busy cores. A regular poll would come hours later.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
 /// A toxiproxy with a recording server in front of it, the shipped target for it, and both programs.
@@ -31,8 +31,8 @@ async fn bed(world: &World, interval: &str) -> Result<Bed> {
     Ok(Bed { toxiproxy, outside })
 }
 
-/// Asks for a poll: with a long interval it is the only one, so that none falls between a correction and its note. Such a
-/// poll tells the truth too, with one write more.
+/// Requests a poll. With a long interval it is the only one, so that none falls between a correction and its note,
+/// where it would correctly cause one more write.
 async fn ask_for_poll(world: &World, reason: &str) -> Result<()> {
     let annotations = json!({POLL_REQUESTED_ANNOTATION: reason});
     world.patch_proxy("web", json!({"metadata": {"annotations": annotations}})).await.map(drop)
@@ -45,7 +45,7 @@ fn external_writes(outside: &Outside) -> usize {
 #[tokio::test]
 async fn a_missing_proxy_costs_five_writes() -> Result<()> {
     World::run("created", async |world| {
-        // A long interval: a poll that falls between the correction and its note tells the truth too, with a write.
+        // A long interval: a poll between the correction and its note would correctly cause one more write.
         let bed = bed(world, "24h").await?;
         let history = world.watch_object("web").await?;
         world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
@@ -79,7 +79,7 @@ async fn a_changed_proxy_costs_four_writes() -> Result<()> {
             ensure!(external_writes(&bed.outside) - external == 1, "round {round}: {:?}", bed.outside.requests());
             let status = world.writes().await?.status - status;
             ensure!(status <= 3, "round {round}: {status} status writes for a heal");
-            // No more than the delay before a third correction (2 s), which is the second of these.
+            // At most the delay before a third correction (2 s), which is the second of these.
             ensure!(took < AT_ONCE, "round {round}: healed only after {took:?}");
         }
         Ok(())
@@ -116,7 +116,7 @@ async fn a_spec_edit_is_brought_outside() -> Result<()> {
         world.wait_until_verified("web").await?;
         let mut first_polls = Vec::new();
         for (number, upstream) in ["127.0.0.1:11", "127.0.0.1:12", "127.0.0.1:13"].into_iter().enumerate() {
-            // Prompt polls of one object keep a second between them: the last one has to be that old.
+            // Prompt polls of one object are a second apart, so the last one must be that old.
             let last = bed.outside.requests_to("GET", "/proxies/web").last().map(|request| request.at);
             tokio::time::sleep_until((last.context("no poll")? + Duration::from_secs(1)).into()).await;
             let polls = bed.outside.requests().len();
@@ -127,7 +127,7 @@ async fn a_spec_edit_is_brought_outside() -> Result<()> {
             first_polls.push(first.context("no poll after the edit")?);
             ensure!(bed.toxiproxy.proxy("web").await?.is_some_and(|proxy| proxy.upstream == upstream));
         }
-        // A stall of the machine may hide it from one or two of the three.
+        // A pause of the machine may affect one or two of the three.
         let (fastest, slowest) = (first_polls.iter().min(), first_polls.iter().max());
         ensure!(slowest.is_some_and(|after| *after < AT_ONCE), "the first polls came after {first_polls:?}");
         ensure!(
@@ -161,7 +161,7 @@ async fn an_observing_target_shows_drift_and_touches_nothing() -> Result<()> {
         let outside = world.start_outside().await?;
         outside.forward_to(toxiproxy.url());
         let target = Target::shipped(world, outside.url())?.with("/spec/correct/mode", json!("Observe"));
-        // One poll that takes longer than the interval would already be news of an object that is known to have drifted.
+        // A single poll longer than the interval would cause a write about an object that is known to have drifted.
         world.apply_target(&target.with("/spec/interval", json!("8s"))).await?;
         world.start_poller().await?;
         world.start_controller().await?;

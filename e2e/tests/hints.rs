@@ -1,6 +1,7 @@
-//! Requests that say what changed: a right one shows drift at once, forged and repeated ones cause no more than polls.
+//! Webhook requests about changes: a valid one shows drift at once, and forged and repeated ones cause nothing but
+//! polls.
 //!
-//! Regular polls are a day apart, so whatever is read was asked for.
+//! Regular polls are a day apart, so every read was requested.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,21 +20,21 @@ use serde_json::json;
 use sha2::Sha256;
 
 const SECRET: &str = "a secret of more than 16 bytes";
-/// What the secret is changed to.
+/// The replacement of the secret.
 const NEXT_SECRET: &str = "another secret of that length";
 const SIGNATURE: &str = "X-Hub-Signature-256";
-/// How often one request is repeated.
+/// Number of repetitions of one request.
 const REPEATED: u32 = 40;
-/// Requests about nobody: more than are taken at once.
+/// Requests about unknown objects: more than the limit of a burst.
 const FLOOD: u32 = 200;
 
-/// Somebody who sends requests.
+/// A sender of webhook requests.
 struct Sender {
     client: reqwest::Client,
     address: String,
 }
 
-/// What a sender is told.
+/// The response to a sender.
 #[derive(Debug, PartialEq)]
 struct Told {
     status: u16,
@@ -65,7 +66,7 @@ impl Sender {
     }
 }
 
-/// As GitHub writes it.
+/// Returns the signature in GitHub's format.
 fn signature(secret: &str, body: &str) -> Result<String> {
     let mut code = Hmac::<Sha256>::new_from_slice(secret.as_bytes())?;
     code.update(body.as_bytes());
@@ -81,7 +82,7 @@ fn taking_hints_at(address: &str) -> Options {
     Options { arguments: vec!["--hints-address".to_owned(), address.to_owned()], ..Options::default() }
 }
 
-/// A poller that takes requests, and the Proxy `web`, in sync.
+/// Starts a poller that accepts webhook requests, with the Proxy `web` in sync.
 async fn begin(world: &World, toxiproxy: &Toxiproxy, outside: &Outside) -> Result<(Arc<Program>, Sender)> {
     toxiproxy.create_disabled("web", "127.0.0.1:1", "127.0.0.1:9").await?;
     world.apply_credential("sender", "poller", json!({"token": SECRET})).await?;
@@ -127,7 +128,7 @@ async fn a_signed_request_shows_drift_at_once() -> Result<()> {
     .await
 }
 
-/// Who does not know the secret is told the same of every target, and nothing is read for him.
+/// Checks that a sender without the secret gets the same response for every target and causes no read.
 async fn refuse_what_is_forged(world: &World, sender: &Sender, outside: &Outside) -> Result<()> {
     let body = about("web");
     let right = signature(SECRET, &body)?;
@@ -156,7 +157,7 @@ async fn refuse_what_is_forged(world: &World, sender: &Sender, outside: &Outside
     }
     let large = " ".repeat(300 * 1024);
     let refused = sender.send_signed(&large).await;
-    // It may stop to listen before all of it was sent.
+    // It may stop reading before the whole body was sent.
     ensure!(refused.as_ref().map_or(true, |status| *status == 413), "{refused:?}");
     ensure!(sender.send_signed("no JSON").await? == 400);
     ensure!(sender.send_signed("{}").await? == 422);
@@ -171,7 +172,7 @@ async fn refuse_what_is_forged(world: &World, sender: &Sender, outside: &Outside
     Ok(())
 }
 
-/// One request again and again is a poll a second.
+/// Checks that repetitions of one request cause one poll a second.
 async fn repeat(world: &World, sender: &Sender, (toxiproxy, outside): (&Toxiproxy, &Outside)) -> Result<()> {
     outside.forget_requests();
     let began = Instant::now();
@@ -194,7 +195,7 @@ async fn repeat(world: &World, sender: &Sender, (toxiproxy, outside): (&Toxiprox
     Ok(())
 }
 
-/// Names of nobody, and a flood, are counted and cause no poll.
+/// Checks that unknown names and a flood are counted and cause no poll.
 async fn flood_about_nobody(world: &World, sender: &Sender, (poller, outside): (&Program, &Outside)) -> Result<()> {
     outside.forget_requests();
     let mut answers = BTreeMap::<u16, u32>::new();
@@ -227,7 +228,7 @@ async fn flood_about_nobody(world: &World, sender: &Sender, (poller, outside): (
     Ok(())
 }
 
-/// The next request is believed by the new secret, and the old one is worth nothing.
+/// Checks that the next request needs the new secret, and the old one is rejected.
 async fn change_the_secret(world: &World, sender: &Sender) -> Result<()> {
     world.apply_credential("sender", "poller", json!({"token": NEXT_SECRET})).await?;
     wait::until("the new secret to count", wait::DEADLINE, async || {
@@ -238,13 +239,13 @@ async fn change_the_secret(world: &World, sender: &Sender) -> Result<()> {
     wait::until("the old secret to be refused", wait::DEADLINE, async || {
         let status = sender.send_signed(&about("web")).await?;
         ensure!(matches!(status, 401 | 429), "{status}");
-        // The flood has used up what is taken at once.
+        // The flood has used up the burst.
         Ok(if status == 401 { Seen::Met(()) } else { Seen::Instead(status.to_string()) })
     })
     .await
 }
 
-/// Behind one Service with the leader, it says that another has to be tried.
+/// Behind one Service with the leader, a standby answers that the sender must try another replica.
 async fn ask_one_that_stands_by(world: &World) -> Result<()> {
     let address = world.free_listen_address()?;
     let options = Options { do_not_wait: true, ..taking_hints_at(&address) };

@@ -1,5 +1,5 @@
-//! A host with five hundred objects behind it goes down, hangs, flaps and returns: nobody else feels it, the API
-//! server gets it slowly, and nothing that was known before is forgotten.
+//! A host with five hundred objects goes down, hangs, flaps and returns: other hosts are not affected, the API server
+//! gets the writes slowly, and no knowledge is lost.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,29 +11,29 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, count_verdicts, describe};
 use serde_json::{Value, json};
 
-/// Storms of hundreds on two cores that other tests use too.
+/// Deadline of storms with hundreds of objects on two shared cores.
 const STORM_DEADLINE: Duration = Duration::from_secs(150);
 
-/// How often the objects on the other host are polled: three intervals without a poll would be news of a host that is
-/// well, so they are longer than what a loaded machine may be late by.
+/// Poll interval of the objects on the other host. Three intervals without a poll would be reported for a healthy host,
+/// so they are longer than the possible delay on a loaded machine.
 const OTHER_INTERVAL: Duration = Duration::from_secs(4);
 
-/// How late a poll may come on a loaded machine. A poll that waited for the bad host would be late by far more: its
-/// five hundred polls of two seconds each, sixteen at a time, take a minute.
+/// Possible delay of a poll on a loaded machine. A poll that waited for the bad host would be much later: its five
+/// hundred polls of two seconds each, sixteen at a time, take a minute.
 const LATE: Duration = Duration::from_secs(10);
 
-/// Requests to a host that is down until all of its 500 objects are Unknown: sixteen at a time, each sent again once
-/// when its connection broke, until the host is paused. An answer from before the fault that is read late ends that
-/// pause, so twice. Then one in each pause of 1, 2, 4 … 30 s.
+/// Requests to a host that is down until all of its 500 objects are Unknown: sixteen at a time, each repeated once
+/// after a broken connection, until the host is paused. A late response from before the fault ends that pause, so
+/// twice. Then one in each pause of 1, 2, 4 … 30 s.
 const REQUESTS_IN_OUTAGE: usize = 2 * 2 * 16 + 10;
 
 /// The slow lane's rate.
 const SLOW_LANE_PER_SECOND: usize = 50;
 
-/// What a lane that was held up may catch up with, and the whole seconds that conditions tell time in.
+/// Transitions that a delayed lane may catch up with, and the rounding of conditions to whole seconds.
 const LANE_SLACK_SECONDS: usize = 5;
 
-/// One host: its documents, and the target that reads them.
+/// A host: its documents, and the target that reads them.
 struct Host {
     name: &'static str,
     outside: Outside,
@@ -57,7 +57,7 @@ impl Host {
             .named(self.name)
             .with("/spec/objects/labelSelector", json!(format!("host={}", self.name)))
             .with("/spec/interval", json!(interval))
-            // A machine that stands still for a second must not look like a host that does.
+            // A machine that pauses for a second must not look like a host that hangs.
             .with("/spec/timeout", json!("2s"))
             .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 250}))
             .with("/spec/correct/mode", json!("Observe")))
@@ -83,7 +83,7 @@ impl Host {
         self.outside.forget();
     }
 
-    /// The reads of its objects, by the second after `from`.
+    /// Counts the reads of its objects by the second after `from`.
     fn requests_by_second(&self, from: Instant) -> BTreeMap<u64, usize> {
         let mut seconds = BTreeMap::new();
         for time in self.outside.times_by_path("GET", from).into_values().flatten() {
@@ -92,7 +92,7 @@ impl Host {
         seconds
     }
 
-    /// The longest time that one of its objects was not asked about between the two moments.
+    /// Returns the longest time without a request for one of its objects between the two moments.
     fn longest_silence(&self, from: Instant, to: Instant) -> Duration {
         let times = self.outside.times_by_path("GET", from);
         let silence = |name: &String| {
@@ -116,8 +116,8 @@ fn other_target(world: &World, other: &Host) -> Result<Target> {
     other.target(world, &format!("{}s", OTHER_INTERVAL.as_secs()))
 }
 
-/// The host under test and another one, all their objects in sync. One failed poll makes an object of the former
-/// Unknown, so that without the slow lane all would turn within one interval.
+/// Creates the host under test and another one, with all their objects in sync. One failed poll makes an object of the
+/// first Unknown, so that without the slow lane all would change within one interval.
 async fn two_hosts(world: &World) -> Result<(Host, Host)> {
     let bad = Host::new(world, "bad", 500).await?;
     let other = Host::new(world, "other", 50).await?;
@@ -129,7 +129,8 @@ async fn two_hosts(world: &World) -> Result<(Host, Host)> {
     Ok((bad, other))
 }
 
-/// Until all objects of the bad host are Unknown for this reason. Most are so without having been asked: the host is paused.
+/// Waits until all objects of the bad host are Unknown for this reason. Most of them are never polled, because the host
+/// is paused.
 async fn wait_until_unknown(world: &World, bad: &Host, reason: &str) -> Result<Vec<Value>> {
     let wanted = format!("Unknown/{reason}");
     wait::until(format!("{} objects to be {wanted}", bad.names.len()), STORM_DEADLINE, async || {
@@ -142,7 +143,7 @@ async fn wait_until_unknown(world: &World, bad: &Host, reason: &str) -> Result<V
     .await
 }
 
-/// The seconds at which the objects became Unknown, and how many at each.
+/// Counts the objects by the second at which they became Unknown.
 fn transitions(objects: &[Value]) -> Result<BTreeMap<i64, usize>> {
     let mut seconds = BTreeMap::new();
     let unknown = |object: &&Value| describe(object, "driftObserved").starts_with("Unknown");
@@ -153,7 +154,7 @@ fn transitions(objects: &[Value]) -> Result<BTreeMap<i64, usize>> {
     Ok(seconds)
 }
 
-/// No span of seconds has more transitions than the slow lane lets through; gives the length of the whole.
+/// Checks that no span of seconds has more transitions than the slow lane allows. Returns the length of the whole.
 fn ensure_slow(seconds: &BTreeMap<i64, usize>) -> Result<usize> {
     let mut longest = 0;
     for (from, to) in seconds.keys().flat_map(|from| seconds.range(from..).map(move |(to, _)| (*from, *to))) {
@@ -166,7 +167,7 @@ fn ensure_slow(seconds: &BTreeMap<i64, usize>) -> Result<usize> {
     Ok(longest)
 }
 
-/// The most often that the status of one object was written since `before`.
+/// Returns the largest number of status writes of one object since `before`.
 async fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result<usize> {
     let now = world.verdicts_written().await?;
     let since = now.iter().map(|(name, count)| count - before.get(name).copied().unwrap_or_default());
@@ -192,8 +193,8 @@ async fn an_outage_is_told_slowly_and_delays_nobody() -> Result<()> {
 
         let silence = other.longest_silence(down, Instant::now());
         ensure!(silence <= OTHER_INTERVAL + LATE, "an object on the other host was not polled for {silence:?}");
-        // From here on a machine that stands still must not look like a host that does: neither one failed poll says so,
-        // nor three intervals without one.
+        // From here on a paused machine must not look like a host that hangs. Neither one failed poll nor three
+        // intervals without one may report that.
         let patient = bad.target(world, "6s")?.with("/spec/confirm/unknown", json!(20));
         world.apply_targets(&[patient, other_target(world, &other)?]).await?;
         let during = world.verdicts_written().await?;
@@ -233,17 +234,17 @@ async fn a_flapping_host_costs_few_writes() -> Result<()> {
         let silence = other.longest_silence(began, Instant::now());
         ensure!(silence <= OTHER_INTERVAL + LATE, "an object on the other host was not polled for {silence:?}");
         world.wait_for_verdicts(550, "False/InSync", STORM_DEADLINE).await?;
-        // Six at once and one a minute, for the minute of flapping and those begun after it.
+        // Six at once and one a minute, for the minute of flapping and those that started after it.
         let most = most_written(world, &before).await?;
         let minutes = usize::try_from(began.elapsed().as_secs() / 60)?;
         ensure!(most <= 6 + minutes + 1, "an object was written {most} times in {minutes} whole minutes of flapping");
         let all: usize = world.verdicts_written().await?.values().sum::<usize>() - before.values().sum::<usize>();
 
-        // Another host's outage does not wait behind the moments that the flapping reserved.
+        // Another host's outage does not wait behind the slots that the flapping reserved.
         let down = Instant::now();
         other.refuse();
         wait::until("the other host's objects to be Unknown", wait::DEADLINE, async || {
-            // One behind the first host may have spent its bucket on a last Unknown, and stand so for a minute.
+            // An object behind the first host may have spent its bucket on a last Unknown and keep it for a minute.
             let mut objects = world.all_proxies().await?;
             objects.retain(|object| object["metadata"]["labels"]["host"] == other.name);
             let counts = count_verdicts(&objects, "driftObserved");
@@ -294,7 +295,7 @@ async fn a_restart_in_an_outage_keeps_in_sync() -> Result<()> {
             }
         }
         world.start_poller().await?;
-        // As many as it takes until the host is paused.
+        // As many as are needed until the host is paused.
         let asked = bad.outside.count("GET");
         bad.outside.wait_for_requests("GET", asked + 3).await?;
         bad.come_back();

@@ -1,7 +1,7 @@
-//! Jobs correct: each is begun once, found again by a controller that comes after, and its end is noted.
+//! Corrections by Jobs: each Job is created once, found again by a later controller, and its end is recorded.
 //!
-//! No kubelet runs here and no Job controller: the test plays both. It does what a Job's Pod would do with the variables that it
-//! was given, and writes the Job's end into its status, as the API server demands it of the real one.
+//! No kubelet and no Job controller run here: the test plays both. It does the work of a Job's Pod with the given
+//! variables, and writes the Job's end into its status in the form that the API server requires.
 
 mod deaths;
 mod tenants;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 const BEGAN: &str = "2026-01-01T00:00:00Z";
-/// What an object may say: it stays one text, whatever a shell or the kubelet would make of it.
+/// A value of an object that stays one text, whatever a shell or the kubelet would make of it.
 const ODD: &str = "a\"; rm -rf / #$(TOKEN)\n- name: X";
 
 fn target(world: &World, url: &str) -> Result<Target> {
@@ -59,7 +59,7 @@ async fn grant_jobs(world: &World, verbs: &[&str]) -> Result<()> {
     world.wait_for_right(Which::Controller, right("batch", "jobs", last, world.objects_namespace()), true).await
 }
 
-/// The Jobs of the world, and what the test does in the place of a cluster.
+/// The Jobs of the world, and the test's actions in place of a cluster.
 struct Cluster<'w> {
     world: &'w World,
     jobs: Api<DynamicObject>,
@@ -74,13 +74,13 @@ impl Cluster<'_> {
             .collect()
     }
 
-    /// The names of those that have not ended.
+    /// Returns the names of the unfinished Jobs.
     async fn open(&self) -> Result<Vec<String>> {
         let jobs = self.all().await?.into_iter();
         Ok(jobs.filter(|(_, job)| job["status"]["conditions"].is_null()).map(|(name, _)| name).collect())
     }
 
-    /// The Job of this action that has not ended.
+    /// Waits for the unfinished Job of this action.
     async fn begun(&self, action: &str) -> Result<Value> {
         wait::until(format!("a Job to {action}"), wait::DEADLINE, async || {
             let jobs = self.all().await?;
@@ -91,7 +91,7 @@ impl Cluster<'_> {
         .await
     }
 
-    /// What the Pod of the Job would do.
+    /// Does the work of the Job's Pod.
     async fn run(&self, job: &Value) -> Result<()> {
         let given = variables(job);
         let value = |name: &str| given.get(name).map(String::as_str).context("a variable is missing");
@@ -102,7 +102,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// The end of a Job, with the condition that announces it, as the API server wants it.
+    /// Ends a Job, with the condition that announces the end, as the API server requires.
     async fn end(&self, job: &Value, before: &str, kind: &str, reason: &str) -> Result<()> {
         let condition = |kind: &str| {
             json!({"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": BEGAN,
@@ -125,7 +125,7 @@ impl Cluster<'_> {
     }
 }
 
-/// A Job with the object's label, and owned by it or by nobody.
+/// Returns a Job with the object's label, owned by the object or by no object.
 fn labelled(name: &str, object: &Value, is_owned: bool) -> Value {
     let uid = &object["metadata"]["uid"];
     let owner = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": "web", "uid": uid});
@@ -137,11 +137,11 @@ fn labelled(name: &str, object: &Value, is_owned: bool) -> Value {
         "spec": {"suspend": is_owned, "template": {"spec": pod}}})
 }
 
-/// A Job that somebody holds before it began holds up nothing: it is deleted, and what is asked for begins once it is gone. One that
-/// merely carries the label counts for nothing.
+/// Checks that a held Job which never started blocks nothing: it is deleted, and the requested Job starts once it is
+/// gone. A Job that only has the label does not count.
 async fn a_held_job_makes_way(cluster: &Cluster<'_>, object: &Value) -> Result<()> {
     let mut held = labelled("held", object, true);
-    // Stands for the one that the garbage collector takes off once no Pod is left.
+    // Replaces the finalizer that the garbage collector removes once no Pod is left.
     held["metadata"]["finalizers"] = json!(["example.org/pods"]);
     for job in [held, labelled("stranger", object, false)] {
         cluster.jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
@@ -162,7 +162,7 @@ async fn a_held_job_makes_way(cluster: &Cluster<'_>, object: &Value) -> Result<(
     Ok(())
 }
 
-/// How the API server answers the controller that asks for this without effect: nothing where it takes it.
+/// Returns the API server's rejection of the controller's dry run, or an empty text.
 async fn said(asked: impl Future<Output = kube::Result<DynamicObject>>) -> String {
     asked.await.err().map(|error| error.to_string()).unwrap_or_default()
 }
@@ -213,7 +213,7 @@ fn variables(job: &Value) -> BTreeMap<String, String> {
     env.map(|variable| (text(&variable["name"]), text(&variable["value"]))).collect()
 }
 
-/// No controller of Jobs runs here, so the Job stands still: the object says so, and the controller.
+/// Checks that the object and the controller report a Job that is not started. No controller of Jobs runs here.
 async fn it_says_that_nobody_takes_it_up(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     let says = |object: &Value| message(object, "driftCorrected").contains("it is not taken up yet");
     let told = cluster.world.wait_for_proxy("web", "a word on the Job that stands still", says).await?;
@@ -231,7 +231,7 @@ async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     let first = cluster.begun("create").await?;
     is_its_own(&first, &object)?;
 
-    // Whoever comes after a controller that died finds the Job, and begins no other.
+    // The successor of a dead controller finds the Job and creates no other.
     let claimed = world.wait_for_note("web", "Unknown", "CorrectionStarted").await?;
     ensure!(note(&claimed).claim.is_some(), "{claimed}");
     controller.kill().await?;
@@ -244,7 +244,7 @@ async fn story(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     cluster.outside.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
     let failing = cluster.begun("update").await?;
     it_says_that_nobody_takes_it_up(cluster, &controller).await?;
-    // The next Job is announced as soon as a poll has seen what this one left.
+    // The next Job is announced as soon as a poll has seen the result of this one.
     let history = world.watch_object("web").await?;
     cluster.end(&failing, "FailureTarget", "Failed", "DeadlineExceeded").await?;
     let name = failing["metadata"]["name"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Kinds as they are: whatever a kind's status looks like, a target of it works as any other, or is refused with a
-//! sentence that says what to change.
+//! Kinds with any form of status: a target works with each of them, or is rejected with a message that says what to
+//! change.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// A kind that cannot be used is looked up again every 15 s; the rest is for a busy machine.
+/// An unusable kind is looked up again every 15 s. The rest is for a busy machine.
 const LOOKED_UP_WITHIN: Duration = Duration::from_secs(45);
 
-/// One kind of one world, with what its objects say of a proxy.
+/// A kind of one world, with the fields that describe a proxy.
 struct Kind {
     api_version: String,
     kind: &'static str,
     plural: &'static str,
     namespaced: bool,
-    /// The spec of an object whose proxy listens on this port and leads to the upstream `127.0.0.N:9`.
+    /// Returns the spec of an object whose proxy listens on this port and forwards to `127.0.0.N:9`.
     spec: fn(port: u16, upstream: u8) -> Value,
     /// Templates of `listen` and `upstream`.
     desired: [&'static str; 2],
@@ -35,7 +35,7 @@ fn plain_spec(port: u16, upstream: u8) -> Value {
 }
 
 impl Kind {
-    /// A kind of the world's own group, defined as a platform engineer would.
+    /// Defines a kind in the world's own group, as a platform engineer would.
     async fn define(world: &World, kind: &'static str, scope: &str, status: Value) -> Result<Self> {
         let plural = match kind {
             "Atomic" => "atomics",
@@ -83,7 +83,7 @@ impl Kind {
             .map(drop)
     }
 
-    /// The rights that the manifests tell to add for a kind of one's own.
+    /// Grants the rights that the manifests require for a custom kind.
     async fn allow(&self, world: &World) -> Result<()> {
         let status = format!("{}/status", self.plural);
         for (which, verbs) in [
@@ -109,7 +109,8 @@ impl Kind {
                     "subjects": [subject],
                 }))
                 .await?;
-            // A program that starts before the API server knows of it would ask again only after half a minute.
+            // Otherwise a program that starts before the API server knows the right would retry only after half a
+            // minute.
             world
                 .wait_for_right(which, right(self.group(), self.plural, "list", world.objects_namespace()), true)
                 .await?;
@@ -117,7 +118,7 @@ impl Kind {
         Ok(())
     }
 
-    /// The shipped target, for objects of this kind.
+    /// Returns the shipped target for objects of this kind.
     fn target(&self, world: &World, url: &str) -> Result<Target> {
         let mut objects = json!({"apiVersion": self.api_version, "kind": self.kind});
         if self.namespaced {
@@ -146,7 +147,7 @@ impl Kind {
         .map(drop)
     }
 
-    /// Until this many corrections are noted and the last one is verified: from then on nothing is written.
+    /// Waits until this many corrections are recorded and the last one is verified: no further write follows.
     async fn wait_until_healed(&self, world: &World, name: &str, corrections: u64) -> Result<Value> {
         let api = self.api(world)?;
         let number = format!("correction {corrections}");
@@ -209,7 +210,7 @@ impl Bed {
         Ok(Self { toxiproxy, outside, poller, controller })
     }
 
-    /// Created, edited, drifted, silent: as any kind. Gives the object as it ends.
+    /// Checks creation, edit, drift and silence, as for any kind. Returns the final object.
     async fn ensure_works(&self, world: &World, kind: &Kind) -> Result<Value> {
         let upstream = async |wanted: &str| {
             let is_so =
@@ -255,12 +256,12 @@ impl Bed {
         Ok(())
     }
 
-    /// The kind is refused: counted, shown and told, by both programs, with this in the sentence.
+    /// Checks that both programs count and report the rejected kind, with this text.
     async fn ensure_refused(&self, world: &World, sentence: &str) -> Result<()> {
         self.wait_for_documents("kind_unusable", 1.0, wait::DEADLINE).await?;
         self.wait_for_documents("active", 0.0, wait::DEADLINE).await?;
         for program in [&self.poller, &self.controller] {
-            // A kind that was just defined may seem missing first.
+            // A newly defined kind may seem missing at first.
             wait::until(format!("/readyz of {} to say it", program.instance()), LOOKED_UP_WITHIN, async || {
                 let (status, text) = program.page("/readyz").await?;
                 let said = status == 200 && text.contains(sentence);
@@ -326,7 +327,7 @@ async fn a_kind_with_an_atomic_list_works() -> Result<()> {
         let kind = Kind::define(world, "Atomic", "Namespaced", status_with(&items(), "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
         bed.ensure_works(world, &kind).await?;
-        // Its operator puts its own entry in front, as a whole list, and ours move.
+        // Its operator puts its own entry in front with a whole list, so ours move.
         let api = kind.api(world)?;
         let mut object = serde_json::to_value(api.get("web").await?)?;
         let ready = json!({"type": "Ready", "status": "True", "reason": "Up", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -415,7 +416,7 @@ async fn a_kind_whose_rule_refuses_delays_nobody() -> Result<()> {
         strict["x-kubernetes-validations"] = rule;
         let kind = Kind::define(world, "Strict", "Namespaced", status_with(&strict, "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
-        // Of two objects one is in sync from the beginning, and the rule takes that.
+        // One of the two objects is in sync from the start, and the rule accepts it.
         let ports = (drift_e2e::process::ports::free_port()?, drift_e2e::process::ports::free_port()?);
         bed.toxiproxy.create("good", &format!("127.0.0.1:{}", ports.0), "127.0.0.1:9").await?;
         let began = Instant::now();
@@ -428,7 +429,7 @@ async fn a_kind_whose_rule_refuses_delays_nobody() -> Result<()> {
                 bed.poller.metrics().await?.sum("drift_poller_writes_total", &[("outcome", "refused")]),
             )
         };
-        // After tries at 0, 1, 3, 7 s: more of them in their time would be a storm.
+        // After attempts at 0, 1, 3, 7 s. More in this time would be a storm.
         wait::until("four tries", wait::DEADLINE, async || {
             let tries = refused().await?;
             Ok(if tries >= 4.0 { Seen::Met(()) } else { Seen::Instead(tries.to_string()) })
@@ -462,7 +463,7 @@ async fn a_lost_status_subresource_makes_nothing_gone() -> Result<()> {
         kind.put(world, "web", drift_e2e::process::ports::free_port()?, 1).await?;
         kind.wait_until_healed(world, "web", 1).await?;
         kind.apply_version(world, status_with(&items(), "atomic"), json!({})).await?;
-        // The API server serves a changed definition a while after it took it; until then a verdict would be written.
+        // The API server serves a changed definition after a delay. Until then a verdict would be written.
         let api = kind.api(world)?;
         wait::until("the status subresource to be gone", wait::DEADLINE, async || {
             let gone = matches!(api.get_status("web").await, Err(kube::Error::Api(answer)) if answer.code == 404);

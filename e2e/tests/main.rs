@@ -1,4 +1,4 @@
-//! All end-to-end behaviours, in one test binary so that they share one API server; one module a behaviour.
+//! All end-to-end tests, in one test binary with a shared API server. Each module tests one behaviour.
 
 mod admission;
 mod api_server;

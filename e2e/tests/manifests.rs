@@ -8,7 +8,7 @@ use drift_e2e::wait::{self, Seen};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-/// What is not in a namespace has one name only: a dry run beside the real creation would find it half there.
+/// Cluster-scoped objects have only one name: a dry run beside the real creation would find half of them.
 static SHIPPED_NAMES: Mutex<()> = Mutex::const_new(());
 
 async fn kubectl() -> Result<Kubectl> {
@@ -50,8 +50,8 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
     let kubectl = plane.kubectl();
     let _alone = SHIPPED_NAMES.lock().await;
     let base = manifests::shipped(&plane.binaries().kubectl)?.iter();
-    // A dry run creates no namespace, so what lies in one would be refused. One of its own: another test makes the
-    // shipped one.
+    // A dry run creates no namespace, so objects in one would be rejected. A separate namespace, because another test
+    // creates the shipped one.
     let elsewhere = |text: &str| text.replace(manifests::NAMESPACE, "overlays-check");
     for namespace in base.filter(|document| document["kind"] == "Namespace") {
         kubectl.run_with_input(&["apply", "-f", "-"], &elsewhere(&namespace.to_string())).await?;
@@ -72,7 +72,7 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
 
 #[tokio::test]
 async fn observing_only_leaves_no_account_that_corrects() -> Result<()> {
-    /// What the poller writes: its Lease, Events, and the status of what the targets select.
+    /// The poller's writes: its Lease, Events, and the status of selected objects.
     const WRITTEN: [(&str, &[&str]); 3] =
         [("leases", &["create", "update"]), ("events", &["create"]), ("proxies/status", &["patch"])];
     let plane = ControlPlane::shared().await?;

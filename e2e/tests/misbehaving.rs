@@ -1,4 +1,4 @@
-//! A failed poll is never drift: whatever the external system answers, nothing is corrected on the strength of it.
+//! A failed poll is never drift: no response of the external system of this kind causes a correction.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// What an object's resource answers, and the reason that must stand after enough of it; nothing: the current
-/// verdict is kept.
+/// Returns the responses for each object, and the expected reason after enough of them. An empty reason keeps the
+/// current verdict.
 fn cases() -> Vec<(&'static str, Answer, &'static str)> {
     const HUNDRED_MEGABYTES: u64 = 100_000_000;
     vec![
@@ -38,7 +38,7 @@ fn spec() -> Value {
     json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})
 }
 
-/// An answer in which everything is as the objects say.
+/// Returns a response in the objects' desired state.
 fn in_sync() -> Answer {
     Answer::json(200, &json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true}))
 }
@@ -91,16 +91,16 @@ async fn no_misbehaviour_outside_is_called_drift() -> Result<()> {
 
 #[tokio::test]
 async fn a_pause_a_host_asks_for_is_kept() -> Result<()> {
-    /// The pause, seconds: twice the interval.
+    /// The requested pause in seconds: twice the interval.
     const ASKED: u64 = 4;
-    /// What the recording of two requests may differ by.
+    /// Tolerance between the recorded times of two requests.
     const EARLY: Duration = Duration::from_millis(100);
     const GAPS: usize = 4;
-    /// A poll that gave up before a busy machine answered has not heard of the pause.
+    /// A poll that timed out before a busy machine answered does not know of the pause.
     const UNHEARD: usize = 1;
     World::run("paused host", async |world| {
         let outside = world.start_outside().await?;
-        // Polled far more often than the host allows: only its word keeps the polls apart.
+        // Polled far more often than the host allows, so only the host's pause separates the polls.
         let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("2s"));
         start(world, &outside, target).await?;
         world.create_proxy("web", spec()).await?;
@@ -186,7 +186,7 @@ async fn a_dropped_idle_connection_fails_no_poll() -> Result<()> {
         .await?;
         let failed = metrics.sum("drift_poller_polls_total", &[("outcome", "ExternalUnreachable")]);
         ensure!(failed == 0.0, "{failed} polls failed");
-        // All but the first found a connection that was dropped, and asked once more.
+        // All but the first found a dropped connection and repeated the request.
         ensure!(outside.count("GET") >= 15, "only {} requests: hardly a connection was dropped", outside.count("GET"));
         let writes = world.all_writes_by(Which::Poller).await?;
         ensure!(writes.iter().filter(|write| write.subresource == "status").count() == 1, "{writes:?}");
@@ -195,15 +195,15 @@ async fn a_dropped_idle_connection_fails_no_poll() -> Result<()> {
     .await
 }
 
-/// An address to which no connection comes about, as behind a firewall or a network policy that drops: nobody takes
-/// from its queue, and Linux drops what comes while the queue is full.
+/// An address on which no connection succeeds, as behind a dropping firewall or network policy. The listener never
+/// accepts, and Linux drops new connections while its queue is full.
 struct Silent {
     listener: TcpListener,
     queued: Vec<TcpStream>,
 }
 
 impl Silent {
-    /// Longer than loopback needs for a connection, shorter than the second after which Linux asks again.
+    /// Longer than loopback needs for a connection, shorter than the second after which Linux retries.
     const NO_ANSWER: Duration = Duration::from_millis(500);
 
     async fn start() -> Result<Self> {

@@ -1,4 +1,5 @@
-//! A target whose ConfigMap is missing when the programs start shows everywhere, and so does whatever waits for it.
+//! A target whose ConfigMap is missing at the programs' start is reported everywhere, and so is everything that waits
+//! for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use serde_json::json;
 
 use crate::cleanup::{Bed, TARGETS, create, is_settled, settled, start};
 
-/// The ConfigMap that is missing.
+/// The name of the missing ConfigMap.
 const OTHER: &str = "other-targets";
-/// An object tells what it waits for after a minute; the rest is for a busy machine.
+/// An object reports what it waits for after a minute. The rest is for a busy machine.
 const TOLD_WITHIN: Duration = Duration::from_secs(150);
 
 /// Waits until the metric of both programs counts this many missing targets.
@@ -32,7 +33,7 @@ async fn wait_for_metric(programs: &[Arc<Program>; 2], wanted: f64) -> Result<()
     .await
 }
 
-/// What the programs and commands say of the missing target.
+/// Checks the reports of programs and commands about the missing target.
 async fn ensure_told(world: &World, programs: &[Arc<Program>; 2], is_missing: bool) -> Result<()> {
     for program in programs {
         let (status, text) = program.page("/readyz").await?;
@@ -85,7 +86,7 @@ async fn a_missing_target_shows_until_it_is_back() -> Result<()> {
         }
         ensure_told(world, &programs, true).await?;
 
-        // In its scope what is new is made. Deletions wait, and say for what.
+        // In its scope, new resources are created. Deletions wait and say why.
         create(world, "new", "kept").await?;
         settled(world, "new").await?;
         world.delete_proxy("web").await?;

@@ -1,4 +1,4 @@
-//! Another operator owns the object: it is woken by a nudge and corrects, and nothing else is touched, outside or inside.
+//! Another operator owns the object: a nudge wakes it to correct, and nothing else is changed, outside or inside.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use drift_e2e::world::{Target, World, describe, message, note, right};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-/// The annotation that the stand-in for an operator listens to.
+/// The annotation that wakes the stand-in operator.
 const REQUESTED: &str = "operator.example/requestedAt";
-/// What somebody else puts in the place of the desired state.
+/// A foreign value in place of the desired one.
 const DRIFTED: &str = "127.0.0.1:10";
-/// How long nobody may be nudged any more once the attempts are exhausted.
+/// Time without a nudge after the attempts are exhausted.
 const QUIET: Duration = Duration::from_secs(8);
 
 fn nudges(object: &Value) -> &str {
     object["metadata"]["annotations"][REQUESTED].as_str().unwrap_or_default()
 }
 
-/// The stand-in: brings every object of the world outside that is new, edited or nudged, as an operator would.
+/// The stand-in operator: applies every new, edited or nudged object to the external system.
 async fn operate(world: &World, outside: &ToxiproxyApi, lives: &AtomicBool) -> Result<()> {
     let mut handled = std::collections::BTreeMap::new();
     loop {
@@ -63,7 +63,7 @@ async fn grant_nudges(world: &World) -> Result<()> {
     world.wait_for_right(Which::Controller, nudge, true).await
 }
 
-/// An object that its operator brought outside by itself: nobody nudged, nothing is claimed.
+/// Creates an object that its operator applies by itself: no nudge and no claim.
 async fn create(world: &World, name: &str) -> Result<()> {
     world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
     let object = world.wait_for_verdict(name, "False", "InSync").await?;
@@ -109,8 +109,8 @@ async fn the_missing_right_is_told(world: &World, outside: &ToxiproxyApi) -> Res
     Ok(())
 }
 
-/// The patch that is sent holds the uid. That is what the API server answers where it is another's by then, and the controller
-/// tells this answer by its field.
+/// Checks the uid in the patch: the API server rejects it for another object, and the controller recognizes this
+/// response by its field.
 async fn no_other_object_is_nudged(world: &World) -> Result<()> {
     let proxies: Api<DynamicObject> = world.proxies();
     let patch = json!({"metadata": {"uid": "00000000-0000-0000-0000-000000000000", "annotations": {"a": "b"}}});

@@ -1,5 +1,5 @@
-//! Results that come late, in another order, or onto an object that changed meanwhile land nowhere, and others who
-//! write to the object neither lose their words nor stop ours.
+//! Late or reordered results, or results for an object that changed in the meantime, have no effect. Other writers of
+//! the object lose no data and do not block ours.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,12 +19,12 @@ use tokio::task::JoinHandle;
 const WEB: &str = "/proxies/web";
 const WITNESS: &str = "/proxies/witness";
 
-/// The shipped target with polls only where something causes them; one whose answer is kept back does not time out.
+/// Returns the shipped target with requested polls only, which do not time out while their response is held back.
 fn rare(world: &World, outside: &Outside) -> Result<Target> {
     Ok(Target::shipped(world, outside.url())?.polled_when_asked())
 }
 
-/// Both programs, and the object `web` created and in sync.
+/// Starts both programs, with the object `web` created and in sync.
 async fn begin(world: &World) -> Result<(Toxiproxy, Outside)> {
     let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
     world.apply_target(&rare(world, &outside)?).await?;
@@ -34,7 +34,7 @@ async fn begin(world: &World) -> Result<(Toxiproxy, Outside)> {
     Ok((toxiproxy, outside))
 }
 
-/// Asks for a poll of `web` and keeps its answer back: what it found is what the outside was when it was asked.
+/// Requests a poll of `web` and holds its response back, which contains the state at the request.
 async fn hold_poll(world: &World, outside: &Outside) -> Result<Hold> {
     let hold = Hold::default();
     outside.once("GET", WEB, Answer::forwarded().held_by(&hold));
@@ -43,7 +43,7 @@ async fn hold_poll(world: &World, outside: &Outside) -> Result<Hold> {
     Ok(hold)
 }
 
-/// The versions that carry a verdict as `wanted`.
+/// Returns the versions with a verdict that satisfies `wanted`.
 async fn with_verdict(history: &History, wanted: impl Fn(&Value, &Value) -> bool) -> Result<Vec<Value>> {
     let versions = history.versions().await?;
     let fits = |object: &Value| condition(object, DRIFT_OBSERVED).is_some_and(|verdict| wanted(object, verdict));
@@ -87,7 +87,7 @@ async fn a_poll_across_a_correction_is_not_believed() -> Result<()> {
 async fn a_late_answer_changes_nothing() -> Result<()> {
     World::run("out of order", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
-        // A poll times out after its interval, and late ones of a busy machine are not to become a verdict.
+        // A poll times out after its interval. Late ones on a busy machine must not change the verdict.
         let patient = Target::shipped(world, outside.url())?.with("/spec/confirm", json!({"unknown": 20}));
         world.apply_target(&patient).await?;
         world.start_both().await?;
@@ -129,7 +129,7 @@ async fn a_poll_of_the_old_spec_says_nothing() -> Result<()> {
         let history = world.watch_object("web").await?;
         let late = hold_poll(world, &outside).await?;
         world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:11"}})).await?;
-        // Both objects are on one watch: once the poller knows of this, it knows of the edit.
+        // Both objects are on one watch. Once the poller knows this, it knows the edit.
         let polls = outside.requests_to("GET", WITNESS).len();
         world.ask_for_poll("witness").await?;
         outside.wait_for_next("GET", WITNESS, polls).await?;
@@ -154,14 +154,14 @@ async fn a_poll_of_the_old_spec_says_nothing() -> Result<()> {
     .await
 }
 
-/// Edits the spec while the answer to an update is kept back; how many updates that brought, or nothing where a busy
-/// machine took so long that the controller had given the update up.
+/// Edits the spec while the response to an update is held back. Returns the number of updates, or `None` if a busy
+/// machine took so long that the controller gave the update up.
 async fn edit_during_a_correction(
     world: &World,
     system: &(Toxiproxy, Outside),
     upstream: &str,
 ) -> Result<Option<usize>> {
-    /// The controller gives a step up after 10 s, which it counts from before the request comes in.
+    /// The controller gives a step up after 10 s, counted from before the request arrives.
     const SURELY_WITHIN: Duration = Duration::from_secs(9);
     let (toxiproxy, outside) = system;
     let is_at_rest = |object: &Value| {
@@ -184,7 +184,7 @@ async fn edit_during_a_correction(
         describe(object, DRIFT_OBSERVED) == "True/NotUpdated" && object["metadata"]["generation"] == *generation
     };
     history.wait_for("NotUpdated", is_seen).await?;
-    // A verdict on the edited spec stands, and a correction is under way: nothing may be sent beside it.
+    // A verdict on the edited spec exists, and a correction is in progress: no other request may be sent.
     let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
     slow.release();
     if sent.elapsed() >= SURELY_WITHIN {
@@ -211,7 +211,7 @@ async fn an_edit_during_a_correction_follows_it() -> Result<()> {
     World::run("edited in a correction", async |world| {
         let system = begin(world).await?;
         let mut updates = None;
-        // A third time the pauses between corrections would be longer than anything here is waited for.
+        // A third time the pauses between corrections would exceed the deadlines here.
         for upstream in ["127.0.0.1:11", "127.0.0.1:12"] {
             updates = edit_during_a_correction(world, &system, upstream).await?;
             if updates.is_some() {
@@ -265,10 +265,10 @@ async fn an_object_made_anew_gets_no_old_verdict() -> Result<()> {
     .await
 }
 
-/// How long other writers rest between two writes: shorter than any read and write of ours together.
+/// Pause of other writers between two writes: shorter than any read and write of ours together.
 const REST: Duration = Duration::from_millis(1);
 
-/// Two other writers of `web`, each as soon as its last write is answered: one of its metadata, one of a condition of its own.
+/// Two other writers of `web`, each as fast as its writes are answered: one of metadata, one of its own condition.
 struct Others {
     stop: Arc<AtomicBool>,
     annotating: JoinHandle<Result<u64>>,
@@ -291,7 +291,7 @@ impl Others {
         Self { stop, annotating, declaring }
     }
 
-    /// Ends them; how often each wrote.
+    /// Stops them and returns their numbers of writes.
     async fn stop(self) -> Result<(u64, u64)> {
         self.stop.store(true, Ordering::Relaxed);
         Ok((self.annotating.await??, self.declaring.await??))
@@ -345,7 +345,7 @@ async fn writers_who_never_rest_lose_nothing() -> Result<()> {
         ensure!(theirs.as_str() == Some(&annotations.to_string()), "after {annotations}: {theirs}");
         ensure!(external_writes(&outside) == 2, "{:?}", outside.requests());
         let refused = world.writes().await?.refused;
-        // Five tries of each program at once, then it waits; two first words and a finalizer are at stake.
+        // Five attempts of each program at once, then it waits. Two first verdicts and a finalizer are pending.
         ensure!(refused <= 10 + 6 * busy.as_secs(), "{refused} refused writes in {busy:?}");
         world.nothing_is_written_for(Duration::from_secs(7)).await?;
         world.shows(Shown::new(
@@ -370,13 +370,13 @@ fn external_writes(outside: &Outside) -> usize {
     outside.count("POST") + outside.count("DELETE")
 }
 
-/// Replaces the whole list of conditions, as somebody does who thinks that it is theirs.
+/// Replaces the whole list of conditions, like a writer that considers it its own.
 async fn overwrite_conditions(world: &World, name: &str, list: Value) -> Result<()> {
     world.patch_proxy_status(name, json!({"status": {"conditions": list}})).await.map(drop)
 }
 
-/// Takes or forges the verdict on an object six times, each time it stands, then once more. Gives how long the six took,
-/// and for how long nothing was written afterwards.
+/// Removes or forges the verdict on an object six times, each time once it exists, then once more. Returns the time of
+/// the six, and the time without writes afterwards.
 async fn keep_taking_the_verdict(
     world: &World,
     (toxiproxy, outside): &(Toxiproxy, Outside),
@@ -396,7 +396,7 @@ async fn keep_taking_the_verdict(
     }
     let took = began.elapsed();
     overwrite_conditions(world, name, json!([])).await?;
-    // The bucket held six; the next one is there a minute after the first was taken.
+    // The bucket held six. The next token comes a minute after the first was taken.
     let rest = Duration::from_secs(50).saturating_sub(began.elapsed()).min(Duration::from_secs(20));
     let path = format!("/proxies/{name}");
     let polls = outside.requests_to("GET", &path).len();
@@ -405,24 +405,25 @@ async fn keep_taking_the_verdict(
     ensure!(rest > Duration::from_secs(10) && polls > 1, "no time was left: {took:?}");
     let writes = world.all_writes_by(Which::Poller).await?.into_iter();
     let writes = writes.filter(|write| write.subresource == "status" && write.name == name).count();
-    // Our first word, which may have been drift, and six times right.
+    // Our first verdict, which may have been drift, and six corrections.
     ensure!((7..=8).contains(&writes), "{writes} writes");
     Ok((took, rest))
 }
 
 #[tokio::test]
 async fn a_verdict_taken_again_and_again_returns_slowly() -> Result<()> {
-    /// One is enough unless the API server stands still for so long that the poller loses its Lease.
+    /// One is enough unless the API server pauses for so long that the poller loses its Lease.
     const PLAYS: usize = 3;
     World::run("verdict taken", async |world| {
         let system = world.start_fronted_toxiproxy().await?;
-        // No poll is to time out within its interval: each failed one would cost a write. It is put right by a prompt poll.
+        // No poll may time out within its interval, because each failed one would cost a write. A prompt poll restores
+        // the verdict.
         let target = Target::shipped(world, system.1.url())?.with("/spec/interval", json!("5s"));
         let target = target.with("/spec/correct/mode", json!("Observe")).with("/spec/confirm", json!({"unknown": 20}));
         world.apply_target(&target).await?;
         let poller = world.start_poller().await?;
         world.start_controller().await?;
-        // What the poller remembers of an object, the bucket too, begins anew with each time that it leads.
+        // The poller's memory of an object, including the bucket, starts again with each term as leader.
         let mut played = None;
         for play in 1..=PLAYS {
             let term = poller.times_led()?;
@@ -431,7 +432,7 @@ async fn a_verdict_taken_again_and_again_returns_slowly() -> Result<()> {
                 played = Some(result?);
                 break;
             }
-            // It is to count no more.
+            // It must no longer count.
             world.delete_proxy(&format!("web-{play}")).await?;
         }
         let (took, rest) = played.context("the poller lost its Lease in every play")?;

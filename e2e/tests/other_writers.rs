@@ -9,7 +9,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-/// Takes the list type off the CRD's conditions: the list becomes atomic, as in most CRDs that were written by hand.
+/// Removes the list type from the CRD's conditions: the list becomes atomic, as in most handwritten CRDs.
 async fn make_conditions_atomic(world: &World) -> Result<()> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let definitions: Api<DynamicObject> = Api::all_with(world.client(), &ApiResource::from_gvk(&kind));
@@ -29,8 +29,8 @@ fn foreign(kind: &str, message: &str) -> Value {
            "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 
-/// Puts a condition of another controller in front of the list, and keeps whatever else is in it: only onto the version
-/// that was read, as such a controller has to.
+/// Puts another controller's condition in front of the list and keeps the rest. Only writes the version that it read,
+/// as such a controller must.
 async fn prepend(world: &World, entry: &Value) -> Result<()> {
     wait::until("a condition to be put in front", wait::DEADLINE, async || {
         let object = world.proxy("web").await?.unwrap_or_default();
@@ -51,12 +51,12 @@ async fn all_writers_live_together(world: &World) -> Result<()> {
     world.start_poller().await?;
     world.start_controller().await?;
     world.wait_until_verified("web").await?;
-    // Our entries move in the list, and a verdict still lands on its own.
+    // Our entries move in the list, and a verdict still goes to its own entry.
     prepend(world, &foreign("Accepted", "second")).await?;
     let history = world.watch_object("web").await?;
     toxiproxy.update("web", json!({"upstream": "127.0.0.1:10"})).await?;
     history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
-    // A poll between the second correction and its note is in sync too, while the note is still to come.
+    // A poll between the second correction and its note is in sync too, before the note is written.
     let object = world.wait_until_healed_by("web", 2).await?;
     ensure!(condition(&object, "Ready") == Some(&foreign("Ready", "first")), "{object}");
     ensure!(condition(&object, "Accepted") == Some(&foreign("Accepted", "second")), "{object}");

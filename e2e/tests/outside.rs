@@ -1,4 +1,4 @@
-//! The recording server misbehaves as told, seen by an ordinary HTTP client.
+//! The recording server misbehaves on demand, observed by an ordinary HTTP client.
 
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ async fn bodies_break_off_run_on_and_nest() -> Result<()> {
 #[tokio::test]
 async fn connections_are_reset_closed_and_kept_waiting() -> Result<()> {
     let outside = Outside::start().await?;
-    // reqwest itself repeats a request whose reused connection was reset before an answer; not what is under test.
+    // reqwest itself repeats a request if its reused connection was reset before a response. That is not tested here.
     let client = http_client::new()?;
     let get = async |path: &str| client.get(format!("{}{path}", outside.url())).send().await;
     outside.on("GET", "/reset", Answer::reset());

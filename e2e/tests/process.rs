@@ -64,7 +64,7 @@ async fn exit_code_signal_and_log_are_reported() -> Result<()> {
     let log = std::fs::read_to_string(failing.log())?;
     ensure!(log == "said\ncomplained\n", "{log:?}");
     let mut polite = shell("polite", "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done")?;
-    // Until the trap stands, SIGTERM would end the shell by signal.
+    // Before the trap is set, SIGTERM would kill the shell.
     wait::until("the trap to stand", wait::DEADLINE, async || {
         let log = std::fs::read_to_string(polite.log())?;
         Ok(if log == "ready\n" { Seen::Met(()) } else { Seen::Instead(log) })
@@ -94,7 +94,7 @@ async fn a_dropped_guard_ends_its_child() -> Result<()> {
 
 #[test]
 fn a_developers_kubeconfig_does_not_reach_a_child() -> Result<()> {
-    // The variables of this very process: cargo sets some that must not get through.
+    // The variables of this process: cargo sets some that must not be passed on.
     ensure!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "this test needs a variable to be held back");
     let folder = tempfile::tempdir()?;
     let launch = Launch::new("environment", "sh").arguments(["-c", "env"]).variable("GIVEN", "yes");

@@ -1,7 +1,7 @@
-//! `kubectl drift rbac` grants what targets need and not one verb more: with all of it every loop closes, and where one verb is taken
-//! away the loop that needs it does not.
+//! `kubectl drift rbac` grants exactly the verbs that targets need: with all of them every loop closes, and without one
+//! of them the loop that needs it does not.
 //!
-//! Each verb has a namespace and a target of its own, so one pair of programs plays all of them side by side.
+//! Each verb has its own namespace and target, so one pair of programs plays all of them in parallel.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,14 +19,15 @@ use serde_json::{Value, json};
 
 const NAME: &str = "web";
 const UPSTREAM: &str = "127.0.0.1:9";
-/// What somebody else puts in its place.
+/// A foreign value in its place.
 const DRIFTED: &str = "127.0.0.1:10";
 /// The annotation of a nudge.
 const NUDGED: &str = "operator.example/requested-at";
-/// The time that the loops that lack a verb have after those that lack none: more than two polls.
+/// Additional time for the loops that lack a verb, after the complete ones: more than two polls.
 const SPARE: Duration = Duration::from_secs(8);
-/// The verbs without which these loops close all the same, and the program says that they are missing: objects are read by the poller
-/// after a conflict only, Jobs by name after a restart, and deleted where one is held; what cannot be watched is listed again and again.
+/// Verbs without which these loops still close, while the program reports them as missing. The poller reads objects
+/// only after a conflict. Jobs are read by name only after a restart, and deleted only if held. Without a watch,
+/// objects are listed repeatedly.
 const NEEDED_ELSEWHERE: [&str; 5] = [
     "drift-poller get plains",
     "drift-poller watch plains",
@@ -35,7 +36,7 @@ const NEEDED_ELSEWHERE: [&str; 5] = [
     "drift-controller watch secrets",
 ];
 
-/// How a target corrects.
+/// The way in which a target corrects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Http,
@@ -44,14 +45,14 @@ enum Way {
     Job,
 }
 
-/// A namespace of its own, with all rights that its target needs but one.
+/// A namespace with all rights of its target except one.
 struct Case<'w> {
     world: &'w World,
     outside: &'w ToxiproxyApi,
     way: Way,
     namespace: String,
     roles: Vec<Value>,
-    /// What was taken away: program, verb, resource.
+    /// The removed right: program, verb, resource.
     lacks: Option<[String; 3]>,
 }
 
@@ -83,7 +84,7 @@ fn target(world: &World, url: &str, (way, namespace): (Way, &str)) -> Result<Tar
         .named(namespace)
         .with("/spec/objects", objects)
         .with("/spec/identity", json!(name))
-        // In one scope, a target that cannot be listed would hold up what others create.
+        // In a shared scope, a target that cannot be listed would block the creations of others.
         .with("/spec/scope", json!(namespace))
         .with("/spec/interval", json!("2s"))
         .with("/spec/compare/desired", json!({"listen": "${self.spec.listen}", "upstream": "${self.spec.upstream}"}))
@@ -100,7 +101,7 @@ fn target(world: &World, url: &str, (way, namespace): (Way, &str)) -> Result<Tar
     })
 }
 
-/// With a Secret beside the object, and with fields of the status that both programs write.
+/// Reads a Secret beside the object, and fields of the status that both programs write.
 fn by_http(target: Target, url: &str) -> Target {
     let name = "${self.metadata.namespace}";
     let of_name = format!("{url}/proxies/{name}");
@@ -136,7 +137,7 @@ fn by_job(target: Target) -> Target {
     target.with("/spec/correct/job", json!({"create": job, "update": job}))
 }
 
-/// What the command prints for a target, as documents.
+/// Returns the documents that the command prints for a target.
 async fn printed(world: &World, target: &Target) -> Result<Vec<Value>> {
     let [file, kinds] = ["target", "kinds"].map(|name| world.folder().join(format!("{}-{name}.yaml", target.name())));
     std::fs::write(&file, target.text()?)?;
@@ -163,7 +164,7 @@ fn verbs(roles: &[Value]) -> Vec<[String; 3]> {
     verbs
 }
 
-/// The same documents without one verb; a rule that grants nothing goes altogether.
+/// Returns the documents without one verb. A rule without verbs is removed.
 fn without(mut roles: Vec<Value>, [program, verb, resource]: &[String; 3]) -> Vec<Value> {
     let is_of = |role: &Value| role["metadata"]["name"] == format!("{program}-targets");
     for role in roles.iter_mut().filter(|role| is_of(role)) {
@@ -181,7 +182,7 @@ impl Case<'_> {
         self.lacks.as_ref().map_or_else(|| format!("all of {:?}", self.way), |lacks| lacks.join(" "))
     }
 
-    /// Namespace, roles, and what the object needs beside it.
+    /// Creates the namespace, the roles, and the other objects of the case.
     async fn furnish(&self) -> Result<()> {
         let metadata = json!({"name": self.namespace});
         self.world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})).await?;
@@ -213,7 +214,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Until the object is so, for as long as that takes: whoever plays this says when it is over.
+    /// Waits without a deadline until the object satisfies `wanted`. The caller decides when to stop.
     async fn wait(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<()> {
         wait::until(format!("{}: {what}", self.words()), wait::DEADLINE, async || {
             let object = self.object().await?;
@@ -252,7 +253,7 @@ impl Case<'_> {
         self.outside.update(&self.namespace, json!({"upstream": DRIFTED})).await.map(drop)
     }
 
-    /// From the object's beginning to its end, as far as the way goes by itself.
+    /// Runs the object's whole life, as far as the way works by itself.
     async fn close_loop(&self) -> Result<()> {
         match self.way {
             Way::Nudge => {
@@ -279,7 +280,7 @@ impl Case<'_> {
         }
     }
 
-    /// Plays the cluster for the one Job that is begun, and sees it ended and noted.
+    /// Plays the cluster for the single Job, and waits until its end is recorded.
     async fn run_job(&self) -> Result<()> {
         let jobs = self.world.api("batch/v1", "Job", Some(&self.namespace))?;
         let begun = wait::until(format!("{}: a Job", self.words()), wait::DEADLINE, async || {
@@ -309,7 +310,7 @@ async fn cases<'w>(world: &'w World, outside: &'w ToxiproxyApi, way: Way) -> Res
     let all = of(0).await?;
     let is_of_way = |[_, verb, resource]: &&[String; 3]| match way {
         Way::Http => true,
-        // What every kind needs is missed there.
+        // Rights that every kind needs are tested there.
         Way::Kubernetes => resource == "configmaps",
         Way::Nudge => verb == "nudge",
         Way::Job => resource == "jobs",
@@ -317,7 +318,7 @@ async fn cases<'w>(world: &'w World, outside: &'w ToxiproxyApi, way: Way) -> Res
     let mut cases = Vec::new();
     for (number, lacks) in verbs(&all).iter().filter(is_of_way).enumerate() {
         let number = number + 1;
-        // The same roles but for the namespace that they are in.
+        // The same roles in another namespace.
         let text = serde_json::to_string(&all)?.replace(&namespace(0), &namespace(number));
         cases.push(case((namespace(number), without(serde_json::from_str(&text)?, lacks), Some(lacks.clone()))));
     }
@@ -325,10 +326,11 @@ async fn cases<'w>(world: &'w World, outside: &'w ToxiproxyApi, way: Way) -> Res
     Ok(cases)
 }
 
-/// What a program says of the rights that it asked for itself, once it says that of all these.
+/// Waits until the programs report the missing rights of all these cases.
 async fn told(programs: &[(Which, Arc<Program>)], cases: &[Case<'_>]) -> Result<()> {
     for (which, program) in programs {
-        // Those of the objects' kind and of the corrections. What `read.kubernetes` gets, and Secrets, only the failure shows.
+        // Rights on the objects' kind and for corrections. Missing rights on `read.kubernetes` and Secrets appear only
+        // as failures.
         let wanted: BTreeSet<String> = cases
             .iter()
             .filter_map(|case| Some((case, case.lacks.as_ref()?)))
@@ -351,7 +353,7 @@ async fn told(programs: &[(Which, Arc<Program>)], cases: &[Case<'_>]) -> Result<
     Ok(())
 }
 
-/// What the controller says of Secrets that it may not list or watch stands in its log alone.
+/// Checks the controller's log, the only report of Secrets that it may not list or watch.
 fn told_of_secrets(programs: &[(Which, Arc<Program>)], cases: &[Case<'_>]) -> Result<()> {
     let (_, controller) = programs.last().context("no program")?;
     let log = controller.log_text()?;
@@ -363,7 +365,7 @@ fn told_of_secrets(programs: &[(Which, Arc<Program>)], cases: &[Case<'_>]) -> Re
     Ok(())
 }
 
-/// Everything is there before the programs start.
+/// Creates everything before the programs start.
 async fn furnish(world: &World, outside: &ToxiproxyApi, cases: &[Case<'_>]) -> Result<()> {
     let mut targets = Vec::new();
     for case in cases {
@@ -371,7 +373,7 @@ async fn furnish(world: &World, outside: &ToxiproxyApi, cases: &[Case<'_>]) -> R
         targets.push(target(world, outside.url(), (case.way, &case.namespace))?);
     }
     world.apply_targets(&targets).await?;
-    // The API server knows roles and bindings by watches: those that came last are known last.
+    // The API server watches roles and bindings, so it learns of the last ones last.
     let last = cases.last().context("no case")?;
     world.wait_for_right(Which::Controller, right("batch", "jobs", "create", &last.namespace), true).await
 }
@@ -379,14 +381,14 @@ async fn furnish(world: &World, outside: &ToxiproxyApi, cases: &[Case<'_>]) -> R
 async fn start(world: &World) -> Result<Vec<(Which, Arc<Program>)>> {
     let mut programs = Vec::new();
     for which in [Which::Poller, Which::Controller] {
-        // Without their rights they are never ready.
+        // Without their rights they never become ready.
         let options = Options { do_not_wait: true, ..Options::default() };
         programs.push((which, world.start(which, options).await?));
     }
     Ok(programs)
 }
 
-/// Plays all loops until those that lack nothing have closed and everything is told; gives what has closed by then.
+/// Plays all loops until the complete ones have closed and everything is reported. Returns the closed ones.
 async fn play(cases: &[Case<'_>], programs: &[(Which, Arc<Program>)]) -> Result<BTreeSet<String>> {
     let closed = Mutex::new(BTreeSet::new());
     let close = async |case: &Case<'_>| {

@@ -1,4 +1,4 @@
-//! Ways to read by HTTP: several requests, texts, and collections that answer for all objects at once.
+//! Ways to read by HTTP: several requests, texts, and collections that contain all objects.
 
 use anyhow::{Result, ensure};
 use drift_e2e::systems::outside::{Answer, Outside, Request};
@@ -6,7 +6,7 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
 
-/// The shipped target, reading in another way.
+/// Returns the shipped target with another way to read.
 fn target(world: &World, outside: &Outside, read: Value) -> Result<Target> {
     Ok(Target::shipped(world, outside.url())?.with("/spec/read/http", read))
 }
@@ -19,7 +19,7 @@ fn proxy(name: &str, upstream: &str) -> Value {
     json!({"name": name, "listen": "127.0.0.1:1", "upstream": upstream, "enabled": true})
 }
 
-/// All proxies of a toxiproxy are the values of one map.
+/// Reads all proxies of a toxiproxy as the values of one map.
 fn all_proxies(outside: &Outside) -> Value {
     json!({
         "url": format!("{}/proxies", outside.url()),
@@ -65,7 +65,7 @@ async fn one_request_answers_for_all_objects() -> Result<()> {
         toxiproxy.wait_for("web-4", |proxy| proxy.is_some()).await?;
         world.wait_until_healed_by("web-3", 2).await?;
         world.wait_until_healed_by("web-4", 2).await?;
-        // The test's own two writes went past the server that records.
+        // The test's own two writes bypassed the recording server.
         let written = outside.writes() - corrections;
         ensure!(written == 2, "{written} writes for two drifts: {:?}", outside.requests());
         let stranger = toxiproxy.proxy("stranger").await?;
@@ -105,7 +105,7 @@ fn page(items: &[Value], next: Value) -> Answer {
     Answer::json(200, &json!({"items": items, "next": next}))
 }
 
-/// No more cases than go back and forth before verdicts are held back.
+/// At most as many cases as changes of the verdict before it is held back.
 async fn half_read(world: &World, cases: [(Answer, &str); 3]) -> Result<()> {
     let outside = world.start_outside().await?;
     outside.on("GET", "/one", page(&[proxy("one", "127.0.0.1:2")], json!("/two")));

@@ -1,4 +1,4 @@
-//! More than one of each program: one works and the others stand by, whatever happens to the one that works.
+//! Several replicas of each program: one works and the others stand by, even if the leader fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +17,23 @@ use drift_e2e::world::{Target, World, condition, describe};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// A new leader acts within this of a crash.
+/// Time within which a new leader acts after a crash.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
 
-/// A record must stand still for 12 s before another takes the Lease, and it is 3 s old when its holder dies, on a busy
-/// machine up to the 8 s after which a holder that cannot renew it steps down.
+/// A record must be unchanged for 12 s before another takes the Lease. It is 3 s old when its holder dies, or up to 8 s
+/// on a busy machine, after which a holder that cannot renew it steps down.
 const TAKEN_OVER_AFTER: Duration = Duration::from_secs(12 - 8);
 
-/// A released Lease has a new holder within this.
+/// Time within which a released Lease has a new holder.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(1);
 
-/// What a busy machine may add to a bound.
+/// Additional time for a busy machine.
 const SLACK: Duration = Duration::from_secs(7);
 
-/// Twice the time that a Lease lasts.
+/// Twice the duration of a Lease.
 const TWICE_THE_LEASE: Duration = Duration::from_secs(24);
 
-/// A toxiproxy behind a recording server, and two of each program; the first of each leads.
+/// A toxiproxy behind a recording server, and two replicas of each program. The first of each leads.
 struct Bed {
     toxiproxy: Toxiproxy,
     outside: Outside,
@@ -77,7 +77,7 @@ impl Bed {
         self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:10"})).await.map(drop)
     }
 
-    /// Until the correction of this number has healed it and is verified: from then on nothing is written.
+    /// Waits until this correction has healed the object and is verified: no further write follows.
     async fn wait_until_healed(&self, world: &World, name: &str, correction: u64) -> Result<()> {
         self.toxiproxy.wait_for(name, |proxy| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9")).await?;
         let number = format!("correction {correction}");
@@ -91,8 +91,8 @@ impl Bed {
         world.wait_for_proxy(name, &format!("healed by {number}"), verified).await.map(drop)
     }
 
-    /// Lets everything that was sent before this call be read, so that it is not taken for later. A request of our own
-    /// comes after all that waits on the same machine.
+    /// Waits until all earlier requests are read, so that they do not count as later. Our own request arrives after
+    /// everything that waits on the same machine.
     async fn read_what_was_sent(&self) -> Result<()> {
         let answer = http_client::new()?.get(format!("{}/marker", self.outside.url())).send().await?;
         answer.bytes().await.map(drop).context("reading the answer to a request of our own")
@@ -121,7 +121,7 @@ async fn wait_for_holder(world: &World, which: Which, instance: &str) -> Result<
     .await
 }
 
-/// What a program has done that anybody could notice: polls, corrections, and writes to objects.
+/// Returns the number of a program's visible actions: polls, corrections, and writes to objects.
 async fn deeds(program: &Program) -> Result<f64> {
     let metrics = program.metrics().await?;
     let names: &[&str] = match program.which() {
@@ -131,8 +131,8 @@ async fn deeds(program: &Program) -> Result<f64> {
     Ok(names.iter().map(|name| metrics.sum(name, &[])).sum())
 }
 
-/// Until a poller's count of its writes is the API server's of what it took from it, and gives it: the answer to a write
-/// may come after what it wrote is seen.
+/// Waits until a poller's count of its writes equals the API server's, and returns it. The response to a write may
+/// arrive after its effect is visible.
 async fn wait_until_all_writes_are_counted(world: &World, leader: &Program) -> Result<f64> {
     wait::until("the poller to count what it wrote", wait::DEADLINE, async || {
         let counted = leader.metrics().await?.sum("drift_poller_writes_total", &[("outcome", "written")]);
@@ -145,7 +145,7 @@ async fn wait_until_all_writes_are_counted(world: &World, leader: &Program) -> R
     .await
 }
 
-/// Writes to this world's objects that the API server took from one of the programs.
+/// Returns the number of accepted writes of one program to this world's objects.
 #[expect(clippy::cast_precision_loss, reason = "a small count")]
 fn accepted_writes(world: &World, which: Which) -> Result<f64> {
     let writes = world.writes_by(which)?;
@@ -176,7 +176,7 @@ async fn of_two_replicas_one_writes() -> Result<()> {
         ensure!(bed.outside.writes() == 6, "{:?}", bed.outside.requests());
         for (leader, standby) in [&bed.pollers, &bed.controllers].map(|[leader, standby]| (leader, standby)) {
             ensure!(deeds(standby).await? == 0.0, "{} did something", standby.instance());
-            // Each write that the API server took from this ServiceAccount is one that the leader counts.
+            // Each accepted write of this ServiceAccount must be one that the leader counts.
             let name = match leader.which() {
                 Which::Poller => "drift_poller_writes_total",
                 Which::Controller => "drift_controller_writes_total",
@@ -196,8 +196,8 @@ async fn of_two_replicas_one_writes() -> Result<()> {
     .await
 }
 
-/// Kills leaders until one was replaced in the time that is promised: a stall of the machine may hide it from some. Gives
-/// the fastest, the one before among them.
+/// Kills leaders until one is replaced within the promised time, because a pause of the machine may affect some.
+/// Returns the fastest time, including `before`.
 async fn take_over_unhindered(world: &World, leader: &Arc<Program>, before: Duration) -> Result<Duration> {
     const TAKE_OVERS: usize = 3;
     let (mut leader, mut fastest) = (leader.clone(), before);
@@ -254,8 +254,8 @@ async fn a_killed_leader_is_replaced_within_fifteen_seconds() -> Result<()> {
     .await
 }
 
-/// Stops leaders until one has handed over in the time that is promised: a stall of the machine may hide it from one or
-/// two, and all of them give their Lease back.
+/// Stops leaders until one hands over within the promised time, because a pause of the machine may affect one or two.
+/// All of them release their Lease.
 async fn hand_over(world: &World, which: Which, pair: &[Arc<Program>; 2]) -> Result<Duration> {
     const HAND_OVERS: usize = 3;
     let [mut leader, mut next] = pair.clone();
@@ -347,14 +347,14 @@ async fn a_controller_frozen_past_its_lease_writes_nothing() -> Result<()> {
         first.pause().await?;
         bed.drift("web").await?;
         wait_for_holder(world, Which::Controller, second.instance()).await?;
-        // The creation, and a try by the second: the drift waits.
+        // The creation and an attempt of the second: the drift waits.
         bed.outside.wait_for_requests("POST", 2).await?;
         tokio::time::sleep_until((frozen + TWICE_THE_LEASE).into()).await;
 
-        // Nobody but the one that wakes could correct, and the Lease is not its own.
+        // Only the resumed one could correct, and it does not hold the Lease.
         second.pause().await?;
         bed.read_what_was_sent().await?;
-        // What the second had sent to the API server before it was frozen.
+        // Requests that the second had sent to the API server before it was paused.
         let noted = world.all_writes_by(Which::Controller).await?.len();
         let quiet = Instant::now();
         bed.outside.forget();
@@ -392,7 +392,7 @@ async fn a_poller_frozen_past_its_lease_writes_nothing() -> Result<()> {
         bed.create_in_sync(world, "web").await?;
         let [first, second] = &bed.pollers;
         let sent_before = wait_until_all_writes_are_counted(world, first).await?;
-        // The answer that is on its way to it says drifted.
+        // The response on its way to it reports drift.
         let drifted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:10", "enabled": true});
         let answer = Hold::default();
         bed.outside.on("GET", "/proxies/web", Answer::json(200, &drifted).held_by(&answer));
@@ -415,7 +415,8 @@ async fn a_poller_frozen_past_its_lease_writes_nothing() -> Result<()> {
         let stopped = writes(&[("outcome", "not_leading")]);
         let sent = writes(&[]) - stopped;
         ensure!(sent == sent_before, "it wrote after it woke: {sent} writes after {sent_before}");
-        // A poll of the second that a stalled machine makes fail says Unknown in between; the first wrote none of these.
+        // On a paused machine a poll of the second may fail and report Unknown in between. The first wrote none of
+        // these.
         let mut seen = history.transitions("driftObserved").await?;
         seen.retain(|one| !one.starts_with("Unknown"));
         seen.dedup();
@@ -442,7 +443,7 @@ async fn a_clock_an_hour_off_changes_nothing() -> Result<()> {
         };
         let bed = Bed::start_with(world, options).await?;
         bed.create_in_sync(world, "web").await?;
-        // At a creation both programs write to an object that the other may just have written to; afterwards nothing moves.
+        // At a creation both programs write to an object that the other may just have changed. Afterwards it is stable.
         let refused = world.writes().await?.refused;
         let object = world.proxy("web").await?.context("no such proxy")?;
         let time = condition(&object, "driftObserved").and_then(|it| it["lastTransitionTime"].as_str());
@@ -456,7 +457,7 @@ async fn a_clock_an_hour_off_changes_nothing() -> Result<()> {
         heal(2).await?;
         world.nothing_is_written_for(Duration::from_secs(7)).await?;
 
-        // The others' clocks are off by two hours against the times on the Leases that they take.
+        // The others' clocks are off by two hours from the times on the Leases that they take.
         let mut figures = Vec::new();
         for (which, pair) in [(Which::Poller, &bed.pollers), (Which::Controller, &bed.controllers)] {
             let asked = Instant::now();
@@ -481,7 +482,7 @@ async fn a_clock_an_hour_off_changes_nothing() -> Result<()> {
     .await
 }
 
-/// How long the thread that records requests stood still at most: so much too late may one be recorded.
+/// Measures the longest pause of the recording thread, and so the maximum delay of a record.
 struct Stalls {
     longest: Arc<AtomicU64>,
     task: JoinHandle<()>,
@@ -508,7 +509,7 @@ impl Stalls {
     }
 }
 
-/// That a program corrected, but nothing before it held the Lease, as its own log says: its lines are in order.
+/// Checks in the program's log that it held the Lease before it corrected anything.
 fn ensure_it_led_before_it_corrected(program: &Program) -> Result<()> {
     let log = program.log_text()?;
     let [led, corrected] = [LED, r#""correcting""#].map(|word| log.find(word));
@@ -518,7 +519,7 @@ fn ensure_it_led_before_it_corrected(program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// From now on the line carries nothing, in neither direction.
+/// Makes the connection carry nothing, in either direction.
 async fn swallow_everything(network: &Toxiproxy, line: &str) -> Result<()> {
     for stream in ["upstream", "downstream"] {
         network.add_toxic(line, json!({"type": "timeout", "stream": stream, "attributes": {"timeout": 0}})).await?;
@@ -526,8 +527,8 @@ async fn swallow_everything(network: &Toxiproxy, line: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the first leader wrote after it was cut off. Each has connections of its own, and the first may open another one
-/// at any step; a write of the second may have come right before we saw its Lease taken.
+/// Returns the first leader's writes after it was cut off. Each has its own connections, and the first may open another
+/// one at any step. A write of the second may come shortly before its takeover is visible.
 fn writes_of_the_first(all: &[Request], cut: Instant, taken: Instant) -> Vec<&Request> {
     let is_early = |it: &&Request| it.at <= cut || it.at + SLACK < taken;
     let of_the_first: Vec<u64> = all.iter().filter(is_early).map(|it| it.connection).collect();
@@ -535,12 +536,12 @@ fn writes_of_the_first(all: &[Request], cut: Instant, taken: Instant) -> Vec<&Re
     writes.filter(|it| of_the_first.contains(&it.connection)).collect()
 }
 
-/// The number of steps that one correction has, and how long the outside takes for each: long enough to be cut in the middle.
+/// Number of steps of one correction, and the time for each: long enough to be cut in the middle.
 const STEPS: usize = 16;
 const EACH_STEP: Duration = Duration::from_millis(900);
-/// The longest that a step is begun after the last renewal.
+/// Maximum time from the last renewal to the start of a step.
 const FRESH_LEASE: Duration = Duration::from_secs(5);
-/// From there to its arrival on a busy machine; less than the three seconds until a holder steps down.
+/// Maximum time until its arrival on a busy machine: less than the three seconds until a holder steps down.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 #[tokio::test]
@@ -583,10 +584,10 @@ async fn a_leader_cut_off_ends_before_another_begins() -> Result<()> {
         ensure!(gap + stalled >= Duration::from_secs(4), "the Lease was taken {gap:?} after its last write");
         ensure!(own.len() + 2 < STEPS, "the correction was over before the cut: nothing is shown");
 
-        // Verified too: a regular poll may say in sync between the first step and the note.
+        // Verified too, because a regular poll may report InSync between the first step and the note.
         world.wait_until_healed_by("web", 2).await?;
         ensure_it_led_before_it_corrected(&second)?;
-        // The line comes back: the first finds that it leads no more.
+        // The connection comes back, and the first sees that it no longer leads.
         network.delete("line").await?;
         network.create("line", &line, world.control_plane().url().trim_start_matches("https://")).await?;
         outside.nothing_is_written_for(Duration::from_secs(5)).await?;

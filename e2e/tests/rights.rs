@@ -1,5 +1,4 @@
-//! Every right that the manifests grant is needed: without any one of them a program says which, is not ready, and
-//! goes on running.
+//! Every right in the manifests is needed: without one a program reports it, is not ready, and continues to run.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
-/// Rights that are missing are asked for again every 30 s; the rest is for a busy machine.
+/// Missing rights are checked again every 30 s. The rest is for a busy machine.
 const GRANTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// One verb of one rule of one role.
@@ -30,7 +29,7 @@ impl Grant {
         &self.role.data["rules"][self.rule]
     }
 
-    /// The role without this verb; a rule that would be empty goes altogether.
+    /// Returns the role without this verb. An empty rule is removed.
     fn removed(&self) -> DynamicObject {
         let mut role = self.role.clone();
         let rules = &mut role.data["rules"];
@@ -53,7 +52,7 @@ impl Grant {
         ResourceAttributes { name, ..right(first("apiGroups"), first("resources"), &self.verb, namespace) }
     }
 
-    /// How a program's sentence about this right begins, to the word before the namespace.
+    /// Returns the start of a program's message about this right, up to the word before the namespace.
     fn sentence(&self) -> String {
         let first = |list: &str| self.rule()[list][0].as_str().filter(|text| !text.is_empty());
         let resource = first("resources").unwrap_or_default();
@@ -67,7 +66,7 @@ impl Grant {
     }
 }
 
-/// What a program's ServiceAccount is granted in this world.
+/// Returns the rights of a program's ServiceAccount in this world.
 async fn grants(world: &World, which: Which) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     for (kind, namespace) in [("Role", Some(world.programs_namespace())), ("ClusterRole", None)] {
@@ -111,10 +110,10 @@ async fn put(world: &World, kind: &str, role: &DynamicObject) -> Result<()> {
     api.replace(&name, &PostParams::default(), &role).await.map(drop).context("replacing a role")
 }
 
-/// Starts the program without one grant and waits for the sentence that names it.
+/// Starts the program without one right and waits for the message about it.
 async fn start_without(world: &World, which: Which, grant: &Grant) -> Result<()> {
     put(world, grant.kind, &grant.removed()).await?;
-    // A program that still finds all its rights asks for them again only after a minute.
+    // A program that still finds all its rights checks them again only after a minute.
     world.wait_for_right(which, grant.attributes(world), false).await?;
     let program = world.start(which, Options { do_not_wait: true, ..Options::default() }).await?;
     let sentence = grant.sentence();
@@ -188,7 +187,7 @@ async fn a_kind_without_rights_gets_the_rules() -> Result<()> {
         };
         told("drift-poller", &[&poller, &status]).await?;
         told("drift-controller", &[&controller, &status]).await?;
-        // The rules are enough: with them, both programs say so.
+        // With these rules both programs report that they are sufficient.
         for (which, verbs) in [(Which::Poller, &poller), (Which::Controller, &controller)] {
             let rules: Vec<Value> = serde_saphyr::from_str(&format!("[{verbs}, {status}]"))?;
             let name = format!("{}-{}-plain", world.programs_namespace(), which.name());
@@ -247,7 +246,7 @@ async fn every_right_of_both_accounts_is_recorded() -> Result<()> {
     .await
 }
 
-/// What kubectl lists once the API server, which reads roles and bindings by watches, knows all that is granted here.
+/// Returns kubectl's list once the API server, which watches roles and bindings, knows all rights.
 async fn list_rights(world: &World, which: Which, kubectl: &Kubectl, namespace: &str) -> Result<String> {
     let grants = grants(world, which).await?;
     let holds_here = |grant: &&Grant| grant.kind == "ClusterRole" || namespace == world.programs_namespace();
@@ -260,7 +259,7 @@ async fn list_rights(world: &World, which: Which, kubectl: &Kubectl, namespace: 
     .await
 }
 
-/// How kubectl names the first resource of a rule: `proxies.demo.driftpoller.dev/status`.
+/// Returns kubectl's name of the first resource of a rule: `proxies.demo.driftpoller.dev/status`.
 fn listed_name(rule: &Value) -> String {
     let first = |list: &str| rule[list][0].as_str().unwrap_or_default().to_owned();
     let (group, resource) = (first("apiGroups"), first("resources"));
@@ -269,7 +268,7 @@ fn listed_name(rule: &Value) -> String {
     if subresource.is_empty() { dotted } else { format!("{dotted}/{subresource}") }
 }
 
-/// What kubectl lists beyond what every account may do, sorted, with the shipped group's name.
+/// Returns kubectl's list without the rights of every account, sorted, with the shipped group's name.
 fn table(world: &World, listed: &str) -> String {
     let rights = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let is_everybodys = |line: &String| line.starts_with("[/") || line.starts_with("selfsubject");

@@ -1,4 +1,4 @@
-//! One external resource that two targets name, and targets whose scope is edited.
+//! An external resource that two targets name, and targets whose scope is edited.
 
 use anyhow::{Result, ensure};
 use drift_api::identity::ScopeId;
@@ -13,7 +13,7 @@ use serde_json::json;
 const INTERVAL: &str = "24h";
 const OURS: &str = "127.0.0.1:9";
 const FOREIGN: &str = "127.0.0.1:8";
-/// How often the two targets change places.
+/// Number of times that the two targets swap places.
 const ROUNDS: usize = 2;
 
 /// A real external system and a recorder in front of it; a resource is named by its object's label `resource`.
@@ -104,7 +104,7 @@ async fn neither_target_deletes_what_the_other_names() -> Result<()> {
 async fn an_edited_scope_takes_over_nothing() -> Result<()> {
     World::run("edited scope", async |world| {
         let bed = Bed::new(world).await?;
-        // The query tells by which text it is polled.
+        // The query shows which text the poll used.
         let url = format!("{}/proxies/${{self.metadata.labels.resource}}", bed.outside.url());
         let scoped = |tier: &str, scope: &str| -> Result<Target> {
             let url = json!(format!("{url}?scope={scope}"));

@@ -1,4 +1,4 @@
-//! Credentials are used only where their owner allowed it, and their values reach nothing but the wire.
+//! Credentials are used only with their owner's permission, and their values appear only in requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message, right};
 use serde_json::{Value, json};
 
-/// What is not waited for takes less than this: half of the pause that there is then, and above what two busy cores take.
+/// Limit for actions without a wait: half of the current pause, and above the time on two busy cores.
 const NOT_WAITED_FOR: Duration = Duration::from_secs(4);
 
-/// No word of any text, so that finding it anywhere is a leak.
+/// A value that occurs nowhere else, so that any occurrence is a leak.
 const CANARY: &str = "canary-5e0b71c9-value";
 
 fn with_auth(target: Target) -> Target {
@@ -24,7 +24,7 @@ fn with_auth(target: Target) -> Target {
         .with("/spec/correct/http/auth", json!({"bearer": {"secretRef": {"name": "writer", "key": "token"}}}))
 }
 
-/// Nothing that anybody may look at has the canary in it.
+/// Checks that no visible text contains the canary.
 async fn ensure_shown_nowhere(world: &World, programs: &[Arc<Program>]) -> Result<()> {
     let mut everything = vec![("events", json!(world.events().await?).to_string())];
     everything.push(("object", json!(world.all_proxies().await?).to_string()));
@@ -57,7 +57,7 @@ async fn a_credential_goes_nowhere_else() -> Result<()> {
         for request in outside.requests() {
             ensure!(request.header("authorization") == Some(&expected(&request.method)), "{request:?}");
         }
-        // An answer that repeats the credential, and a failing one.
+        // A response that repeats the credential, and a failing one.
         outside.on("GET", "/proxies/web", Answer::json(500, &json!({"error": format!("bad token r-{CANARY}")})));
         world.wait_for_verdict("web", "Unknown", "ExternalError").await?;
         // A field that looks like a secret is compared, and differs.
@@ -79,7 +79,7 @@ async fn a_credential_goes_nowhere_else() -> Result<()> {
 async fn a_secret_without_label_is_never_used() -> Result<()> {
     World::run("unlabelled", async |world| {
         let outside = world.start_outside().await?;
-        // Labelled for the other program each.
+        // Each is labelled for the other program.
         world.apply_credential("reader", "controller", json!({"token": CANARY})).await?;
         world.apply_credential("writer", "poller", json!({"token": CANARY})).await?;
         world.apply_target(&with_auth(Target::shipped(world, outside.url())?)).await?;
@@ -89,11 +89,11 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
         world.wait_for_verdict("web", "Unknown", "Unauthorized").await?;
         ensure!(outside.requests().is_empty(), "a request without its credential: {:?}", outside.requests());
 
-        // The label is all that was missing, and no restart is needed.
+        // Only the label was missing, and no restart is needed.
         world.apply_credential("reader", "poller", json!({"token": CANARY})).await?;
         world.wait_for_verdict("web", "True", "NotCreated").await?;
         world.wait_for_note("web", "False", "CorrectionFailed").await?;
-        // After four tries the next is 8 s away: who asks for one does not wait for it, nor does who mends the Secret.
+        // After four attempts the next is 8 s away. Neither a requested retry nor a repaired Secret waits for it.
         wait_for_tries(&controller, 4).await?;
         let annotations = json!({names::RETRY_REQUESTED_ANNOTATION: "now"});
         world.patch_proxy("web", json!({"metadata": {"annotations": annotations}})).await?;
@@ -118,7 +118,7 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
     .await
 }
 
-/// Waits until so many corrections could not be sent for the lack of a credential.
+/// Waits until this many corrections failed for lack of a credential.
 async fn wait_for_tries(controller: &Program, tries: u32) -> Result<()> {
     wait::until(format!("{tries} tries that send nothing"), wait::DEADLINE, async || {
         let labels = [("outcome", "credential_unavailable")];
@@ -128,7 +128,7 @@ async fn wait_for_tries(controller: &Program, tries: u32) -> Result<()> {
     .await
 }
 
-/// What the page on operations asks for: the controller may list and watch the Secrets of the objects' namespace.
+/// Grants the documented right: the controller may list and watch the Secrets of the objects' namespace.
 async fn let_controller_read(world: &World) -> Result<()> {
     let metadata = json!({"name": "drift-controller-secrets", "namespace": world.objects_namespace()});
     let rules = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]);
@@ -156,7 +156,7 @@ async fn set_password(world: &World, password: &str) -> Result<()> {
     world.apply(&secret).await.map(drop)
 }
 
-/// What was sent with each write, in their order.
+/// Returns the sent values, in the order of the writes.
 fn sent_passwords(outside: &Outside) -> Vec<String> {
     let writes = outside.requests().into_iter().filter(|request| request.method == "POST");
     writes.map(|request| request.header("x-password").unwrap_or("none").to_owned()).collect()
@@ -196,7 +196,7 @@ async fn a_secret_is_sent_once_in_each_version() -> Result<()> {
         world.nothing_is_written_for(Duration::from_secs(12)).await?;
         ensure!(sent_passwords(&outside) == [first.as_str(), second.as_str()], "{:?}", outside.requests());
 
-        // A refusal that repeats it.
+        // A rejection that repeats it.
         let refusal = json!({"error": format!("no such password: {second}")});
         outside.on("POST", "/proxies/web", Answer::json(422, &refusal));
         world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:8"}})).await?;

@@ -1,18 +1,18 @@
-//! A steady state is silent: no write by either program, however often is polled.
+//! A steady state is silent: neither program writes, regardless of the number of polls.
 
 use anyhow::Result;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::json;
 
-/// How often each object is polled while nothing changes.
+/// Number of polls of each object while nothing changes.
 const POLLS_EACH: usize = 50;
 
 #[tokio::test]
 async fn fifty_quiet_intervals_cost_no_write() -> Result<()> {
     World::run("silence", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
-        // Three intervals without an answer are news, and a busy machine stands still for some seconds.
+        // Three intervals without a response would be reported, and a busy machine may pause for some seconds.
         let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("2s"));
         world.apply_target(&target).await?;
         world.start_both().await?;

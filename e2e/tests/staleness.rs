@@ -1,8 +1,7 @@
-//! Nothing rests on a stale word: whatever makes a verdict old, no correction follows from it; only a new poll under the
-//! text that both programs hold lets one go.
+//! No correction follows a stale verdict. Only a new poll under the text that both programs use allows one.
 //!
-//! A drift waits on an object that a person has paused; when the word on it has grown old, the pause is lifted, and
-//! nothing but attestation stands between the verdict and the outside.
+//! A drift waits on a paused object. Once its verdict is stale, the pause is lifted, and only the missing attestation
+//! prevents a correction.
 
 use std::time::{Duration, Instant};
 
@@ -19,16 +18,16 @@ use std::sync::Arc;
 
 use crate::stuck::wait_until_excepted;
 
-/// Within this a change of the poller's Lease or of the configuration is active in the controller: it reads the
-/// Lease every 2 s and a change of the ConfigMaps within one; the rest is for a busy machine, and far from the 40 s after
-/// which a poller's word is stale by itself.
+/// Time within which a change of the poller's Lease or of the configuration is active in the controller. It reads the
+/// Lease every 2 s, and a change of the ConfigMaps within one. The rest is for a busy machine, and far below the 40 s
+/// after which an attestation expires.
 const ACTIVE_WITHIN: Duration = Duration::from_secs(25);
 
-/// For how long nothing may happen: many times what an unpaused object waits for its correction.
+/// Time without any action: many times the delay of an unpaused object's correction.
 pub(crate) const QUIET: Duration = Duration::from_secs(6);
 
-/// The poller's last sign of life counts for 40 s by the controller's clock; it is seen up to 2 s late and its age is
-/// counted every 5 s. The rest is for a busy machine.
+/// The poller's last sign of life counts for 40 s by the controller's clock. It is seen up to 2 s late, and its age is
+/// checked every 5 s. The rest is for a busy machine.
 pub(crate) const HELD_WITHIN: Duration = Duration::from_secs(40 + 7 + 20);
 
 /// A toxiproxy behind a recording server, the target for it, and both programs.
@@ -49,7 +48,7 @@ impl Bed {
         let toxiproxy = world.start_toxiproxy().await?;
         let outside = world.start_outside().await?;
         outside.forward_to(toxiproxy.url());
-        // A poll that a busy machine makes late would turn the drift that waits into Unknown.
+        // A late poll on a busy machine would turn the waiting drift into Unknown.
         let target = Target::shipped(world, outside.url())?.polled_when_asked();
         world.apply_target(&target).await?;
         let poller = world.start(Which::Poller, poller).await?;
@@ -57,10 +56,11 @@ impl Bed {
         Ok(Self { toxiproxy, outside, target, poller, controller })
     }
 
-    /// A proxy that was in sync, is drifted, and is not corrected because a person paused its object.
+    /// Creates a proxy that was in sync, has drifted, and is not corrected because its object is paused.
     pub(crate) async fn drifted_and_paused(&self, world: &World, name: &str) -> Result<()> {
         world.create_proxy(name, json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
-        // In sync alone may be said before the creation is noted; a drift that follows waits for more than attestation then.
+        // InSync may be reported before the creation is recorded. A later drift would then wait for more than
+        // attestation.
         world.wait_until_verified(name).await?;
         pause(world, name, true).await?;
         self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:10"})).await?;
@@ -68,18 +68,18 @@ impl Bed {
         world.wait_for_verdict(name, "True", "FieldsDiffer").await.map(drop)
     }
 
-    /// The hand of a person, outside.
+    /// Repairs the resource by hand.
     async fn mend_outside(&self, name: &str) -> Result<()> {
         self.toxiproxy.update(name, json!({"upstream": "127.0.0.1:9"})).await.map(drop)
     }
 
-    /// Waits until the controller knows whether the target is attested; gives how long it took.
+    /// Waits until the controller knows if the target is attested. Returns the elapsed time.
     pub(crate) async fn wait_until_attested(&self, attested: bool, within: Duration) -> Result<Duration> {
         let began = Instant::now();
         let wanted = f64::from(u8::from(attested));
         wait::until(format!("the controller to know that attested is {wanted}"), within, async || {
             let metrics = self.controller.metrics().await?;
-            // Only a leader has the series; one that lost its Lease knows nothing.
+            // Only a leader has the series. A program without its Lease knows nothing.
             let seen: Vec<f64> =
                 metrics.matching("drift_controller_attested", &[]).map(|sample| sample.value).collect();
             Ok(if seen == [wanted] { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
@@ -88,14 +88,14 @@ impl Bed {
         Ok(began.elapsed())
     }
 
-    /// Lifts the pause of a drifted object: nothing is corrected, and the reason is that nobody attests.
+    /// Lifts the pause of a drifted object and checks that it is held for lack of attestation.
     pub(crate) async fn ensure_held(&self, world: &World, name: &str) -> Result<()> {
         pause(world, name, false).await?;
         self.wait_until_held().await?;
         self.outside.nothing_is_written_for(QUIET).await
     }
 
-    /// Waits until one object is held because nobody attests it.
+    /// Waits until one object is held for lack of attestation.
     async fn wait_until_held(&self) -> Result<()> {
         wait::until("the object to be held because nobody attests", wait::DEADLINE, async || {
             let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "not_attested")]);
@@ -151,7 +151,7 @@ async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
         world.wait_until_verified("late").await?;
         let history = world.watch_object("late").await?;
 
-        // The answer to the poll under way says drifted, and reaches a poller that is stopped.
+        // The response to the current poll reports drift and reaches a paused poller.
         let drifted = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:10", "enabled": true});
         let answer = Hold::default();
         bed.outside.on("GET", "/proxies/late", Answer::json(200, &drifted).held_by(&answer));
@@ -163,7 +163,7 @@ async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
         let took = bed.wait_until_attested(false, HELD_WITHIN).await?;
         bed.ensure_held(world, "waiting").await?;
 
-        // A person has mended it meanwhile: what stands True is a stale word.
+        // The resource was repaired by hand in the meantime, so the True verdict is stale.
         bed.mend_outside("waiting").await?;
         let writes = bed.outside.writes();
         bed.poller.resume().await?;
@@ -192,7 +192,7 @@ async fn a_poller_with_another_text_attests_nothing() -> Result<()> {
         bed.drifted_and_paused(world, "web").await?;
         bed.wait_until_attested(true, wait::DEADLINE).await?;
 
-        // The desired state stays the same: nothing but the text tells the two verdicts apart.
+        // The desired state stays the same: only the text distinguishes the two verdicts.
         gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
         world.apply_target(&bed.target.clone().with("/spec/confirm/drift", json!(2))).await?;
         let took = bed.wait_until_attested(false, ACTIVE_WITHIN).await?;
@@ -275,7 +275,7 @@ async fn a_removed_target_polls_first_when_back() -> Result<()> {
             Ok(if word.contains(bed.target.name()) { Seen::Instead(word) } else { Seen::Met(()) })
         })
         .await?;
-        // The controller lets go what a target held that it knows to be gone.
+        // The controller releases objects of a target that it knows to be removed.
         for name in ["mended", "drifted"] {
             world.wait_for_proxy(name, "without a finalizer", is_free).await?;
         }
@@ -296,8 +296,8 @@ async fn wait_until_both_stand(world: &World, verdict: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes the target stand still with a drift waiting, `stop` until both programs know it; then it goes on as before, once
-/// with the outside mended by hand and once still drifted.
+/// Stops the target with a waiting drift, through `stop`, until both programs know it. Then it continues, once after a
+/// repair by hand and once still drifted.
 async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result<()>) -> Result<()> {
     World::run(sequence, async |world| {
         let bed = Bed::start(world).await?;
@@ -371,7 +371,8 @@ async fn suspend_when_corrects_only_after_a_new_poll() -> Result<()> {
 
 #[tokio::test]
 async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
-    /// The controller acts on no verdict that an object brings along for ten seconds; after that only attestation holds it.
+    /// For ten seconds the controller acts on no verdict from before the selection. After that only attestation holds
+    /// it.
     const LONGER_THAN_THE_PAUSE: Duration = Duration::from_secs(12);
 
     World::run("selected again", async |world| {
@@ -384,13 +385,13 @@ async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
         for name in ["mended", "drifted"] {
             bed.drifted_and_paused(world, name).await?;
             label(name, json!("other")).await?;
-            // Out of the selection nobody holds it any more.
+            // Outside the selection the finalizer is removed.
             world.wait_for_proxy(name, "without a finalizer", is_free).await?;
         }
         bed.mend_outside("mended").await?;
         let reads = bed.outside.requests().len();
         for name in ["mended", "drifted"] {
-            // The poll of what comes back takes longer than the controller needs to act.
+            // The poll of a returning object takes longer than the controller needs to act.
             let poll = Hold::default();
             bed.outside.on("GET", &format!("/proxies/{name}"), Answer::forwarded().held_by(&poll));
             label(name, Value::Null).await?;
@@ -417,7 +418,7 @@ async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
     .await
 }
 
-/// The number of objects that stand in sync, and how many drifted, when the target's text changes.
+/// Number of objects in sync, and of drifted ones, when the target's text changes.
 const EACH: usize = 200;
 
 fn crowd(kind: &str) -> impl Iterator<Item = String> {
@@ -446,7 +447,7 @@ async fn wait_for_counts(world: &World, wanted: (usize, usize)) -> Result<()> {
     .await
 }
 
-/// Waits until what had been decided has come to its end.
+/// Waits until earlier decisions have completed.
 async fn wait_for_the_tries_to_end(outside: &Outside, controller: &Program) -> Result<()> {
     wait::until("the tries under way to be over", wait::DEADLINE, async || {
         let lull = outside.nothing_is_written_for(Duration::from_secs(2)).await;
@@ -482,7 +483,7 @@ async fn an_edited_compare_polls_all_before_it_corrects() -> Result<()> {
         let controller = world.start_controller().await?;
         wait_for_counts(world, (EACH, EACH)).await?;
 
-        // Another text of the same desired state, and the mode that corrects: nothing but attestation tells the verdicts apart.
+        // Another text with the same desired state, in mode Correct: only attestation distinguishes the verdicts.
         let reads = outside.requests().len();
         let correcting = observing.with("/spec/correct/mode", json!("Correct"));
         let reworded = correcting.clone().with("/spec/compare/desired/upstream", json!("${self['spec'].upstream}"));
@@ -495,7 +496,7 @@ async fn an_edited_compare_polls_all_before_it_corrects() -> Result<()> {
         ensure!(polled.len() == EACH, "corrected when {} of {EACH} drifted objects were polled", polled.len());
         ensure!(after.iter().all(|it| it.method == "GET" || it.path.contains("/other-")));
 
-        // A text by which nothing is drifted: what stands True is a stale word, and tries that wait for their delay end.
+        // A text without drift: the True verdicts are stale, and delayed attempts end.
         let ignoring = correcting
             .with("/spec/compare/rules", json!([{"path": "/upstream", "ignore": true}]))
             // What is ignored is not in `desired`.

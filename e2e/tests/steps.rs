@@ -1,4 +1,4 @@
-//! Corrections of several steps: what is looked up decides what is written, and what a refusal says is shown.
+//! Corrections of several steps: a lookup decides the writes, and a rejection's message is shown.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names;
@@ -7,7 +7,7 @@ use drift_e2e::world::{Target, World, message, note};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Looks up first, and makes or changes what is needed; takes away what is there.
+/// Looks up first, creates or updates as needed, and deletes existing resources.
 fn looking_up(world: &World, url: &str) -> Result<Target> {
     let found = json!({"name": "found", "method": "GET", "url": format!("{url}/proxies/${{self.metadata.name}}"), "accept": [200, 404]});
     let create = json!({
@@ -28,7 +28,7 @@ fn looking_up(world: &World, url: &str) -> Result<Target> {
     Ok(target.with("/spec/correct/http/delete", json!([found, delete])))
 }
 
-/// What the controller asked, in its order.
+/// Returns the controller's requests in order.
 fn asked(outside: &Outside) -> Vec<Request> {
     let by_controller =
         |request: &Request| request.header("user-agent").is_some_and(|agent| agent.starts_with("drift-controller"));
@@ -77,7 +77,7 @@ async fn what_is_looked_up_decides_what_is_written() -> Result<()> {
 async fn a_refusal_names_its_step_and_says_why() -> Result<()> {
     World::run("because", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
-        // What this server answers where the address is in use: 500, which would leave a doubt.
+        // This server returns 500 for an address in use, which would leave a doubt.
         let target = looking_up(world, outside.url())?
             .with(
                 "/spec/correct/http/create/1/refusedWhen",
@@ -102,7 +102,7 @@ async fn a_refusal_names_its_step_and_says_why() -> Result<()> {
         world.wait_for_verdict("web", "False", "InSync").await?;
         ensure!(toxiproxy.proxy("web").await?.is_some());
 
-        // An error inside a 200, in an update: nothing else of the answer is shown.
+        // An error inside a 200 in an update: nothing else of the response is shown.
         let target = target
             .with("/spec/correct/http/update/2/refusedWhen", json!("${response.body.?result.orValue('') == 'ng'}"));
         let target = target.with("/spec/correct/http/update/2/because", json!("${response.body.?reason}"));
@@ -159,7 +159,7 @@ async fn only_what_differs_is_sent() -> Result<()> {
     .await
 }
 
-/// A target by which a proxy is deleted and created anew where its address differs.
+/// Returns a target that deletes and recreates a proxy if its address differs.
 fn replacing(world: &World, outside: &Outside) -> Result<Target> {
     let target = Target::shipped(world, outside.url())?.with("/spec/confirm", json!({"absent": 1}));
     Ok(target.with("/spec/compare/rules", json!([{"path": "/listen", "change": "replace"}])))
@@ -194,7 +194,7 @@ async fn what_cannot_be_changed_is_replaced_once() -> Result<()> {
         world.wait_until_healed_by("web", 3).await?;
         ensure!(lines(&asked(&outside)) == ["POST /proxies/web"], "{:?}", asked(&outside));
 
-        // The answer to the creation is lost: a poll finds it made, and nothing is taken away again.
+        // The response to the creation is lost. A poll finds the proxy, and nothing is deleted again.
         outside.forget_requests();
         outside.once("POST", "/proxies", Answer::forwarded().answer_lost());
         world.patch_proxy("web", json!({"spec": {"listen": other}})).await?;
@@ -205,7 +205,7 @@ async fn what_cannot_be_changed_is_replaced_once() -> Result<()> {
         // In sync again, the note no longer says that it failed.
         world.wait_for_note("web", "True", "CorrectionApplied").await?;
 
-        // It is refused for a while: the resource is missing, and is created under the claim that still stands.
+        // The creation is rejected for a while: the resource is missing, and is created under the existing claim.
         outside.forget_requests();
         outside.once("POST", "/proxies", Answer::status(503));
         toxiproxy.update("web", json!({"listen": listen})).await?;

@@ -1,4 +1,4 @@
-//! An object whose status can never be written keeps back nobody but itself.
+//! An object whose status can never be written holds back only itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub(crate) struct Refusal {
 const KINDS: [&str; 2] = ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"];
 
 impl Refusal {
-    /// Refuses them for objects that do not meet an expression, as `probe` does not.
+    /// Rejects them for objects that do not satisfy an expression, as `probe` does not.
     pub(crate) async fn begin(world: &World, expression: &str, probe: &str) -> Result<Self> {
         let name = format!("{}-stuck", world.objects_namespace());
         let version = "admissionregistration.k8s.io/v1";
@@ -54,7 +54,7 @@ impl Refusal {
     }
 }
 
-/// Whether the poller's Lease excepts an object with this uid.
+/// Returns true if the poller's Lease excepts an object with this uid.
 async fn is_excepted(world: &World, uid: &str) -> Result<(bool, String)> {
     let lease = world.lease("drift-poller").await?.unwrap_or_default();
     let word =
@@ -75,7 +75,7 @@ pub(crate) fn paused(paused: &str) -> Value {
     json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: paused}}})
 }
 
-/// Two objects in sync, of which `stuck` then drifted while it was paused; from now on nobody may write its status.
+/// Two objects in sync. `stuck` then drifted while it was paused, and writes to its status are rejected.
 struct Bed {
     outside: Outside,
     documents: Documents,
@@ -87,13 +87,13 @@ struct Bed {
 }
 
 impl Bed {
-    /// One correction at a time, so that one that never ends would be seen to stop the others.
+    /// One correction at a time, so that a stuck one would visibly block the others.
     async fn new(world: &World) -> Result<Self> {
         let outside = world.start_outside().await?;
         let documents = outside.keep_documents();
         world
             .apply_target(
-                // A poll that a busy machine makes late would turn the drift that is to stand into Unknown.
+                // A late poll on a busy machine would turn the drift into Unknown.
                 &Target::of_documents(world, outside.url())?
                     .polled_when_asked()
                     .with("/spec/correct/limits/concurrent", json!(1)),
@@ -121,8 +121,8 @@ impl Bed {
         Ok(Self { outside, documents, poller, controller, refusal, refused_since, uid })
     }
 
-    /// Lets the status of `stuck` be written again and waits until it is. The pauses between refused writes double, so the
-    /// next try may be as far away as the first one is past.
+    /// Allows writes to the status of `stuck` again and waits for one. The pauses between rejected writes double, so
+    /// the next attempt may take as long again.
     async fn end_refusal(&self, world: &World) -> Result<()> {
         self.refusal.end(world).await?;
         let deadline = wait::DEADLINE + self.refused_since.elapsed();
@@ -134,7 +134,7 @@ impl Bed {
         .await
     }
 
-    /// What was written outside since.
+    /// Returns the external writes since then.
     fn written(&self) -> Vec<String> {
         let requests = self.outside.requests().into_iter();
         requests.filter(|one| one.method == "PUT").map(|one| one.path).collect()

@@ -1,4 +1,4 @@
-//! What the World says is true: it counts writes, records histories, and its waiting says what it saw.
+//! Tests of the World: it counts writes, records histories, and reports the last state on timeout.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn writes_are_counted_by_what_they_touch() -> Result<()> {
         let writes = world.writes().await?;
         ensure!(writes == Writes { status: 2, objects: 2, refused: 1 }, "{writes:?}");
         world.nothing_is_written_for(Duration::from_millis(500)).await?;
-        // Again and again, since nobody outside can tell when the count begins.
+        // Repeatedly, because the start of the count is not visible.
         let disturbance = async {
             let mut beat = tokio::time::interval(Duration::from_millis(100));
             for number in 0_u64.. {
@@ -66,7 +66,7 @@ async fn the_audit_says_which_program_wrote_what() -> Result<()> {
         api.patch_status("a", &PatchParams::default(), &Patch::Merge(status("X"))).await?;
         let refused = api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"spec": {"enabled": false}}))).await;
         ensure!(refused.is_err(), "the poller may write more than the status");
-        // A write is noted when its answer is out.
+        // A write is logged after its response is sent.
         wait::until("both writes to be noted", wait::DEADLINE, async || {
             let records = world.writes_by(Which::Poller)?;
             let seen: Vec<_> = records.iter().map(|one| (one.subresource.as_str(), one.accepted())).collect();

@@ -1,6 +1,6 @@
-//! How many status patches the API server takes from somebody who does nothing else: the limit that a storm is held against.
+//! Measures the API server's ceiling of status patches, the limit in a storm.
 //!
-//! Made as the programs make theirs: by the account of one of them, as many at once, and as large.
+//! The patches match those of the programs: the account of one program, the same concurrency and the same size.
 
 use std::time::{Duration, Instant};
 
@@ -19,19 +19,16 @@ use serde_json::json;
 use crate::cores::Cores;
 use crate::load;
 
-/// What a status patch takes where the API server is the limit.
+/// The cost of a status patch at the API server's limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ceiling {
-    /// Time from one to the next.
+    /// Time between two patches.
     pub(crate) each: Duration,
     /// Processor time of the API server and etcd.
     pub(crate) processor: Duration,
 }
 
-/// Patches the status of so many objects, from the core that programs run on; gives how long it took.
-///
-/// # Errors
-/// When the API server refuses one.
+/// Patches the status of this many objects, from the programs' core. Returns the elapsed time.
 pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Cores) -> Result<Duration> {
     let access = world.control_plane().service_account(world.programs_namespace(), Which::Controller.name()).await?;
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(world.group(), "v1", "Proxy"));
@@ -48,13 +45,13 @@ pub(crate) async fn of_status_patches(world: &World, objects: usize, cores: Core
         tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(patch())
     };
     let (send, receive) = tokio::sync::oneshot::channel();
-    // A thread of its own: one of the runtime's would stay on that core.
+    // A separate thread, because a thread of the runtime would stay on that core.
     std::thread::spawn(move || send.send(on_its_core()));
     receive.await.context("the thread that patches ended")?
 }
 
-/// As large as a verdict: the condition of the program that does not run. It has no number of a correction, which the poller would answer with
-/// a poll and a write, and no claim.
+/// Patches a condition of the size of a verdict: that of the program that does not run. It has no claim and no number
+/// of a correction, which the poller would answer with a poll and a write.
 async fn patch_one(proxies: &Api<DynamicObject>, number: usize) -> Result<()> {
     let condition = json!({
         "type": names::DRIFT_CORRECTED,

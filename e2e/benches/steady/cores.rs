@@ -1,23 +1,19 @@
-//! Which core what runs on: the program that is measured has the last one for itself, all else the others.
+//! CPU pinning: the measured program has the last core for itself, and everything else uses the others.
 //!
-//! Without that the API server and the external system would take from a program what is then missing in its figures. It
-//! knows nothing of what is measured.
+//! Otherwise the API server and the external system would take processor time from the measured program.
 
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-/// The cores of this machine that may be used.
+/// The usable cores of this machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cores {
     last: Option<usize>,
 }
 
 impl Cores {
-    /// Keeps this process, and whatever it starts from now on, off the last core. To be called before there is a second
-    /// thread. On a machine with one core nothing is kept apart.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
+    /// Keeps this process and its later children off the last core. Must be called before a second thread starts. With
+    /// a single core, it does nothing.
     pub(crate) fn keep_off_the_last() -> Result<Self> {
         let mut usable = sched_getaffinity(None)?;
         if usable.count() < 2 {
@@ -29,10 +25,7 @@ impl Cores {
         Ok(Self { last: Some(last) })
     }
 
-    /// Puts a process with all its threads on the last core alone.
-    ///
-    /// # Errors
-    /// When it has ended, or the kernel refuses.
+    /// Pins a process with all its threads to the last core.
     pub(crate) fn put_on_the_last(self, process: i32) -> Result<()> {
         let Some(last) = self.last else { return Ok(()) };
         let mut only = CpuSet::new();
@@ -45,10 +38,7 @@ impl Cores {
         Ok(())
     }
 
-    /// The same for the thread that calls.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
+    /// Pins the calling thread to the last core.
     pub(crate) fn put_this_thread_on_the_last(self) -> Result<()> {
         let Some(last) = self.last else { return Ok(()) };
         let mut only = CpuSet::new();
@@ -56,7 +46,7 @@ impl Cores {
         Ok(sched_setaffinity(None, &only)?)
     }
 
-    /// How the programs run, in words.
+    /// Describes the pinning of the programs in words.
     pub(crate) const fn told(self) -> &'static str {
         match self.last {
             Some(_) => "the program alone on one core",

@@ -1,6 +1,7 @@
-//! Many drift at once and are corrected, beside what the API server can take.
+//! Corrects many drifted objects at once, and compares the rate with the API server's ceiling.
 //!
-//! Each correction costs writes of both programs, so the API server's own ceiling of status patches, divided by these, is the limit.
+//! Each correction costs writes of both programs. The limit is the API server's ceiling of status patches, divided by
+//! these writes.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +13,12 @@ use crate::cost::Cost;
 use crate::load::{self, Load, name, path};
 use crate::measurements::{Bench, last_write, told, writes};
 
-/// Objects that drift at once: enough for what begins and ends it to weigh little, in less than a minute.
+/// Objects that drift at once: enough that start and end weigh little, in less than a minute.
 const DRIFTED: usize = 2_000;
 
 impl Bench<'_> {
-    /// With limits that nothing reaches: how many corrections a second, how many writes each, and what share of the ceiling.
-    ///
-    /// # Errors
-    /// When not everything is corrected.
+    /// Corrects with limits that are never reached. Reports the corrections a second, the writes per correction, and
+    /// the share of the ceiling.
     pub(crate) async fn corrections(&mut self, load: Load) -> Result<()> {
         let drifted = self.objects.min(DRIFTED);
         let ceiling = self.ceiling(load).await?.each.mul_f64(drifted as f64);
@@ -36,7 +35,7 @@ impl Bench<'_> {
         let corrected = self.all_corrected(&names, began, deadline).await?;
         let spent = last_write(&both, deadline).await? - began;
         load::wait_for(&poller, self.objects, "InSync", deadline).await?;
-        // Longer than that: nothing is written for a while before it is known that nothing will be.
+        // Longer than the corrections, because the end is known only after a while without writes.
         let watched = began.elapsed();
         let written = writes(&poller).await? + writes(&controller).await? - before.0;
         let api_server = self.spent_by_api_server().await? - before.1;

@@ -1,4 +1,4 @@
-//! The objects and the targets of all measurements: what is asked of the programs.
+//! The objects and targets of all measurements.
 
 use std::time::Duration;
 
@@ -10,37 +10,37 @@ use serde_json::{Value, json};
 
 use crate::server::{Server, host};
 
-/// Hosts that the objects are spread over where a measurement needs more than one.
+/// Number of hosts for measurements that need several.
 pub(crate) const HOSTS: usize = 100;
 
-/// Targets that share the kind where a measurement needs more than one.
+/// Number of targets on the kind for measurements that need several.
 pub(crate) const TARGETS: usize = 8;
 
-/// Reads a second that each target allows: the most that one may allow.
+/// Reads a second that each target allows: the maximum of the field.
 const MOST_READS: u32 = 10_000;
 
-/// Returns the time that a first pass over all objects, with a write for each, may take: 50 a second on a machine that does other work.
+/// Returns the time limit of a first pass with a write for each object: 50 a second on a busy machine.
 pub(crate) fn first_pass(objects: usize) -> Duration {
     Duration::from_secs(60 + objects as u64 / 50)
 }
 
-/// What the programs are told: every object is read by itself, and, where that is asked for, kept as it should be.
+/// The targets' settings. Every object is read by its own request and corrected on demand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Time between two reads of an object.
     pub(crate) interval: Duration,
-    /// True if drift is corrected, with limits that nothing reaches.
+    /// True if drift is corrected, with limits that are never reached.
     pub(crate) corrects: bool,
     /// True if each object names its host.
     pub(crate) with_hosts: bool,
-    /// True if the target reads a field more of each object.
+    /// True if the target reads one more field of each object.
     pub(crate) reads_more: bool,
-    /// One target, or one for each part of the objects.
+    /// Number of targets. Each selects an equal part of the objects.
     pub(crate) targets: usize,
 }
 
 impl Load {
-    /// One target, one host, nothing corrected.
+    /// Returns a load with one target and one host, without corrections.
     pub(crate) const fn every(interval: Duration) -> Self {
         Self { interval, corrects: false, with_hosts: false, reads_more: false, targets: 1 }
     }
@@ -53,7 +53,7 @@ impl Load {
             .with("/spec/timeout", json!(format!("{timeout}ms")))
             .with("/spec/read/limits", json!({"concurrent": 128, "perSecond": MOST_READS}))
             .with("/spec/correct/mode", json!(if self.corrects { "Correct" } else { "Observe" }))
-            // The resources were there before the objects.
+            // The resources are older than the objects.
             .with("/spec/correct/existing", json!("Adopt"))
             .with(
                 "/spec/correct/limits",
@@ -79,10 +79,7 @@ impl Load {
         Ok(target)
     }
 
-    /// Puts it active.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Applies the targets to the cluster.
     pub(crate) async fn apply(&self, world: &World, server: &Server) -> Result<()> {
         let target = self.target(world, server)?;
         if self.targets == 1 {
@@ -100,32 +97,29 @@ fn hosts(server: &Server) -> Result<Vec<String>> {
     (0..HOSTS).map(|number| Ok(format!("{}:{}", host(number)?, server.port))).collect()
 }
 
-/// The name of an object.
+/// Returns the name of an object.
 pub(crate) fn name(number: usize) -> String {
     format!("proxy-{number:06}")
 }
 
-/// The path of its resource.
+/// Returns the path of its resource.
 pub(crate) fn path(name: &str) -> String {
     format!("/proxies/{name}")
 }
 
-/// What outside is as the object says, or, `drifted`, as somebody else left it.
+/// Returns a resource in its desired state, or in a foreign one if `drifted`.
 pub(crate) fn document(name: &str, drifted: bool) -> Value {
     let upstream = if drifted { "elsewhere:1" } else { "here:1" };
     json!({"name": name, "listen": format!("{name}:80"), "upstream": upstream, "enabled": true, "toxics": []})
 }
 
-/// Makes all objects, and all resources as their specs say.
-///
-/// # Errors
-/// When the API server refuses.
+/// Creates all objects, and all resources in their desired state.
 pub(crate) async fn populate(world: &World, server: &Server, objects: usize) -> Result<()> {
     for number in 0..objects {
         server.put(&path(&name(number)), &document(&name(number), false));
     }
     let spec = |name: &str| json!({"listen": format!("{name}:80"), "upstream": "here:1"});
-    // All objects of one host and part have the same labels, so they are made together.
+    // All objects of one host and part have the same labels, so they are created together.
     let groups = HOSTS * TARGETS;
     for group in 0..groups.min(objects) {
         let names: Vec<String> = (group..objects).step_by(groups).map(name).collect();
@@ -135,10 +129,7 @@ pub(crate) async fn populate(world: &World, server: &Server, objects: usize) -> 
     Ok(())
 }
 
-/// Waits until so many objects stand at a reason, by the poller's own count.
-///
-/// # Errors
-/// When they do not before the deadline.
+/// Waits until this many objects have a reason, by the poller's own count.
 pub(crate) async fn wait_for(poller: &Program, objects: usize, reason: &str, deadline: Duration) -> Result<()> {
     wait::until(format!("{objects} objects {reason}"), deadline, async || {
         let current = poller.metrics().await?.sum("drift_poller_objects", &[("outcome", reason)]);

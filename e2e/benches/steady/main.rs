@@ -1,13 +1,14 @@
-//! What both programs cost: processor time for each read, memory, lateness, the way of a verdict, storms and restarts.
+//! Measures the cost of both programs: processor time per read, memory, lateness, latency of a verdict, storms and
+//! restarts.
 //!
-//! It exists because "one core for 100,000 objects" is a promise that is kept or broken here. It is a benchmark, not a
-//! test: it says figures and judges none, since a machine that others use would make the judgement a lie.
+//! "One core for 100,000 objects" is a promise, and this benchmark checks it. It reports figures and judges none,
+//! because the load of a shared machine would make a judgement wrong.
 //!
 //!     cargo bench -p drift-e2e --bench steady
 //!     cargo bench -p drift-e2e --bench steady -- --objects 100000 --only steady --interval 60s
 //!
-//! The programs are those of the release profile, or those that `E2E_PROGRAMS` names; the API server, the external system and
-//! this program have the other cores.
+//! The programs are those of the release profile or of `E2E_PROGRAMS`. The API server, the external system and this
+//! program use the other cores.
 
 mod ceiling;
 mod cores;
@@ -105,7 +106,7 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
     if arguments.asks(Question::Targets) {
         bench.steady(&format!("{}, eight targets", rate(every)), Load { targets: load::TARGETS, ..every }).await?;
     }
-    // Of few objects it would be what was measured before.
+    // With few objects it would repeat an earlier measurement.
     if arguments.only.contains(&Question::Overload) {
         let every = Load { targets: load::TARGETS, ..Load::every(Duration::from_secs(1)) };
         bench.steady(&format!("{}, eight targets", rate(every)), every).await?;
@@ -132,7 +133,7 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    // Before there is a second thread: what is started from here on stays off the core that is measured.
+    // Before a second thread exists, so that all later children stay off the measured core.
     let cores = Cores::keep_off_the_last()?;
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
     runtime.block_on(World::run("steady", async |world| measure(world, &arguments, cores).await))

@@ -1,7 +1,7 @@
-//! The measurements, each one question with its rows of the table.
+//! The measurements: each answers one question with its rows of the table.
 //!
-//! Each begins from objects in sync and leaves them in sync. A figure is of a span in which nothing else happens, after the
-//! writes of what came before have ended.
+//! Each begins and ends with objects in sync. A figure covers a span without other activity, after the writes of the
+//! previous measurement have ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::server::{Server, host};
 use crate::table::{Table, share};
 use crate::watcher::Watcher;
 
-/// How long nothing may have been written before a measurement begins.
+/// Required time without writes before a measurement begins.
 const QUIET: Duration = Duration::from_secs(4);
 
-/// Objects that drift at once where the way of one verdict is measured.
+/// Objects that drift at once when the latency of one verdict is measured.
 const DRIFTED: usize = 100;
 
-/// Objects whose status is patched for the ceiling: more than ten seconds' work of the API server.
+/// Objects whose status is patched for the ceiling: more than ten seconds of work for the API server.
 const PATCHED: usize = 5_000;
 
-/// What the measurements share.
+/// State that all measurements share.
 pub(crate) struct Bench<'w> {
     pub(crate) world: &'w World,
     pub(crate) server: Server,
@@ -37,15 +37,12 @@ pub(crate) struct Bench<'w> {
     pub(crate) objects: usize,
     pub(crate) window: Duration,
     pub(crate) table: Table,
-    /// What [`Bench::ceiling`] gave: it is measured once.
+    /// Cached result of [`Bench::ceiling`], which is measured once.
     pub(crate) ceiling: Option<Ceiling>,
 }
 
 impl Bench<'_> {
     /// Starts a program on its core.
-    ///
-    /// # Errors
-    /// When it does not become ready.
     pub(crate) async fn start(&self, which: Which) -> Result<Arc<Program>> {
         let options = Options { log_level: Some("info".to_owned()), ..Options::default() };
         let program = self.world.start(which, options).await?;
@@ -53,10 +50,7 @@ impl Bench<'_> {
         Ok(program)
     }
 
-    /// What both take with no target at all.
-    ///
-    /// # Errors
-    /// When a program does not start or ends.
+    /// Measures both programs without any target.
     pub(crate) async fn idle(&mut self) -> Result<()> {
         for which in [Which::Poller, Which::Controller] {
             let program = self.start(which).await?;
@@ -68,10 +62,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Polls that change nothing, at a rate; with the controller beside where it is asked for.
-    ///
-    /// # Errors
-    /// When the objects do not come to be in sync.
+    /// Measures polls that change nothing, at a given rate, with the controller if the load corrects.
     pub(crate) async fn steady(&mut self, what: &str, load: Load) -> Result<()> {
         let poller = self.start(Which::Poller).await?;
         let controller = if load.corrects { Some(self.start(Which::Controller).await?) } else { None };
@@ -104,7 +95,7 @@ impl Bench<'_> {
         poller.stop().await.map(drop)
     }
 
-    /// From the read that finds drift to a watcher that sees it.
+    /// Measures the time from the read that finds drift until a watcher sees it.
     async fn one_verdict(&mut self, what: &str, load: Load) -> Result<()> {
         let names: Vec<String> =
             (0..DRIFTED.min(self.objects)).map(|number| name(number * self.objects / DRIFTED)).collect();
@@ -119,11 +110,9 @@ impl Bench<'_> {
         watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
     }
 
-    /// What a status patch costs the API server, as in a storm: the patches find conditions, the poller reads and watches, and somebody
-    /// else watches too. The objects keep the condition that was patched, which changes nobody's verdict.
-    ///
-    /// # Errors
-    /// When the objects do not come to be in sync, or a patch is refused.
+    /// Measures the cost of a status patch for the API server as in a storm: the patches find conditions, the poller
+    /// reads and watches, and another client watches too. The objects keep the patched condition, which changes no
+    /// verdict.
     pub(crate) async fn ceiling(&mut self, load: Load) -> Result<Ceiling> {
         if let Some(known) = self.ceiling {
             return Ok(known);
@@ -141,16 +130,13 @@ impl Bench<'_> {
         Ok(*self.ceiling.insert(Ceiling { each: ceiling.mul_f64(each), processor: spent.mul_f64(each) }))
     }
 
-    /// Processor time that the API server and etcd took so far.
+    /// Returns the processor time of the API server and etcd so far.
     pub(crate) async fn spent_by_api_server(&self) -> Result<Duration> {
         let costs = self.world.control_plane().processes().await.map(Cost::of_process);
         costs.into_iter().map(|cost| Ok(cost?.processor)).sum()
     }
 
-    /// A start with all objects in sync: whether they are read at once, or as they are due.
-    ///
-    /// # Errors
-    /// When not all are read.
+    /// Measures a start with all objects in sync: they must be read when due, not all at once.
     pub(crate) async fn restart(&mut self, load: Load) -> Result<()> {
         let poller = self.start(Which::Poller).await?;
         self.settle(&poller, load).await?;
@@ -172,22 +158,20 @@ impl Bench<'_> {
         .await?;
         self.table.add("restart: until all were read", format!("{:.1} s", span.as_secs_f64()));
         self.table.add("restart: most reads a second", format!("{most:.0}"));
-        // Connections that a burst of verdicts took are not among it, as they are while a program runs on from the first of them.
+        // A burst of verdicts opens more connections, whose memory is missing here. A program that runs since the first
+        // burst has it.
         self.table.add("restart: memory", memory(&Cost::of(&again).await?));
         again.stop().await.map(drop)
     }
 
-    /// One host of a hundred does not answer: how late the others are.
-    ///
-    /// # Errors
-    /// When the objects do not come to be in sync.
+    /// Measures the lateness of the other hosts if one of a hundred does not answer.
     pub(crate) async fn hung_host(&mut self, load: Load) -> Result<()> {
         let poller = self.start(Which::Poller).await?;
         self.settle(&poller, load).await?;
         for (hangs, what) in [(false, "a hundred hosts, all well"), (true, "a hundred hosts, one hung")] {
             if hangs {
                 self.server.hang(&host(0)?, true);
-                // Until the pause of the host is known and its first polls have timed out.
+                // Until the host's pause is known and its first polls have timed out.
                 tokio::time::sleep(load.interval * 2).await;
             }
             self.server.begin(load.interval);
@@ -200,10 +184,10 @@ impl Bench<'_> {
         poller.stop().await.map(drop)
     }
 
-    /// Puts a load active and waits until all are in sync and nothing is written any more.
+    /// Applies a load and waits until all objects are in sync and the writes have ended.
     pub(crate) async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
         load.apply(self.world, &self.server).await?;
-        // The text may be another one than that under which they were counted.
+        // The objects may have been counted under another text.
         self.server.begin(load.interval);
         let deadline = load::first_pass(self.objects) + load.interval * 4;
         wait::until("all objects to be read", deadline, async || {
@@ -225,7 +209,7 @@ impl Bench<'_> {
         Ok(Account { poller: Cost::of(poller).await?, controller, writes: writes(poller).await? })
     }
 
-    /// Long enough that each object is read twice.
+    /// Returns a span in which each object is read twice.
     fn span(&self, load: Load) -> Duration {
         self.window.max(load.interval * 2)
     }
@@ -236,23 +220,20 @@ impl Bench<'_> {
     }
 }
 
-/// What both programs took, and what was written, until a moment.
+/// Costs and writes of both programs up to a moment.
 struct Account {
     poller: Cost,
     controller: Option<Cost>,
     writes: f64,
 }
 
-/// What a program has written of objects so far.
+/// Returns the number of a program's writes to objects so far.
 pub(crate) async fn writes(program: &Program) -> Result<f64> {
     let metrics = program.metrics().await.context("asking for the writes")?;
     Ok(["drift_poller_writes_total", "drift_controller_writes_total"].map(|name| metrics.sum(name, &[])).iter().sum())
 }
 
-/// When these programs wrote last, once none has for a while.
-///
-/// # Errors
-/// When they still write at the deadline.
+/// Returns the time of the last write of these programs, once they have been quiet for a while.
 pub(crate) async fn last_write(programs: &[&Program], deadline: Duration) -> Result<Instant> {
     let (mut since, mut last) = (Instant::now(), -1.0);
     wait::until("the writes to end", deadline, async || {
@@ -277,7 +258,7 @@ pub(crate) fn told(objects: usize, span: Duration) -> String {
     format!("{seconds:.1} s ({:.0} a second)", objects as f64 / seconds)
 }
 
-/// Milliseconds from the first read of each object to the moment at which it was seen.
+/// Returns the milliseconds from the first read of each object until it was seen.
 fn spans(reads: &HashMap<String, Instant>, seen: &HashMap<String, Instant>) -> Vec<f64> {
     let span = |(name, at): (&String, &Instant)| {
         let read = reads.get(&path(name))?;

@@ -1,4 +1,4 @@
-//! What it takes to list all objects anew while all are known.
+//! Measures the cost of a new list of all known objects.
 
 use anyhow::Result;
 use drift_e2e::programs::Which;
@@ -8,10 +8,8 @@ use crate::load::Load;
 use crate::measurements::{Bench, memory};
 
 impl Bench<'_> {
-    /// A target begins to read one field more, so that its objects are listed anew: memory before, and at most meanwhile.
-    ///
-    /// # Errors
-    /// When the objects do not come to be in sync.
+    /// Makes a target read one more field, so that its objects are listed again. Reports the memory before and the
+    /// peak.
     pub(crate) async fn relist(&mut self, load: Load) -> Result<()> {
         let poller = self.start(Which::Poller).await?;
         self.settle(&poller, load).await?;
@@ -26,7 +24,7 @@ impl Bench<'_> {
     }
 }
 
-/// The most memory that was resident counts from now on; see proc(5) on `clear_refs`.
+/// Resets the peak of resident memory. See proc(5) on `clear_refs`.
 fn before_the_peak(process: i32) -> Result<()> {
     Ok(std::fs::write(format!("/proc/{process}/clear_refs"), "5")?)
 }

@@ -1,6 +1,6 @@
-//! The external system: one thread that answers from memory and notes when each resource was read.
+//! The external system: one thread that answers from memory and records the read times of each resource.
 //!
-//! It exists because the bed's own server keeps every request, and a real system would be the limit before the poller is.
+//! The test bed's own server keeps every request, and a real system would be slower than the poller.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -15,13 +15,13 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
 use serde_json::Value;
 
-/// What a resource may take: far more than any here.
+/// Size limit of a resource, far above those here.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The running server; it ends with the process.
+/// The running server. It ends with the process.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    /// The port on every address of this machine.
+    /// Its port on every address of this machine.
     pub(crate) port: u16,
     resources: Arc<Mutex<Resources>>,
 }
@@ -37,42 +37,39 @@ struct Resources {
 #[derive(Debug, Default)]
 struct Resource {
     body: Bytes,
-    /// The time at which it was read last.
+    /// Time of its last read.
     read: Option<Instant>,
-    /// The time at which it was read first since it changed.
+    /// Time of its first read since it changed.
     read_changed: Option<Instant>,
     is_changed: bool,
     seen: bool,
 }
 
-/// What is noted from one moment on.
+/// Records since a moment.
 #[derive(Debug, Default)]
 struct Window {
     interval: Duration,
     reads: usize,
     resources: usize,
-    /// Time between two reads of one resource, beyond the interval, in microseconds.
+    /// Lateness of each read: the time since the previous read of the resource, minus the interval, in microseconds.
     late: Vec<i64>,
 }
 
-/// What a window has seen.
+/// Summary of a window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
-    /// All reads.
+    /// Number of reads.
     pub(crate) count: usize,
-    /// Resources that were read.
+    /// Number of resources that were read.
     pub(crate) resources: usize,
-    /// Lateness of 99 of 100 reads at most, in milliseconds.
+    /// The 99th percentile of the lateness of reads, in milliseconds.
     pub(crate) late_p99: f64,
-    /// The same for one half.
+    /// The median lateness of reads, in milliseconds.
     pub(crate) late_p50: f64,
 }
 
 impl Server {
     /// Starts it on a free port.
-    ///
-    /// # Errors
-    /// When no port can be bound.
     pub(crate) fn start() -> Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         listener.set_nonblocking(true)?;
@@ -85,7 +82,7 @@ impl Server {
         Ok(Self { port, resources })
     }
 
-    /// Puts a resource there.
+    /// Stores a resource.
     pub(crate) fn put(&self, path: &str, document: &Value) {
         let resource = Resource { body: document.to_string().into(), ..Resource::default() };
         self.lock().by_path.insert(path.to_owned(), resource);
@@ -101,19 +98,19 @@ impl Server {
         }
     }
 
-    /// When those that changed were first read after it.
+    /// Returns the time of the first read of each changed resource after its change.
     pub(crate) fn first_reads(&self) -> HashMap<String, Instant> {
         let resources = self.lock();
         resources.by_path.iter().filter_map(|(path, read)| Some((path.clone(), read.read_changed?))).collect()
     }
 
-    /// How many of these that were changed are not as somebody wrote them since.
+    /// Returns how many of these changed resources have not been written since.
     pub(crate) fn changed(&self, paths: &[String]) -> usize {
         let resources = self.lock();
         paths.iter().filter(|path| resources.by_path.get(*path).is_some_and(|resource| resource.is_changed)).count()
     }
 
-    /// Whether a host answers.
+    /// Makes a host hang or answer again.
     pub(crate) fn hang(&self, host: &str, hangs: bool) {
         let mut resources = self.lock();
         if hangs {
@@ -123,14 +120,14 @@ impl Server {
         };
     }
 
-    /// Begins to note anew; reads of one resource are meant to be an interval apart.
+    /// Starts a new window. The target's reads of one resource should be an interval apart.
     pub(crate) fn begin(&self, interval: Duration) {
         let mut resources = self.lock();
         resources.window = Window { interval, ..Window::default() };
         resources.by_path.values_mut().for_each(|resource| resource.seen = false);
     }
 
-    /// What was noted since.
+    /// Returns a summary of the current window.
     pub(crate) fn reads(&self) -> Reads {
         let resources = self.lock();
         let window = &resources.window;
@@ -148,7 +145,7 @@ impl Server {
 }
 
 impl Resources {
-    /// One read; `None` for what is not there.
+    /// Serves one read. Returns `None` for a missing resource.
     fn read(&mut self, path: &str, now: Instant) -> Option<Bytes> {
         let resource = self.by_path.get_mut(path)?;
         self.window.reads += 1;
@@ -190,10 +187,7 @@ async fn answer(State(resources): State<Arc<Mutex<Resources>>>, request: Request
     answer.body(Body::from(body)).unwrap_or_default()
 }
 
-/// The port's address on the loopback host of that number.
-///
-/// # Errors
-/// When there is no such host.
+/// Returns the port's address on the loopback host with this number.
 pub(crate) fn host(number: usize) -> Result<String> {
     let last = u8::try_from(number + 1).ok().context("loopback has 255 such hosts")?;
     Ok(format!("127.0.0.{last}"))

@@ -1,4 +1,4 @@
-//! Everything drifts at one instant, and is as it was a while later, beside what the API server can take.
+//! Lets everything drift at one instant and heal a while later, and compares it with the API server's ceiling.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,8 @@ use crate::measurements::{Bench, told};
 use crate::watcher::Watcher;
 
 impl Bench<'_> {
-    /// Everything drifts at one instant, and is as it was a while later; beside it what the API server can take, with
-    /// what it took for each write, since it is the limit of both.
-    ///
-    /// # Errors
-    /// When a verdict does not come.
+    /// Changes everything at one instant and back a while later. Reports the API server's ceiling and the cost per
+    /// write, because the API server is the limit of both.
     pub(crate) async fn storm(&mut self, load: Load) -> Result<()> {
         let Ceiling { each, processor } = self.ceiling(load).await?;
         let (ceiling, each) = (each.mul_f64(self.objects as f64), for_each(processor));

@@ -1,4 +1,4 @@
-//! The figures as a Markdown table, said as they come and written to a file at the end.
+//! The figures as a Markdown table, printed as they come and written to a file at the end.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -7,24 +7,21 @@ use anyhow::Result;
 use drift_e2e::process::run_folder;
 use drift_e2e::progress;
 
-/// What was measured, in order.
+/// The measured figures, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<(String, String)>,
 }
 
 impl Table {
-    /// One figure, with its unit.
+    /// Adds one figure, with its unit.
     pub(crate) fn add(&mut self, what: impl Into<String>, figure: impl Into<String>) {
         let (what, figure) = (what.into(), figure.into());
         progress::say(format!("{what}: {figure}"));
         self.rows.push((what, figure));
     }
 
-    /// Writes it beside the build, under a line that says how it was measured; gives where.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Writes the table into the target folder, under a line that describes the measurement. Returns the path.
     pub(crate) fn write(&self, how: &str) -> Result<PathBuf> {
         let mut text = format!("{how}\n\n| | |\n|---|---|\n");
         for (what, figure) in &self.rows {
@@ -36,7 +33,7 @@ impl Table {
     }
 }
 
-/// That share of some durations, in milliseconds, with one place after the point.
+/// Returns a percentile of some durations, in milliseconds, with one decimal place.
 pub(crate) fn share(mut milliseconds: Vec<f64>, hundredths: usize) -> f64 {
     milliseconds.sort_unstable_by(f64::total_cmp);
     milliseconds.get(milliseconds.len().saturating_sub(1) * hundredths / 100).copied().unwrap_or_default()

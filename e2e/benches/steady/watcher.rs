@@ -1,4 +1,4 @@
-//! What somebody sees who watches the objects: when each first stood so.
+//! Watches the objects like a client, and records when each first has a status.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use futures::TryStreamExt as _;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use tokio::task::JoinHandle;
 
-/// Objects whose `driftObserved` has a status, with the moment at which that was seen; the first counts.
+/// Objects whose `driftObserved` has a status, with the time of the first observation.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     seen: Arc<Mutex<HashMap<String, Instant>>>,
@@ -20,10 +20,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch for this status.
-    ///
-    /// # Errors
-    /// When the objects cannot be listed or watched.
+    /// Starts to watch for this status.
     pub(crate) async fn of(world: &World, status: &'static str) -> Result<Self> {
         let proxies = world.proxies();
         let list = proxies.list_metadata(&ListParams::default().limit(1)).await?;
@@ -45,10 +42,7 @@ impl Watcher {
         Ok(Self { seen, task })
     }
 
-    /// Waits until so many were seen, and gives when.
-    ///
-    /// # Errors
-    /// When there are fewer at the deadline.
+    /// Waits until this many objects were seen. Returns the times.
     pub(crate) async fn wait_for(self, count: usize, deadline: Duration) -> Result<HashMap<String, Instant>> {
         wait::until(format!("{count} objects seen by a watch"), deadline, async || {
             let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

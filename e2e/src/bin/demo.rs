@@ -26,7 +26,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments).await {
         Ok(()) => ExitCode::SUCCESS,
-        // What went wrong has been told where it belongs, in the story.
+        // The story has already reported the error.
         Err(_) => ExitCode::FAILURE,
     }
 }

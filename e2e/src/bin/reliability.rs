@@ -1,7 +1,7 @@
-//! Writes `docs/design/reliability.md` from what the last run of the suite showed. See [`drift_e2e::reliability`].
+//! Writes `docs/design/reliability.md` from the results of the last run of the suite. See [`drift_e2e::reliability`].
 //!
-//! With `--check` it writes nothing and fails when the document names a sequence that the suite did not show, or lacks
-//! one that it did: figures differ between runs, promises must not.
+//! With `--check` it writes nothing. It fails if the document names a sequence that the suite did not show, or lacks
+//! one that it did. Figures are not compared, because they differ between runs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ struct Arguments {
     check: bool,
 }
 
-/// The document's place in this checkout.
+/// Path of the document in this checkout.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/design/reliability.md");
 
 fn main() -> Result<()> {
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Every line of the document without its last column, the figures.
+/// Returns the lines of the document without their last column, the figures.
 fn promises(document: &str) -> BTreeSet<&str> {
     document.lines().map(|line| line.trim_end_matches(" |").rsplit_once(" | ").map_or(line, |(row, _)| row)).collect()
 }

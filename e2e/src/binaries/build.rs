@@ -1,6 +1,6 @@
-//! Building one program with Go from its published module.
+//! Builds one program with Go from its published module.
 //!
-//! It takes minutes the first time (Go's own build cache makes it seconds afterwards), so it speaks while it works.
+//! The first build takes minutes and reports its progress. Go's own build cache reduces later ones to seconds.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::process::run_folder;
 /// The folder with go.mod and go.sum.
 pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
 
-/// The version that the API server and kubectl report; without it they call themselves v0.0.0 and refuse clients.
+/// The version that the API server and kubectl report. Without it they report v0.0.0 and refuse clients.
 pub(super) const STAMPS: &str = "-s -w \
     -X k8s.io/component-base/version.gitVersion=v1.36.3 \
     -X k8s.io/component-base/version.gitMajor=1 \

@@ -1,8 +1,8 @@
 //! The cached build: `<user's cache folder>/drift-poller/control-plane/<key>/<program>`.
 //!
-//! The key is a hash of go.mod, go.sum and the platform, so every checkout with the same pins shares one build.
-//! A file there is complete by construction: it is built beside its place and renamed into it, under a lock that
-//! other processes wait for.
+//! The key is a hash of go.mod, go.sum and the platform, so every checkout with the same pins shares one build. A file
+//! there is always complete: it is built under another name and then renamed, under a lock that other processes wait
+//! for.
 
 use std::env::consts;
 use std::fmt::Write as _;
@@ -16,22 +16,22 @@ use sha2::{Digest as _, Sha256};
 use super::{Tool, build};
 use crate::progress::Heartbeat;
 
-/// How often the lock is tried while another process builds: a build takes minutes.
+/// Interval between attempts to lock while another process builds, which takes minutes.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
-/// The folder of one key.
+/// The cache folder of one key.
 #[derive(Debug)]
 pub(super) struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// The cache folder for the pins of this checkout; nothing is created yet.
+    /// Returns the cache for the pins of this checkout. Creates nothing yet.
     pub(super) fn open() -> Result<Self> {
         Ok(Self { folder: folder()?.join("control-plane").join(key(Path::new(build::MODULE))?) })
     }
 
-    /// The program, built now if nobody has before.
+    /// Returns the path of the program and builds it if necessary.
     pub(super) fn get_or_build(&self, tool: Tool) -> Result<PathBuf> {
         let file = self.folder.join(tool.file_name());
         if file.is_file() {
@@ -39,7 +39,7 @@ impl Cache {
         }
         fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
         let _lock = lock(&self.folder, "waiting for another process that builds the control plane")?;
-        // Somebody may have built it while we waited.
+        // Another process may have built it during the wait.
         if !file.is_file() {
             let beside = self.folder.join(format!(".{}.partial", tool.file_name()));
             build::build(tool, &beside)?;
@@ -49,7 +49,7 @@ impl Cache {
     }
 }
 
-/// One builder at a time in a folder. The lock goes when the file is closed, also by a crash.
+/// Locks a folder, so that only one process builds in it. Closing the file releases the lock, also in a crash.
 pub(crate) fn lock(folder: &Path, while_waiting: &str) -> Result<File> {
     let path = folder.join(".lock");
     let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
@@ -68,19 +68,19 @@ pub(crate) fn lock(folder: &Path, while_waiting: &str) -> Result<File> {
     }
 }
 
-/// Where this project keeps what is expensive to make: `drift-poller` in the user's cache folder.
+/// Returns the project's cache folder, `drift-poller` in the user's cache folder.
 pub(crate) fn folder() -> Result<PathBuf> {
     Ok(user_cache()?.join("drift-poller"))
 }
 
-/// `$XDG_CACHE_HOME`, else `~/.cache`.
+/// Returns `$XDG_CACHE_HOME`, else `~/.cache`.
 pub(crate) fn user_cache() -> Result<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
     folder.context("neither XDG_CACHE_HOME nor HOME names a folder for the cached control plane")
 }
 
-/// What the build depends on, as 16 hex digits.
+/// Returns a hash of everything that the build depends on, as 16 hex digits.
 fn key(module: &Path) -> Result<String> {
     let mut hash = Sha256::new();
     for name in ["go.mod", "go.sum"] {
@@ -91,7 +91,7 @@ fn key(module: &Path) -> Result<String> {
     name(hash)
 }
 
-/// A hash as a folder's name: 16 hex digits.
+/// Returns a hash as the name of a folder: 16 hex digits.
 pub(crate) fn name(hash: Sha256) -> Result<String> {
     let mut text = String::new();
     for byte in hash.finalize().iter().take(8) {

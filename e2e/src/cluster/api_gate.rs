@@ -1,9 +1,7 @@
-//! A gate in front of the API server: it passes requests on, and lets chosen ones meet a [`Fault`].
+//! A proxy in front of the API server that applies a [`Fault`] to chosen requests.
 //!
-//! It exists because a program's requests lie in TLS, where no fault injector can tell a watch of one kind from the
-//! renewal of a Lease. The gate is spoken to in plain HTTP on loopback and speaks TLS to the API server.
-//!
-//! It knows nothing of what the objects mean.
+//! The programs' requests are encrypted, so a fault injector cannot tell a watch of one kind from the renewal of a
+//! Lease. The gate accepts plain HTTP on loopback and uses TLS to the API server.
 
 mod answering;
 mod asked;
@@ -27,7 +25,7 @@ use rules::Rules;
 use crate::cluster::control_plane::Access;
 use crate::http_client;
 
-/// A running gate; dropping it closes its port.
+/// A running gate. Dropping it closes its port.
 #[derive(Debug)]
 pub struct ApiGate {
     url: String,
@@ -37,10 +35,7 @@ pub struct ApiGate {
 }
 
 impl ApiGate {
-    /// Starts one on a free loopback port, in front of the API server that `access` names.
-    ///
-    /// # Errors
-    /// When no port can be bound.
+    /// Starts a gate on a free loopback port, in front of the API server in `access`.
     pub async fn start(access: &Access) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("binding a loopback port")?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -49,37 +44,36 @@ impl ApiGate {
         let line = Line { server: access.server.clone(), client, rules: rules.clone(), asked: Arc::clone(&asked) };
         let router = Router::new().fallback(answering::answer).with_state(line);
         let task = tokio::spawn(async move {
-            // It ends with the gate.
+            // The task ends together with the gate.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { url, rules, asked, task })
     }
 
-    /// Its address, for `Options::api_server`.
+    /// Returns the address, for `Options::api_server`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// From now on such requests meet this fault; the first rule that fits counts. Their answers under way end as they do
-    /// when an API server is stopped, except by [`Fault::Hold`], which holds them too.
+    /// Applies a fault to matching requests from now on. The first matching rule counts. Responses in progress end as
+    /// if the API server was stopped. [`Fault::Hold`] holds them instead.
     pub fn on(&self, which: impl Fn(&Asked) -> bool + Send + Sync + 'static, fault: Fault) {
         self.rules.add(Arc::new(which), fault);
     }
 
-    /// From now on holds back every read (GET) whose path begins so, those under way too: nothing of the answer
-    /// comes through any more.
+    /// Holds back every read (GET) whose path has this prefix from now on. Responses in progress stop too.
     pub fn hold_back(&self, path: &str) {
         let path = path.to_owned();
         self.on(move |asked| asked.is_read() && asked.uri.starts_with(&path), Fault::Hold);
     }
 
-    /// Lets everything through again, what was held back included.
+    /// Removes all faults and continues the requests that were held back.
     pub fn let_through(&self) {
         self.rules.clear();
     }
 
-    /// The requests that came since a moment.
+    /// Returns the requests since a moment.
     #[must_use]
     pub fn asked_since(&self, since: Instant) -> Vec<Asked> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);

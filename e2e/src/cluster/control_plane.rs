@@ -1,8 +1,8 @@
-//! A real control plane: etcd and kube-apiserver, with RBAC and a ServiceAccount's tokens as in any cluster. It
-//! listens on loopback, or where a node reaches it ([`Site`]). No scheduler, no kubelet: nothing here runs Pods.
+//! A real control plane: etcd and kube-apiserver, with RBAC and ServiceAccount tokens as in any cluster. It listens on
+//! loopback or on an address that a node reaches ([`Site`]). Without a scheduler and kubelet it runs no Pods.
 //!
-//! One is shared by all tests of a test binary ([`ControlPlane::shared`]); a test that wants to freeze or restart
-//! the API server starts its own ([`ControlPlane::start`]).
+//! All tests of a test binary share one ([`ControlPlane::shared`]). A test that freezes or restarts the API server
+//! starts its own ([`ControlPlane::start`]).
 
 mod api_server;
 mod audit;
@@ -34,16 +34,16 @@ use crate::process::{Exit, Process};
 use crate::wait::{self, Seen};
 use crate::{http_client, progress};
 
-/// The time that the API server may take to answer /readyz: it needs 3 s alone, and many times that on a busy machine.
+/// The API server's deadline to answer /readyz. It needs 3 s alone, and many times that on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long a token of a ServiceAccount lives: longer than any run, also one that is kept open for a day.
+/// Lifetime of a ServiceAccount token: longer than any run, including one that is kept open for a day.
 const TOKEN_SECONDS: i64 = 24 * 3600;
 
 /// The administrator's token. It guards a loopback server that lives for minutes.
 const ADMIN_TOKEN: &str = "administrator-of-a-throwaway-cluster";
 
-/// A running control plane; dropping it ends its processes.
+/// A running control plane. Dropping it ends its processes.
 #[derive(Debug)]
 pub struct ControlPlane {
     folder: PathBuf,
@@ -52,19 +52,16 @@ pub struct ControlPlane {
     binaries: Binaries,
     api_server: Mutex<Process>,
     etcd: Mutex<Process>,
-    /// Only where somebody asked for them.
+    /// Started on request only.
     controllers: OnceCell<Process>,
     command: api_server::Settings,
 }
 
 impl ControlPlane {
-    /// The one that all tests of this process share, started at the first call. It is never dropped: the watchdogs
-    /// end it with the process.
-    ///
-    /// # Errors
-    /// When it cannot be started.
+    /// Returns the instance that all tests of this process share and starts it at the first call. It is never dropped:
+    /// the watchdogs end it with the process.
     pub async fn shared() -> Result<&'static Self> {
-        // A failure is kept too: what failed for one test would make each of the others wait for the same deadline.
+        // A failure is cached too. Otherwise each of the other tests would wait for the same deadline.
         static SHARED: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
         let start = async || {
             let folder = run_folder::path()?.join("control-plane");
@@ -74,18 +71,15 @@ impl ControlPlane {
         shared.as_ref().map_err(|error| anyhow::anyhow!("the shared control plane did not start: {error}"))
     }
 
-    /// Starts one on loopback, whose keys, logs and kubeconfigs lie in `folder`.
+    /// Starts a control plane on loopback that stores its keys, logs and kubeconfigs in `folder`.
     ///
     /// # Errors
-    /// When the programs cannot be found or do not become ready, with what was seen last.
+    /// If a program does not become ready, the error contains the last observation.
     pub async fn start(folder: &Path) -> Result<Self> {
         Self::start_at(folder, Site::Loopback).await
     }
 
-    /// Starts one that listens at `site`.
-    ///
-    /// # Errors
-    /// As [`ControlPlane::start`].
+    /// Starts a control plane that listens at `site`.
     pub async fn start_at(folder: &Path, site: Site) -> Result<Self> {
         http_client::choose_tls();
         let binaries = binaries::locate().await?;
@@ -111,73 +105,67 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// The API server's address.
+    /// Returns the API server's address.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where its logs and keys lie.
+    /// Returns the folder with its logs and keys.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The programs that it was started from.
+    /// Returns the programs that it was started from.
     #[must_use]
     pub fn binaries(&self) -> &Binaries {
         &self.binaries
     }
 
-    /// The administrator's kubeconfig file.
+    /// Returns the path of the administrator's kubeconfig.
     #[must_use]
     pub fn admin_kubeconfig(&self) -> PathBuf {
         self.folder.join("admin.kubeconfig")
     }
 
-    /// The administrator's access.
+    /// Returns the administrator's access.
     #[must_use]
     pub fn administrator(&self) -> Access {
         self.access("administrator", ADMIN_TOKEN)
     }
 
-    /// The access of a part of a cluster with nodes, such as `system:kube-scheduler`: the roles that the API server
-    /// brings for it, and nothing more. Only at [`Site::ForNodes`].
+    /// Returns the access of a component of a cluster with nodes, such as `system:kube-scheduler`. Its rights are the
+    /// built-in roles of the API server. Only at [`Site::ForNodes`].
     #[must_use]
     pub fn component(&self, user: &str) -> Access {
         self.access(user, &site::token(user))
     }
 
-    /// The files with the keys of the authority and of ServiceAccounts' tokens, as the parts of a cluster want them.
+    /// Returns the path of the authority's certificate.
     #[must_use]
     pub fn authority_file(&self) -> PathBuf {
         self.folder.join(certificates::AUTHORITY)
     }
 
-    /// The key that signs ServiceAccounts' tokens.
+    /// Returns the path of the key that signs ServiceAccount tokens.
     #[must_use]
     pub fn accounts_key_file(&self) -> PathBuf {
         self.folder.join(certificates::ACCOUNTS_KEY)
     }
 
-    /// A client with all rights, bound to the calling test's runtime.
-    ///
-    /// # Errors
-    /// When the client cannot be built.
+    /// Returns a client with all rights, bound to the calling test's runtime.
     pub async fn admin_client(&self) -> Result<Client> {
         self.administrator().client().await
     }
 
-    /// kubectl as the administrator.
+    /// Returns kubectl as the administrator.
     #[must_use]
     pub fn kubectl(&self) -> Kubectl {
         Kubectl::new(&self.binaries.kubectl, self.admin_kubeconfig(), &self.folder)
     }
 
-    /// The access of a ServiceAccount and nothing more: a token by the TokenRequest API, as a Pod would get it.
-    ///
-    /// # Errors
-    /// When the ServiceAccount does not exist or the API server refuses.
+    /// Returns the access of a ServiceAccount, with a token from the TokenRequest API, as a Pod gets it.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Result<Access> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.admin_client().await?, namespace);
         let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() };
@@ -188,49 +176,34 @@ impl ControlPlane {
         Ok(self.access(name, &token))
     }
 
-    /// What the API server noted about writes (all verbs but get, list and watch) whose line contains `needle`,
-    /// in the order they were answered.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
+    /// Returns the audit records of writes (all verbs but get, list and watch) whose line contains `needle`, in the
+    /// order of their responses.
     pub fn audit(&self, needle: &str) -> Result<Vec<AuditRecord>> {
         AuditTail::whole(&self.folder, vec![needle.to_owned()]).read()
     }
 
-    /// The same from now on, for looking often; lines that contain one of `needles`.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
+    /// Returns a tail of the audit log from now on, with the lines that contain one of `needles`. Cheap to read often.
     pub fn audit_from_now(&self, needles: Vec<String>) -> Result<AuditTail> {
         AuditTail::from_now(&self.folder, needles)
     }
 
-    /// The process ids of etcd and of the API server, for who asks the kernel what they took.
+    /// Returns the process ids of etcd and of the API server, for measurements of their resources.
     pub async fn processes(&self) -> [i32; 2] {
         [self.etcd.lock().await.pid(), self.api_server.lock().await.pid()]
     }
 
-    /// Kills the API server; its data stays.
-    ///
-    /// # Errors
-    /// When it cannot be killed.
+    /// Kills the API server. Its data stays.
     pub async fn kill_api_server(&self) -> Result<Exit> {
         self.api_server.lock().await.kill().await
     }
 
     /// Starts the API server again on the same port and data, and waits until it is ready.
-    ///
-    /// # Errors
-    /// When it does not become ready.
     pub async fn start_api_server_again(&self) -> Result<()> {
         *self.api_server.lock().await = self.command.start(&self.binaries.api_server)?;
         self.wait_until_ready().await
     }
 
-    /// Ends both processes in good order.
-    ///
-    /// # Errors
-    /// When one cannot be ended.
+    /// Terminates both processes gracefully.
     pub async fn stop(self) -> Result<()> {
         self.api_server.into_inner().stop().await?;
         self.etcd.into_inner().stop().await?;

@@ -1,4 +1,4 @@
-//! kubectl, the real one: for what people type, and for rendering the shipped kustomization.
+//! Runs the real kubectl, for the commands of users and for rendering the shipped kustomization.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,19 +10,19 @@ use tokio::process::Command;
 
 use crate::process::Launch;
 
-/// No call of ours waits for anything but the API server.
+/// Deadline of a call. A call waits for nothing but the API server.
 const CALL_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a successful call printed.
+/// Output of a successful call.
 #[derive(Clone, Debug)]
 pub struct Printed {
-    /// Standard output.
+    /// Its standard output.
     pub output: String,
-    /// Standard error: the API server's warnings end up here.
+    /// Its standard error, which contains the API server's warnings.
     pub complaints: String,
 }
 
-/// kubectl with one kubeconfig.
+/// A kubectl with one kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Kubectl {
     program: PathBuf,
@@ -31,23 +31,23 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
-    /// kubectl as the identity in `kubeconfig`; its discovery cache is kept in `folder`.
+    /// Returns kubectl as the identity in `kubeconfig`. Its discovery cache is in `folder`.
     pub fn new(program: impl Into<PathBuf>, kubeconfig: impl Into<PathBuf>, folder: &Path) -> Self {
         Self { program: program.into(), kubeconfig: kubeconfig.into(), cache: folder.join("kubectl-cache") }
     }
 
-    /// Runs it and returns what it printed.
+    /// Runs kubectl and returns its output.
     ///
     /// # Errors
-    /// When it fails, with what it said.
+    /// The error contains kubectl's output.
     pub async fn run(&self, arguments: &[&str]) -> Result<Printed> {
         self.run_with_input(arguments, "").await
     }
 
-    /// Runs it with a text on standard input (`-f -`).
+    /// Runs kubectl with a text on standard input (`-f -`).
     ///
     /// # Errors
-    /// When it fails, with what it said.
+    /// The error contains kubectl's output.
     pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Result<Printed> {
         let mut command = Command::new(&self.program);
         command.args(arguments).env("KUBECONFIG", &self.kubeconfig).env("KUBECACHEDIR", &self.cache);
@@ -56,7 +56,7 @@ impl Kubectl {
         let mut child = command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
         let mut stdin = child.stdin.take().context("kubectl has no standard input")?;
         let feed = async move {
-            // kubectl may end without reading: its exit says more than our broken pipe.
+            // kubectl may end without reading. Its exit code is more useful than the broken pipe.
             let _ = stdin.write_all(input.as_bytes()).await;
         };
         let both = async { tokio::join!(feed, child.wait_with_output()).1 };
@@ -72,7 +72,7 @@ impl Kubectl {
         Ok(printed)
     }
 
-    /// A kubectl that goes on running, such as a watch; its output goes to its log.
+    /// Returns a launch of a long-running kubectl, such as a watch. Its output goes to its log.
     #[must_use]
     pub fn launch(&self, name: &str, arguments: &[&str]) -> Launch {
         let launch = Launch::new(name, &self.program).arguments(arguments);

@@ -1,4 +1,4 @@
-//! The Kubernetes that tests run on: a control plane, kubectl, and a gate before the API server.
+//! The Kubernetes that tests run on: a control plane, kubectl, and a gate in front of the API server.
 
 pub mod api_gate;
 pub mod control_plane;

@@ -1,5 +1,5 @@
-//! What both acts stand on: a control plane, the shipped manifests, and the two programs, each with its own ServiceAccount's
-//! token and nothing more.
+//! The base of both acts: a control plane, the shipped manifests, and the two programs with the rights of their
+//! ServiceAccounts.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::process::run_folder;
 use crate::programs::{self, Options, Program, Which};
 use crate::{manifests, progress};
 
-/// An API server with the manifests, and the programs that were started.
+/// An API server with the manifests, and the running programs.
 pub(super) struct Installation {
     pub(super) plane: ControlPlane,
     pub(super) kubectl: Kubectl,
@@ -24,9 +24,9 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    /// Builds what is missing and starts the control plane.
+    /// Builds missing programs and starts the control plane.
     pub(super) async fn start(terminal: &Terminal) -> Result<Self> {
-        // Side by side: each has stretches, linking above all, in which it leaves a core idle.
+        // In parallel, because each build leaves a core idle at times, above all while linking.
         tokio::try_join!(async { binaries::locate().await.map(drop) }, async { programs::built().await.map(drop) })?;
         let folder = run_folder::path()?.join("demo");
         fs::create_dir_all(&folder)?;
@@ -37,7 +37,7 @@ impl Installation {
         Ok(Self { plane, kubectl, folder, programs: tokio::sync::Mutex::default() })
     }
 
-    /// `kubectl apply -k` of a folder of the manifests, by way of an overlay with this patch.
+    /// Runs `kubectl apply -k` on a folder of the manifests, through an overlay with this patch.
     pub(super) async fn apply_manifests(&self, terminal: &Terminal, part: &str, patch: Option<Value>) -> Result<()> {
         let overlay = self.write_overlay(part, patch)?;
         let overlay = overlay.to_str().context("a path that is not UTF-8")?;
@@ -73,7 +73,7 @@ impl Installation {
         self.kubectl.run(&["wait", "--for=condition=established", "--timeout=60s", &kind]).await.map(drop)
     }
 
-    /// Starts one program, and waits until it is ready.
+    /// Starts one program and waits until it is ready.
     pub(super) async fn start_program(&self, which: Which) -> Result<()> {
         let access = self.plane.service_account(manifests::NAMESPACE, which.name()).await?;
         let kubeconfig = self.folder.join(format!("{}.kubeconfig", which.name()));
@@ -84,14 +84,14 @@ impl Installation {
         Ok(())
     }
 
-    /// Starts both, side by side: else the poller's first verdicts would wait for the controller's start for no reason.
+    /// Starts both programs in parallel. Otherwise the poller's first verdicts would wait for the controller's start.
     pub(super) async fn start_programs(&self, terminal: &Terminal) -> Result<()> {
         terminal.step("The two programs start, each with its own ServiceAccount's token and nothing more")?;
         tokio::try_join!(self.start_program(Which::Poller), self.start_program(Which::Controller))?;
         terminal.say("drift-poller and drift-controller are ready")
     }
 
-    /// Fails when a program is no longer there.
+    /// Fails if a program has exited.
     pub(super) async fn ensure_programs_run(&self) -> Result<()> {
         for program in self.programs.lock().await.iter() {
             let exit = program.exit().await?;
@@ -100,7 +100,7 @@ impl Installation {
         Ok(())
     }
 
-    /// Shows what kubectl prints of the objects.
+    /// Shows kubectl's table of the objects.
     pub(super) async fn show_table(&self, terminal: &Terminal, (kind, namespace): (&str, &str)) -> Result<()> {
         let arguments = ["get", kind, "--namespace", namespace];
         let table = self.kubectl.run(&arguments).await?;
@@ -108,7 +108,7 @@ impl Installation {
         terminal.note(table.output.trim_end())
     }
 
-    /// Ends everything in good order; both programs must end well.
+    /// Terminates everything gracefully. Fails unless both programs exit successfully.
     pub(super) async fn take_down(self) -> Result<()> {
         for program in self.programs.lock().await.iter() {
             program.finish().await?;
@@ -116,14 +116,14 @@ impl Installation {
         self.plane.stop().await
     }
 
-    /// Where the poller shows its page; `None` where it does not run.
+    /// Returns the address of the poller's page, or `None` if the poller does not run.
     pub(super) async fn page(&self) -> Option<String> {
         let programs = self.programs.lock().await;
         let poller = programs.iter().find(|program| program.which() == Which::Poller)?;
         Some(format!("{}/", poller.admin_url()))
     }
 
-    /// Where everything is, for who looks around while it goes on running; `outside` is the external system.
+    /// Returns all addresses, for users who explore the running system. `outside` is the external system.
     pub(super) async fn addresses(&self, outside: (&str, &str)) -> String {
         let programs = self.programs.lock().await;
         let line = |program: &Program| {
@@ -149,7 +149,7 @@ It goes on running until Ctrl-C.
     }
 }
 
-/// The way from one folder to another; kustomize takes no absolute paths. Both are canonical.
+/// Returns the relative path from one folder to another, because kustomize rejects absolute paths. Both are canonical.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let common = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
     let up = from.components().skip(common).map(|_| Component::ParentDir);

@@ -1,7 +1,7 @@
-//! `kubectl get … -o yaml --watch`, kept running: every version of the objects exactly as kubectl prints it.
+//! A running `kubectl get … -o yaml --watch`: every version of the objects exactly as kubectl prints it.
 //!
-//! A verdict that is healed at once stands for a fraction of a second. A watch that was begun before sees it all the
-//! same, and what is shown is kubectl's own print, not a rendering of ours.
+//! A verdict that is healed at once lasts for a fraction of a second. A watch that was started before still sees it,
+//! and the demonstration shows kubectl's own output.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -11,16 +11,16 @@ use crate::process::Process;
 use crate::wait::{self, Seen};
 use crate::world::{condition, describe};
 
-/// One version of one object.
+/// One version of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Version {
-    /// As kubectl printed it.
+    /// The text as kubectl printed it.
     pub(super) text: String,
-    /// The same, read.
+    /// The parsed form of the text.
     pub(super) object: Value,
 }
 
-/// The running watch.
+/// A running kubectl watch.
 #[derive(Debug)]
 pub(super) struct KubectlWatch {
     process: Process,
@@ -28,8 +28,8 @@ pub(super) struct KubectlWatch {
 }
 
 impl KubectlWatch {
-    /// Starts it for the objects of a kind in a namespace, and waits until it has printed this many: from then on it misses
-    /// nothing.
+    /// Starts a watch of a kind in a namespace, and waits until it has printed this many objects. Misses no later
+    /// change.
     pub(super) async fn start(installation: &Installation, of: (&str, &str), objects: usize) -> Result<Self> {
         let arguments = ["get", of.0, "--namespace", of.1, "--output", "yaml", "--watch"];
         let process =
@@ -43,12 +43,12 @@ impl KubectlWatch {
         Ok(watch)
     }
 
-    /// What one would type.
+    /// Returns the command as a user would type it.
     pub(super) fn command(&self) -> String {
         format!("kubectl {} &", self.arguments)
     }
 
-    /// Waits for the first version of an object, after the first `skip` printed ones, that is as `wanted`.
+    /// Waits for the first version of an object that satisfies `wanted`, and skips the first `skip` versions.
     pub(super) async fn wait_for(
         &self,
         name: &str,
@@ -76,8 +76,8 @@ impl KubectlWatch {
         std::fs::read_to_string(self.process.log()).context("reading kubectl's output")
     }
 
-    /// Everything printed so far; a document that is still being written does not parse or lacks its end, and is
-    /// looked at again the next time.
+    /// Returns all complete versions so far. An incomplete document does not parse or lacks its end, and is parsed
+    /// again at the next call.
     fn versions(&self) -> Result<Vec<Version>> {
         let output = self.output()?;
         let texts = output.split("\n---\n").map(|text| text.trim_start_matches("---\n"));
@@ -89,12 +89,12 @@ impl KubectlWatch {
     }
 }
 
-/// Returns true if it says that it is in sync.
+/// Returns true if the object is in sync.
 pub(super) fn in_sync(object: &Value) -> bool {
     describe(object, "driftObserved") == "False/InSync"
 }
 
-/// The number in `correction 7, owns "…"` of the controller's note; 0 where there is none.
+/// Returns the number in `correction 7, owns "…"` of the controller's note, or 0 without one.
 pub(super) fn correction(object: &Value) -> u64 {
     let message = condition(object, "driftCorrected").and_then(|note| note["message"].as_str()).unwrap_or_default();
     let number = message.split("correction ").nth(1).unwrap_or_default();
@@ -102,7 +102,7 @@ pub(super) fn correction(object: &Value) -> u64 {
     digits.parse().unwrap_or(0)
 }
 
-/// What the poller says of it, on one line.
+/// Returns the poller's verdict on one line.
 pub(super) fn verdict(name: &str, object: &Value) -> String {
     let message = condition(object, "driftObserved").and_then(|entry| entry["message"].as_str());
     format!("{name}: driftObserved {}: {}", describe(object, "driftObserved"), message.unwrap_or("-"))

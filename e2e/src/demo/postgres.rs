@@ -1,4 +1,4 @@
-//! The second act: roles and rows of a PostgreSQL server, which are read by queries and corrected by statements.
+//! The second act: roles and rows of a PostgreSQL server, read by queries and corrected by statements.
 
 mod row;
 mod stage;
@@ -11,7 +11,7 @@ use super::terminal::Terminal;
 use crate::systems::postgres::Postgres;
 use stage::Stage;
 
-/// Plays it.
+/// Plays the second act.
 pub(super) async fn play(terminal: &Terminal) -> Result<Played<Postgres>> {
     let mut stage = Stage::build(terminal).await?;
     story::tell(terminal, &mut stage).await?;

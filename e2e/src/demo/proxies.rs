@@ -1,4 +1,4 @@
-//! The first act: proxies of toxiproxy, which is read and corrected over HTTP.
+//! The first act: proxies of toxiproxy, read and corrected over HTTP.
 
 mod stage;
 mod story;
@@ -10,7 +10,7 @@ use super::terminal::Terminal;
 use crate::systems::toxiproxy::Toxiproxy;
 use stage::Stage;
 
-/// Plays it.
+/// Plays the first act.
 pub(super) async fn play(terminal: &Terminal) -> Result<Played<Toxiproxy>> {
     let stage = Stage::build(terminal).await?;
     story::tell(terminal, &stage).await?;

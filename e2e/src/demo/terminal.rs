@@ -1,4 +1,4 @@
-//! What the demonstration looks like: a time beside each step, colours on a terminal only.
+//! Output of the demonstration: a time beside each step, and colours on a terminal only.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ const DRIFTED: Style = AnsiColor::Yellow.on_default().bold();
 const WELL: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The width of the time column, so that everything below a step is aligned with its text.
+/// The width of the time column, which aligns the lines below a step with its text.
 const MARGIN: &str = "           ";
 
 /// Standard output with a clock.
@@ -37,28 +37,28 @@ impl Terminal {
         self.began.set(Some(Instant::now()));
     }
 
-    /// Begins a step: its name is what a failure is reported under.
+    /// Begins a step. A failure is reported under its name.
     pub(super) fn step(&self, name: &str) -> Result<()> {
         self.step.replace(name.to_owned());
         self.line(&format!("\n{} {STEP}{name}{STEP:#}", self.time()))
     }
 
-    /// Something that happened, with its time.
+    /// Prints an event with its time.
     pub(super) fn say(&self, text: &str) -> Result<()> {
         self.line(&format!("{} {text}", self.time()))
     }
 
-    /// The same for good news.
+    /// Prints a success with its time.
     pub(super) fn well(&self, text: &str) -> Result<()> {
         self.line(&format!("{} {WELL}{text}{WELL:#}", self.time()))
     }
 
-    /// A command that was just run, as one would type it.
+    /// Prints the executed command as a user would type it.
     pub(super) fn command(&self, text: &str) -> Result<()> {
         self.line(&format!("{MARGIN}{COMMAND}$ {text}{COMMAND:#}"))
     }
 
-    /// Text as a program printed it; what tells of drift stands out.
+    /// Prints a program's output and highlights drift.
     pub(super) fn note(&self, text: &str) -> Result<()> {
         for line in text.lines() {
             let drifted =
@@ -71,7 +71,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// The end of a demonstration that went wrong.
+    /// Reports the failed step of a demonstration.
     pub(super) fn failed(&self, error: &anyhow::Error, logs: &Path) -> Result<()> {
         self.line(&format!("\n{} {BAD}this step failed: {}{BAD:#}", self.time(), self.step.borrow()))?;
         self.note(&format!("{error:#}"))?;
@@ -86,7 +86,7 @@ impl Terminal {
     }
 
     fn line(&self, text: &str) -> Result<()> {
-        // Strips the colours where nobody sees them: a pipe, a file, NO_COLOR.
+        // Strips the colours for a pipe, a file or NO_COLOR.
         Ok(writeln!(anstream::stdout().lock(), "{text}")?)
     }
 }

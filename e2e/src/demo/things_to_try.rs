@@ -1,6 +1,6 @@
-//! What `--keep` prints: where everything is, and what to try while it goes on running.
+//! The text that `--keep` prints: all addresses, and commands to try while the system runs.
 //!
-//! A folder for PATH has kubectl and its plugin `kubectl-drift`.
+//! A folder for PATH contains kubectl and its plugin `kubectl-drift`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use anyhow::Result;
 use super::installation::Installation;
 use crate::programs::built;
 
-/// What is told after the act; each of its commands is one line behind five spaces.
+/// Contents of the text after the act. Each command is one line after five spaces.
 pub(super) struct ThingsToTry {
     /// The external system's name and address.
     pub(super) outside: (&'static str, String),
-    /// A change behind everybody's back, one command each line.
+    /// A change on the external system, one command per line.
     pub(super) change: String,
-    /// Another, to be looked at while the object is paused.
+    /// Another change, made while the object is paused.
     pub(super) other_change: String,
     /// The objects of the two, as `KIND/NAME -n NAMESPACE`.
     pub(super) changed: [&'static str; 2],
-    /// The target of both.
+    /// The target of both objects.
     pub(super) target: &'static str,
 }
 
 impl ThingsToTry {
-    /// All of it, for this installation.
+    /// Returns the whole text for this installation.
     pub(super) async fn text(&self, installation: &Installation) -> Result<String> {
         let tools = link_tools(installation).await?;
         let addresses = installation.addresses((self.outside.0, &self.outside.1)).await;
@@ -69,7 +69,7 @@ Things to try in another terminal, which is told this first:
     }
 }
 
-/// A folder with kubectl, and with the plugin under the names by which kubectl calls it.
+/// Creates a folder with kubectl, and with the plugin under the names by which kubectl calls it.
 async fn link_tools(installation: &Installation) -> Result<PathBuf> {
     let folder = installation.folder.join("bin");
     fs::create_dir_all(&folder)?;

@@ -1,5 +1,5 @@
-//! Pods' cgroups, version 1 or 2: what a Pod used and whether it met its limits by the kernel's own count, and whether
-//! somebody else's Pods are there. Namespaces do not part cgroups, so a second kubelet would take them for its own.
+//! The cgroups of Pods, version 1 or 2. The kernel's counters give the usage of a Pod and its hits of limits.
+//! Namespaces do not separate cgroups, so a second kubelet would treat the Pods of another as its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::wait::{self, Seen};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Where the kubelet puts Pods.
+/// The cgroup of the kubelet's Pods.
 const PODS: &str = "kubepods";
 
-/// The same by the Pods' class.
+/// The cgroups of the Pods' QoS classes.
 const CLASSES: [&str; 3] = ["kubepods/burstable", "kubepods", "kubepods/besteffort"];
 
-/// The kernel keeps so many letters of a process's name.
+/// Maximum length of a process name in the kernel.
 const NAME_LETTERS: usize = 15;
 
-/// The time that the kernel may take to end the Pods of a node that was just given up.
+/// Time limit for the kernel to end the Pods of a removed node.
 const ENDED_WITHIN: Duration = Duration::from_secs(20);
 
-/// What a Pod has used since it was started.
+/// Resource usage of a Pod since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// The most memory that it ever held, in bytes, its files in the page cache included.
+    /// Peak memory in bytes, including files in the page cache.
     pub most_memory: u64,
-    /// What it has allocated now, in bytes, without page cache.
+    /// Allocated memory in bytes, without the page cache.
     pub memory: u64,
     /// Processor time, in seconds.
     pub processor: f64,
-    /// How often an allocation met the memory limit.
+    /// Number of allocations that hit the memory limit.
     pub limit_met: u64,
-    /// How often the processor limit held it back.
+    /// Number of periods in which the processor limit throttled the Pod.
     pub throttled: u64,
 }
 
-/// Fails when Pods of another kubelet run on this machine: ours would end them. Removes what former nodes left empty.
+/// Fails if Pods of another kubelet run on this machine, because ours would end them. Removes empty cgroups.
 pub(super) async fn ensure_free() -> Result<()> {
     let folders: Vec<PathBuf> = fs::read_dir(ROOT)?.flatten().map(|entry| entry.path()).collect();
     let all = folders.iter().map(|folder| folder.join(PODS)).chain([Path::new(ROOT).join(PODS)]);
@@ -53,7 +53,7 @@ pub(super) async fn ensure_free() -> Result<()> {
     Ok(())
 }
 
-/// Removes cgroups from the leaves on; the kernel keeps those that are in use.
+/// Removes cgroups from the leaves up. The kernel keeps those in use.
 fn remove_empty(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
         remove_empty(&entry.path());
@@ -61,7 +61,7 @@ fn remove_empty(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// What the Pod with this uid has used.
+/// Returns the resource usage of the Pod with this uid.
 pub(super) fn usage(uid: &str) -> Result<Usage> {
     let first = |names: &[(&str, &str)]| -> Result<String> {
         let paths = names.iter().filter_map(|(controller, file)| Some(folder(controller, uid)?.join(file)));
@@ -76,7 +76,7 @@ pub(super) fn usage(uid: &str) -> Result<Usage> {
     };
     Ok(Usage {
         most_memory: number(first(&[("memory", "memory.max_usage_in_bytes"), ("", "memory.peak")])?)?,
-        // Version 1 counts what is in the cgroups below apart; version 2 has no other count.
+        // Version 1 excludes child cgroups from the plain counter. Version 2 has only one.
         memory: field(&statistics, "total_rss").max(field(&statistics, "anon")),
         processor,
         limit_met: match first(&[("memory", "memory.failcnt")]) {
@@ -87,7 +87,7 @@ pub(super) fn usage(uid: &str) -> Result<Usage> {
     })
 }
 
-/// Kills the program of a Pod, as an exhausted node would, and says how many processes that were.
+/// Kills the program of a Pod, as an exhausted node does. Returns the number of killed processes.
 pub(super) fn kill(uid: &str, program: &str) -> Result<usize> {
     let pod = folder("memory", uid).or_else(|| folder("", uid)).with_context(|| format!("no cgroup of {uid}"))?;
     let mut killed = 0;
@@ -101,7 +101,7 @@ pub(super) fn kill(uid: &str, program: &str) -> Result<usize> {
     Ok(killed)
 }
 
-/// The processes of a cgroup and of those in it.
+/// Returns the processes of a cgroup and of its children.
 fn processes(folder: &Path) -> Result<Vec<i32>> {
     let text = fs::read_to_string(folder.join("cgroup.procs"))?;
     let mut all: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
@@ -111,13 +111,13 @@ fn processes(folder: &Path) -> Result<Vec<i32>> {
     Ok(all)
 }
 
-/// The Pod's folder under a controller of version 1, or under the one hierarchy of version 2 (no controller).
+/// Returns the Pod's folder under a controller of version 1, or under the single hierarchy of version 2 (no name).
 fn folder(controller: &str, uid: &str) -> Option<PathBuf> {
     let root = Path::new(ROOT).join(controller);
     CLASSES.iter().map(|class| root.join(class).join(format!("pod{uid}"))).find(|path| path.is_dir())
 }
 
-/// A number of a file of lines `name number`; 0 where there is no such line.
+/// Returns a number from a file of `name number` lines, or 0 without such a line.
 fn field(text: &str, name: &str) -> u64 {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.and_then(|value| value.trim().parse().ok()).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! Where the suite deploys: a node of our own, or a cluster that somebody names.
+//! The cluster of the node suite: a node of our own, or an existing cluster.
 //!
-//! A cluster is used only when it is named by its context: the current context of a kubeconfig may be a production
-//! cluster, and nothing here ever looks at it.
+//! An existing cluster is used only if its context is named explicitly. The current context of a kubeconfig may be a
+//! production cluster and is never used.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -19,31 +19,28 @@ use crate::manifests;
 use crate::process::run_folder;
 use crate::progress;
 
-/// Names the context of an existing cluster, which has to have the images of the manifests already.
+/// Names the context of an existing cluster. It must already have the images of the manifests.
 const CONTEXT: &str = "E2E_CONTEXT";
 
-/// For an existing cluster: an address of this machine that its Pods reach, such as the gateway of kind's network.
+/// For an existing cluster: an address of this machine that its Pods can reach, such as the gateway of kind's network.
 const OUTSIDE: &str = "E2E_OUTSIDE_ADDRESS";
 
 /// A cluster that runs Pods.
 #[derive(Debug)]
 pub enum Cluster {
-    /// Made for this run.
+    /// A node made for this run.
     Own(Box<Node>),
-    /// Somebody's, named explicitly.
+    /// An existing cluster, named explicitly.
     Existing {
         /// kubectl with the named context and no other.
         kubectl: Kubectl,
-        /// Where external systems listen for its Pods.
+        /// Listen address of external systems for its Pods.
         outside: Ipv4Addr,
     },
 }
 
 impl Cluster {
-    /// The one that all tests of this process share, found or started at the first call.
-    ///
-    /// # Errors
-    /// When there is none: see [`Node`], or what is wrong with the named context.
+    /// Returns the cluster that all tests of this process share. Finds or starts it at the first call.
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<Result<Cluster, String>> = OnceCell::const_new();
         let shared = SHARED.get_or_init(async || Self::find().await.map_err(|error| format!("{error:#}"))).await;
@@ -66,7 +63,7 @@ impl Cluster {
         }
     }
 
-    /// kubectl as its administrator.
+    /// Returns kubectl as the cluster's administrator.
     #[must_use]
     pub fn kubectl(&self) -> Kubectl {
         match self {
@@ -75,7 +72,7 @@ impl Cluster {
         }
     }
 
-    /// Where an external system has to listen to be reached from Pods.
+    /// Returns the address on which an external system is reachable from Pods.
     #[must_use]
     pub fn outside(&self) -> Ipv4Addr {
         match self {
@@ -84,22 +81,19 @@ impl Cluster {
         }
     }
 
-    /// Returns true if the node's processes and audit log are ours to look at.
+    /// Returns true if the suite may read the node's processes and audit log.
     #[must_use]
     pub fn is_own(&self) -> bool {
         matches!(self, Self::Own(_))
     }
 
-    /// The address that the Service of the external system has to have, where that is not the cluster's to choose.
+    /// Returns the required address of the external system's Service, or `None` if the cluster chooses it.
     pub(super) fn service_address(&self) -> Option<&'static str> {
         self.is_own().then_some(names::TOXIPROXY)
     }
 
-    /// The accepted writes by the two programs to objects of the demonstration kind, or nothing where somebody else
-    /// keeps the audit log.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
+    /// Returns the accepted writes of the two programs to objects of the demonstration kind, or `None` for an existing
+    /// cluster, whose audit log is not accessible.
     pub fn writes_by_programs(&self) -> Result<Option<Vec<AuditRecord>>> {
         let Self::Own(node) = self else { return Ok(None) };
         let account = format!("system:serviceaccount:{}:", manifests::NAMESPACE);
@@ -109,7 +103,7 @@ impl Cluster {
     }
 }
 
-/// The named context, or nothing where none is asked for.
+/// Returns the context from the variable, or `None` if it is unset.
 fn named(variable: Option<String>) -> Result<Option<String>> {
     match variable.as_deref().map(str::trim) {
         None => Ok(None),
@@ -118,7 +112,7 @@ fn named(variable: Option<String>) -> Result<Option<String>> {
     }
 }
 
-/// A kubeconfig with this context of the user's kubeconfig and nothing else.
+/// Writes a kubeconfig that contains only this context of the user's kubeconfig.
 fn only(kubectl: &std::path::Path, context: &str) -> Result<PathBuf> {
     let mut command = Command::new(kubectl);
     command.args(["config", "view", "--minify", "--flatten", "--raw", "--output", "json", "--context", context]);

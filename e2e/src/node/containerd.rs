@@ -10,15 +10,15 @@ use super::packages::{self, NETWORK_PLUGINS};
 use crate::process::Process;
 use crate::wait::{self, Seen};
 
-/// Addresses of Pods.
+/// Address range of Pods.
 pub(super) const PODS: &str = "10.88.0.0/24";
 
-/// Its socket.
+/// Returns the path of containerd's socket.
 pub(super) fn socket(namespaces: &Namespaces) -> PathBuf {
     namespaces.folder().join("containerd.sock")
 }
 
-/// Starts it and waits until it answers.
+/// Starts containerd and waits until it answers.
 pub(super) async fn start(namespaces: &Namespaces) -> Result<Process> {
     let folder = namespaces.folder();
     let (config, network) = (folder.join("containerd.toml"), folder.join("cni"));
@@ -37,7 +37,7 @@ pub(super) async fn start(namespaces: &Namespaces) -> Result<Process> {
     Ok(process)
 }
 
-/// Brings an image of a `docker-archive` file into the kubelet's view.
+/// Imports an image of a `docker-archive` file for the kubelet.
 pub(super) fn import(namespaces: &Namespaces, archive: &Path) -> Result<()> {
     ctr(namespaces, &["-n", "k8s.io", "images", "import", &archive.display().to_string()]).map(drop)
 }

@@ -1,8 +1,8 @@
-//! The images on the node: the two programs', built from the two Dockerfiles as they are, and the one that holds a
-//! Pod's namespaces, and one for Jobs to run.
+//! The images on the node: the two programs' from the unchanged Dockerfiles, the pause image, and a tool for Jobs.
 //!
-//! What was built is kept in the user's cache folder under a hash of all that it was built from, so that an
-//! unchanged checkout builds nothing. What builds is hidden in [`builder`], what is built on in [`bases`]; [`image_cache`] brings them together.
+//! Built images are kept in the user's cache folder under a hash of their sources, so an unchanged checkout builds
+//! nothing. [`builder`] abstracts the build tool, [`bases`] provides the base images, and [`image_cache`] combines
+//! them.
 
 mod again;
 mod archive;

@@ -1,7 +1,6 @@
-//! The shipped manifests, applied whole to a cluster, with an external system outside of it: what each behaviour on a
-//! node begins with.
+//! The complete shipped manifests on a cluster, with an external system outside of it. Each node test begins with it.
 //!
-//! There is one installation, in the namespaces that the manifests name, so behaviours take turns.
+//! The manifests fix the namespaces, so there is one installation and tests take turns.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -24,14 +23,14 @@ use crate::wait::{self, Seen};
 /// The port in the shipped target.
 pub const PORT: u16 = 8474;
 
-/// Pods are ready within this of `kubectl apply`, where the images are on the node: 2 to 8 s were seen, and a container that
-/// was killed before waits ten seconds for its next start.
+/// Deadline for ready Pods after `kubectl apply`, if the images are on the node. Measured: 2 to 8 s. A killed container
+/// waits ten seconds before its next start.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Both programs.
+/// The two programs of an installation.
 pub const BOTH: [Which; 2] = [Which::Poller, Which::Controller];
 
-/// The installation, while one behaviour has it.
+/// The installation, in use by one test.
 pub struct Installation {
     cluster: &'static Cluster,
     kubectl: Kubectl,
@@ -41,11 +40,10 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Runs one behaviour on the installation as shipped, both Pods ready and no object there. What it leaves is
-    /// cleared away.
+    /// Runs one test on the installation as shipped, with both Pods ready and without objects. Cleans up afterwards.
     ///
     /// # Errors
-    /// What the behaviour returns, with what the Pods logged; or when the installation does not become ready.
+    /// The test's error, with the logs of the Pods.
     pub async fn run(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let installation = Self::begin(label).await?;
         let result = Box::pin(behaviour(&installation)).await;
@@ -71,7 +69,7 @@ impl Installation {
         Ok(installation)
     }
 
-    /// `kubectl apply -k manifests`, the way to the external system, and waiting for both Pods.
+    /// Runs `kubectl apply -k manifests`, connects the external system and waits for both Pods.
     async fn apply_all(&self) -> Result<()> {
         let began = Instant::now();
         let folder = manifests::folder();
@@ -86,13 +84,13 @@ impl Installation {
         let took = began.elapsed();
         let seconds = took.as_secs_f64();
         progress::say(format!("both Pods ready {seconds:.1} s after apply -k, {restarts} restarts so far"));
-        // Somebody else's cluster may have to bring the images first.
+        // A foreign cluster may have to pull the images first.
         ensure!(!self.cluster.is_own() || took <= READY_WITHIN, "the Pods took {seconds:.1} s");
         Ok(())
     }
 
-    /// The Service that the shipped target names: without a selector, its endpoint is the external system's address. That
-    /// is no Pod of the namespace which the shipped policy names, so where policies are enforced it needs one of its own.
+    /// Returns the Service of the shipped target. It has no selector: its endpoint is the external system's address.
+    /// The address belongs to no Pod in the namespace of the shipped policy, so it needs its own NetworkPolicy.
     fn way_outside(&self) -> [Value; 4] {
         let metadata = |name: &str| json!({"name": name, "namespace": OBJECTS_NAMESPACE});
         let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata("toxiproxy"),
@@ -104,7 +102,7 @@ impl Installation {
             "metadata": metadata("toxiproxy-outside"), "addressType": "IPv4",
             "endpoints": [{"addresses": [self.cluster.outside()]}], "ports": [{"name": "api", "port": PORT}]});
         endpoints["metadata"]["labels"] = json!({"kubernetes.io/service-name": "toxiproxy"});
-        // What runs beside the objects, which is Jobs alone, meets the strictest standard.
+        // Only Jobs run in the objects' namespace, so it enforces the strictest standard.
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": OBJECTS_NAMESPACE, "labels": labels}});
@@ -119,50 +117,41 @@ impl Installation {
             "spec": {"podSelector": {}, "policyTypes": ["Egress"], "egress": [rule]}})
     }
 
-    /// The cluster.
+    /// Returns the cluster of the installation.
     #[must_use]
     pub fn cluster(&self) -> &'static Cluster {
         self.cluster
     }
 
-    /// kubectl as the cluster's administrator.
+    /// Returns kubectl as the cluster's administrator.
     #[must_use]
     pub fn kubectl(&self) -> &Kubectl {
         &self.kubectl
     }
 
-    /// What both programs talk with: it records their requests, can delay them, and passes them on to toxiproxy.
+    /// Returns the proxy between both programs and toxiproxy. It records their requests and can delay them.
     #[must_use]
     pub fn outside(&self) -> &Outside {
         &self.outside
     }
 
-    /// The external system behind it, for changes behind everybody's back.
+    /// Returns the external system behind the proxy, for changes outside of the programs.
     #[must_use]
     pub fn toxiproxy(&self) -> &Toxiproxy {
         &self.toxiproxy
     }
 
-    /// `kubectl apply` of one document.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Runs `kubectl apply` with one document.
     pub async fn apply(&self, document: &Value) -> Result<()> {
         self.kubectl.run_with_input(&["apply", "-f", "-"], &document.to_string()).await.map(drop)
     }
 
     /// Applies the shipped target with another interval.
-    ///
-    /// # Errors
-    /// When the API server refuses.
     pub async fn set_interval(&self, interval: &str) -> Result<()> {
         self.apply_target(|spec| spec["interval"] = json!(interval)).await
     }
 
-    /// Applies the shipped target with its `spec` edited.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Applies the shipped target with a changed `spec`.
     pub async fn apply_target(&self, edit: impl FnOnce(&mut Value)) -> Result<()> {
         let documents = manifests::shipped(&binaries::locate().await?.kubectl)?;
         let targets = documents.iter().find(|document| manifests::is(document, "ConfigMap", manifests::TARGETS));
@@ -175,20 +164,14 @@ impl Installation {
         self.apply(&targets).await
     }
 
-    /// What a program's Pod used, by the node's kernel; nothing on somebody else's node.
-    ///
-    /// # Errors
-    /// When there is no such Pod.
+    /// Returns the resource usage of a program's Pod from the node's kernel, or `None` on a foreign node.
     pub async fn usage(&self, which: Which) -> Result<Option<Usage>> {
         let pod = self.wait_for_pod(which).await?;
         if self.cluster.is_own() { cgroup::usage(&pod.uid).map(Some) } else { Ok(None) }
     }
 
-    /// Kills a program as the node would when it is exhausted: without a word. On somebody else's node the Pod is
-    /// deleted with `--grace-period=0 --force` instead.
-    ///
-    /// # Errors
-    /// When there is no such Pod.
+    /// Kills a program without warning, as an exhausted node does. On a foreign node it deletes the Pod with
+    /// `--grace-period=0 --force` instead.
     pub async fn kill(&self, which: Which) -> Result<()> {
         if !self.cluster.is_own() {
             return self.delete_pod(which, &["--grace-period=0", "--force"]).await;
@@ -199,10 +182,10 @@ impl Installation {
         Ok(())
     }
 
-    /// Deletes all objects, and waits until the programs let them go.
+    /// Deletes all objects and waits until the programs release them.
     async fn clear(&self) -> Result<()> {
         self.outside.forget();
-        // As one request: kubectl's own loop over hundreds of objects runs into its rate limit.
+        // A single request, because kubectl's own loop over hundreds of objects hits its rate limit.
         let path = format!("/apis/{}/v1/namespaces/{OBJECTS_NAMESPACE}/proxies", manifests::GROUP);
         self.kubectl.run(&["delete", "--raw", &path]).await.context("clearing the objects away")?;
         wait::until("all objects to be gone", wait::DEADLINE, async || {
@@ -212,7 +195,7 @@ impl Installation {
         .await
     }
 
-    /// What a failing behaviour shows.
+    /// Returns the report of a failed test.
     async fn account(&self) -> String {
         let mut account = String::from("on the node");
         for which in BOTH {

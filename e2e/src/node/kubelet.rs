@@ -1,4 +1,4 @@
-//! The kubelet and kube-proxy, inside the node, each with the identity that a cluster gives it.
+//! The kubelet and kube-proxy inside the node, each with its usual identity in a cluster.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::binaries::{self, Tool};
 use crate::cluster::control_plane::ControlPlane;
 use crate::process::Process;
 
-/// Starts the kubelet without waiting for it.
+/// Starts the kubelet without waiting until it is ready.
 pub(super) async fn start(namespaces: &Namespaces, plane: &ControlPlane) -> Result<Process> {
     let config = plane.folder().join("kubelet.json");
     std::fs::write(&config, configuration(namespaces, plane).to_string())?;
@@ -25,14 +25,14 @@ pub(super) async fn start(namespaces: &Namespaces, plane: &ControlPlane) -> Resu
     namespaces.start_inside("kubelet", &binaries::locate_for_node(Tool::Kubelet).await?, &arguments)
 }
 
-/// Starts kube-proxy without waiting for it.
+/// Starts kube-proxy without waiting until it is ready.
 pub(super) async fn start_proxy(namespaces: &Namespaces, plane: &ControlPlane) -> Result<Process> {
     let arguments = [
         format!("--kubeconfig={}", kubeconfig(plane, "system:kube-proxy")?.display()),
         format!("--hostname-override={NAME}"),
         format!("--cluster-cidr={}", containerd::PODS),
         "--proxy-mode=iptables".to_owned(),
-        // The limit of connections belongs to the machine, and 0 leaves it alone.
+        // The connection limit belongs to the machine, and 0 leaves it unchanged.
         "--conntrack-max-per-core=0".to_owned(),
     ];
     namespaces.start_inside("kube-proxy", &binaries::locate_for_node(Tool::KubeProxy).await?, &arguments)
@@ -58,14 +58,14 @@ fn configuration(namespaces: &Namespaces, plane: &ControlPlane) -> serde_json::V
         "clusterDNS": [namespaces.network().node],
         "clusterDomain": "cluster.local",
         "containerRuntimeEndpoint": format!("unix://{}", containerd::socket(namespaces).display()),
-        // No systemd in the node, and whatever version of cgroups the machine has.
+        // The node has no systemd and uses the machine's version of cgroups.
         "cgroupDriver": "cgroupfs",
         "failCgroupV1": false,
         "failSwapOn": false,
         "enforceNodeAllocatable": [],
-        // An image that is collected here cannot be pulled again.
+        // A garbage-collected image could not be pulled again here.
         "imageGCHighThresholdPercent": 100,
-        // The node's file system is the machine's, whose disk is nothing that an eviction here could free: 0% is never.
+        // The node shares the machine's disk, which an eviction could not free: 0% disables it.
         "evictionHard": {
             "memory.available": "50Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
             "imagefs.available": "0%", "imagefs.inodesFree": "0%",

@@ -1,5 +1,4 @@
-//! The controller manager and the scheduler, with the rights that a cluster gives them. They run on the machine, beside
-//! the API server.
+//! The controller manager and the scheduler with their usual rights. They run on the machine, beside the API server.
 
 use anyhow::Result;
 
@@ -7,7 +6,7 @@ use crate::binaries::{self, Tool};
 use crate::cluster::control_plane::ControlPlane;
 use crate::process::{Launch, Process};
 
-/// Starts both. Nobody waits for them: Pods do.
+/// Starts both without waiting, because their results are awaited.
 pub(super) async fn start(plane: &ControlPlane) -> Result<Vec<Process>> {
     let manager = launch(plane, Tool::ControllerManager)
         .await?
@@ -23,7 +22,7 @@ async fn launch(plane: &ControlPlane, tool: Tool) -> Result<Launch> {
     let kubeconfig = plane.folder().join(format!("{name}.kubeconfig"));
     plane.component(&format!("system:{name}")).write(&kubeconfig)?;
     let launch = Launch::new(name, binaries::locate_for_node(tool).await?);
-    // Nothing asks for their pages, and 0 opens no port.
+    // Their HTTP pages are not used, and 0 opens no port.
     Ok(launch
         .argument(format!("--kubeconfig={}", kubeconfig.display()))
         .arguments(["--leader-elect=false", "--secure-port=0"]))

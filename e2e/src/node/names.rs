@@ -1,15 +1,15 @@
-//! Names of Services inside the node, by dnsmasq: what a cluster's DNS answers about the few Services there are.
+//! DNS of the node's few Services, by dnsmasq.
 
 use anyhow::Result;
 
 use super::{namespaces::Namespaces, packages};
 use crate::process::Process;
 
-/// The address of the Service that the shipped target names; from the upper half of the range, which the API server
-/// leaves for addresses that are asked for.
+/// The address of the shipped target's Service. It is from the upper half of the range, which the API server reserves
+/// for requested addresses.
 pub(super) const TOXIPROXY: &str = "10.0.0.200";
 
-/// Starts it on the node's address.
+/// Starts dnsmasq on the node's address.
 pub(super) fn start(namespaces: &Namespaces) -> Result<Process> {
     let arguments = [
         "--keep-in-foreground",
@@ -21,7 +21,7 @@ pub(super) fn start(namespaces: &Namespaces) -> Result<Process> {
         "--log-facility=-",
         "--bind-interfaces",
         &format!("--listen-address={}", namespaces.network().node),
-        // What it does not know in here does not exist; nothing is asked further on.
+        // Unknown local names do not exist, and dnsmasq asks no upstream server.
         "--local=/local/",
         &format!("--host-record=toxiproxy.drift-demo.svc.cluster.local,{TOXIPROXY}"),
         "--host-record=kubernetes.default.svc.cluster.local,10.0.0.1",

@@ -1,7 +1,7 @@
 //! The namespaces of one node (mounts, network, processes) and the process that holds them.
 //!
-//! Everything of the node runs inside. When the holder dies, and it dies with us, the kernel ends every process of
-//! the node, its mounts, its firewall rules and its bridge: nothing can be left behind on the machine but empty cgroups.
+//! The whole node runs inside. The holder dies with the test process. The kernel then ends the node's processes,
+//! mounts, firewall rules and bridge. Only empty cgroups can stay behind.
 
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
@@ -14,21 +14,21 @@ use anyhow::{Context, Result, bail, ensure};
 use super::packages;
 use crate::process::{self, Launch, Process};
 
-/// The time that the kernel and `unshare` may take to make the namespaces.
+/// Time limit for the kernel and `unshare` to make the namespaces.
 const MADE_WITHIN: Duration = Duration::from_secs(10);
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Folders of nodes begin so; the number behind it is the process's that made it.
+/// Prefix of the folders of nodes. The process id of their creator follows.
 const FOLDER: &str = "drift-node-";
 
 /// A network of two addresses between this machine and the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Network {
     number: u8,
-    /// The machine's end: control plane and external systems listen here.
+    /// The machine's address. Control plane and external systems listen here.
     pub(super) host: Ipv4Addr,
-    /// The node's end.
+    /// The node's address.
     pub(super) node: Ipv4Addr,
 }
 
@@ -43,7 +43,7 @@ impl Network {
     }
 }
 
-/// The namespaces, held by a process of ours.
+/// The namespaces and the process that holds them.
 #[derive(Debug)]
 pub(super) struct Namespaces {
     _process: Process,
@@ -54,10 +54,10 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes the namespaces and a network into them; logs go to `logs`.
+    /// Creates the namespaces and a network into them. Logs go to `logs`.
     pub(super) fn start(logs: &Path) -> Result<Self> {
         forget_old();
-        // Short, since paths of sockets end at 107 bytes.
+        // A short path, because socket paths end at 107 bytes.
         let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let unshare = packages::find("unshare")?;
@@ -74,23 +74,23 @@ impl Namespaces {
         Ok(namespaces)
     }
 
-    /// The node's network.
+    /// Returns the node's network.
     pub(super) fn network(&self) -> Network {
         self.network
     }
 
-    /// Where the node keeps its images, Pods and sockets; it goes with the node.
+    /// Returns the folder with the node's images, Pods and sockets. It is removed with the node.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Starts a program inside; its working folder is not ours, so paths have to be whole.
+    /// Starts a program inside. Its working folder differs, so paths must be absolute.
     pub(super) fn start_inside(&self, name: &str, program: &Path, arguments: &[String]) -> Result<Process> {
         let launch = Launch::new(name, packages::find("nsenter")?).arguments(self.entering());
         launch.argument(program).arguments(arguments).start(&self.logs)
     }
 
-    /// Runs a program inside to its end and returns what it printed.
+    /// Runs a program inside to its end and returns its output.
     pub(super) fn run_inside<A: AsRef<OsStr>>(&self, program: &str, arguments: &[A]) -> Result<String> {
         let mut command = Command::new(packages::find("nsenter")?);
         command.args(self.entering()).arg(packages::find(program)?).args(arguments);
@@ -117,11 +117,11 @@ impl Namespaces {
     }
 }
 
-/// A pair of devices between us and the node. Its name is taken by nobody else, and so is its network.
+/// Creates a pair of devices between the machine and the node, with an unused name and network.
 fn connect(child: i32) -> Result<Network> {
     let mut refusal = None;
     let child = child.to_string();
-    // Not from 0 on: a listener that outlived its device would still hold the address.
+    // Not from 0, because a listener that outlived its device would still hold the address.
     let first = u8::try_from(std::process::id() % 256)?;
     for number in 0..=u8::MAX {
         let network = Network::numbered(first.wrapping_add(number));
@@ -133,7 +133,7 @@ fn connect(child: i32) -> Result<Network> {
     refusal.map_or_else(|| bail!("no network"), Err)
 }
 
-/// The process id of the child that `unshare` forked into the new namespaces.
+/// Returns the process id of the child that `unshare` forked into the new namespaces.
 fn child_of(parent: i32) -> Result<i32> {
     let began = Instant::now();
     let path = format!("/proc/{parent}/task/{parent}/children");
@@ -147,7 +147,7 @@ fn child_of(parent: i32) -> Result<i32> {
     bail!("unshare made no process within {} s", MADE_WITHIN.as_secs())
 }
 
-/// Removes the folders of nodes whose process is gone, should one have died before it could.
+/// Removes the folders of nodes whose process died before it could do so.
 fn forget_old() {
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
@@ -159,7 +159,7 @@ fn forget_old() {
     }
 }
 
-/// Runs a program on the machine and returns what it printed.
+/// Runs a program on the machine and returns its output.
 pub(super) fn run<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> Result<String> {
     output(Command::new(packages::find(program)?).args(arguments))
 }

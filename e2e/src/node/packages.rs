@@ -1,10 +1,10 @@
-//! What this machine has to bring for a node, and the one sentence that says what it lacks.
+//! Checks the programs that a node needs, and reports missing ones in one sentence.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-/// Programs, and Debian's packages that bring them.
+/// Programs and their Debian packages.
 const PROGRAMS: [(&str, &str); 10] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
@@ -18,16 +18,16 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("gcc", "gcc"),
 ];
 
-/// What is not asked for where a Docker engine builds the images.
+/// Programs that are not needed if a Docker engine builds the images.
 const BESIDE_DOCKER: [&str; 2] = ["buildah", "debootstrap"];
 
-/// Debian's package of what a Pod's network is made with.
+/// The Debian package of the CNI plugins.
 const PLUGINS_PACKAGE: &str = "containernetworking-plugins";
 
-/// Where Debian's package `containernetworking-plugins` puts them.
+/// Folder of the plugins from Debian's package `containernetworking-plugins`.
 pub(super) const NETWORK_PLUGINS: &str = "/usr/lib/cni";
 
-/// Fails, with what to do, unless everything is there; `docker` says whether an engine builds the images.
+/// Fails with installation instructions if something is missing. `docker` is true if an engine builds the images.
 pub(super) fn ensure_all(docker: bool) -> Result<()> {
     ensure!(cfg!(target_os = "linux"), "a real node needs Linux");
     ensure!(rustix::process::geteuid().is_root(), "a real node needs root: `sudo -E cargo e2e-node`");
@@ -44,7 +44,7 @@ pub(super) fn ensure_all(docker: bool) -> Result<()> {
     Ok(())
 }
 
-/// The path of a program: what runs inside the node is named by paths.
+/// Returns the path of a program, because programs inside the node are started by path.
 pub(super) fn find(program: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let sbin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -62,7 +62,7 @@ mod tests {
         let script = include_str!("../../../.ci/node");
         let lines: Vec<&str> = script.lines().filter(|line| line.contains("packages")).collect();
         let installed: Vec<&str> = lines.iter().flat_map(|line| line.split(['(', ')', ' '])).collect();
-        // util-linux is in every Debian.
+        // util-linux is part of every Debian.
         let wanted = PROGRAMS.iter().map(|(_, package)| *package).filter(|package| *package != "util-linux");
         for package in wanted.chain([PLUGINS_PACKAGE]) {
             assert!(installed.contains(&package), "{package} is missing in {lines:?}");

@@ -8,18 +8,18 @@ use crate::manifests;
 use crate::programs::Which;
 use crate::wait::{self, Seen};
 
-/// One Pod of one of the programs.
+/// A Pod of one of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
-    /// Its name.
+    /// Name of the Pod.
     pub name: String,
-    /// Its uid.
+    /// Its unique identifier.
     pub uid: String,
     /// True if its readiness probe succeeds.
     pub ready: bool,
     /// True if it is being deleted.
     pub deleting: bool,
-    /// How often its container was started again.
+    /// Number of restarts of its container.
     pub restarts: u64,
 }
 
@@ -38,10 +38,7 @@ impl Pod {
 }
 
 impl Installation {
-    /// All Pods of a program, those that are being deleted too.
-    ///
-    /// # Errors
-    /// When kubectl fails.
+    /// Returns all Pods of a program, including those that are being deleted.
     pub async fn pods(&self, which: Which) -> Result<Vec<Pod>> {
         let label = format!("app.kubernetes.io/name={}", which.name());
         let arguments = ["get", "pods", "-n", manifests::NAMESPACE, "-l", &label, "-o", "json"];
@@ -49,10 +46,7 @@ impl Installation {
         Ok(list["items"].as_array().into_iter().flatten().filter_map(Pod::parse).collect())
     }
 
-    /// Waits until exactly one Pod of the program is left and that one is ready.
-    ///
-    /// # Errors
-    /// When it does not come to that, with what there is instead.
+    /// Waits until exactly one Pod of the program is left and ready.
     pub async fn wait_for_pod(&self, which: Which) -> Result<Pod> {
         let what = format!("one ready Pod of {}", which.name());
         wait::until(what, wait::DEADLINE * 2, async || {
@@ -65,10 +59,7 @@ impl Installation {
         .await
     }
 
-    /// `kubectl delete pod`, with further arguments; does not wait for the Pod to be gone.
-    ///
-    /// # Errors
-    /// When there is not one Pod, or kubectl fails.
+    /// Runs `kubectl delete pod` with further arguments. Does not wait until the Pod is gone.
     pub async fn delete_pod(&self, which: Which, arguments: &[&str]) -> Result<()> {
         let pods = self.pods(which).await?;
         let pod = pods.iter().find(|pod| !pod.deleting).with_context(|| format!("no Pod to delete: {pods:?}"))?;

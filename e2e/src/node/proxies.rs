@@ -1,4 +1,4 @@
-//! Proxy objects on an installation: made, looked at, and waited for.
+//! Creates, reads and awaits Proxy objects on an installation.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,10 +12,7 @@ use crate::wait::{self, Seen};
 use crate::world::{condition, describe};
 
 impl Installation {
-    /// `kubectl apply` of Proxy objects, whose external proxies listen nowhere.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Runs `kubectl apply` with Proxy objects whose external proxies do not listen.
     pub async fn create_proxies(&self, names: &[String]) -> Result<()> {
         let items: Vec<Value> = names.iter().map(|name| Self::proxy(name)).collect();
         self.apply(&json!({"apiVersion": "v1", "kind": "List", "items": items})).await
@@ -30,20 +27,14 @@ impl Installation {
         })
     }
 
-    /// An object as `kubectl get -o yaml` prints it.
-    ///
-    /// # Errors
-    /// When there is none.
+    /// Returns an object from `kubectl get -o yaml`.
     pub async fn get(&self, name: &str) -> Result<Value> {
         let arguments = ["get", "proxy", name, "-n", OBJECTS_NAMESPACE, "-o", "yaml"];
         let printed = self.kubectl().run(&arguments).await?;
         Ok(serde_saphyr::from_str(&printed.output)?)
     }
 
-    /// Waits until `kubectl get -o yaml` shows this verdict, and how long that took.
-    ///
-    /// # Errors
-    /// When it does not before the deadline.
+    /// Waits until `kubectl get -o yaml` shows this verdict. Returns the elapsed time.
     pub async fn wait_for_verdict(&self, name: &str, status: &str, reason: &str) -> Result<Duration> {
         let began = Instant::now();
         wait::until(format!("{name} to be {status}/{reason}"), wait::DEADLINE * 2, async || {
@@ -57,11 +48,7 @@ impl Installation {
         Ok(began.elapsed())
     }
 
-    /// Waits until the correction that stands is verified, from when on nothing is written any more, and returns its
-    /// number.
-    ///
-    /// # Errors
-    /// When it does not come to that.
+    /// Waits until the current correction is verified, after which no further write follows. Returns its number.
     pub async fn wait_until_verified(&self, name: &str) -> Result<u64> {
         wait::until(format!("{name} to be verified"), wait::DEADLINE * 2, async || {
             let object = self.get(name).await?;
@@ -75,7 +62,7 @@ impl Installation {
         .await
     }
 
-    /// The longest time that passed between two polls of one object since `since`, until now, by object.
+    /// Returns the longest time between two polls of each object, from `since` until now.
     #[must_use]
     pub fn gaps_since(&self, since: Instant) -> BTreeMap<String, Duration> {
         let mut polls: BTreeMap<String, Vec<Instant>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What to start and with what: the command line, environment, log and scratch folder of one child.
+//! Parameters of a child process: its command line, environment, log and scratch folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
@@ -12,16 +12,16 @@ use anyhow::{Context, Result, bail};
 use super::{Process, log_tail};
 use crate::progress::Heartbeat;
 
-/// The variables that a child gets from ours. Everything else (KUBECONFIG, proxies, cloud credentials) stays out,
-/// so that a developer's shell cannot change what a test proves.
+/// Environment variables that a child inherits. All others (KUBECONFIG, proxies, cloud credentials) are dropped, so
+/// that a developer's shell cannot change the result of a test.
 const PASSED_ON: [&str; 6] = ["PATH", "HOME", "TMPDIR", "RUST_LOG", "RUST_BACKTRACE", "LLVM_PROFILE_FILE"];
 
-/// How often a child that takes minutes is looked at: its end is news, not its millisecond.
+/// Interval between checks of a child that takes minutes.
 const LOOK_AT_BUILD_EVERY: Duration = Duration::from_millis(100);
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
 
-/// A child about to be started.
+/// A child that is ready to start.
 #[derive(Clone, Debug)]
 pub struct Launch {
     name: String,
@@ -33,8 +33,8 @@ pub struct Launch {
     scratch: Option<PathBuf>,
 }
 
-/// What cargo sets for the program it runs. A cargo that inherits it runs the build scripts that look at it again, and
-/// with them half of the tree, each time it is called in another way.
+/// Returns true for variables that cargo sets for the program it runs. A nested cargo that inherits them reruns the
+/// build scripts that depend on them, and rebuilds half of the tree.
 fn is_of_this_program(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"]
@@ -43,7 +43,7 @@ fn is_of_this_program(name: &OsStr) -> bool {
 }
 
 impl Launch {
-    /// A child called `name` in messages and in its log's file name.
+    /// Creates a launch. `name` appears in messages and in the log's file name.
     pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -63,7 +63,7 @@ impl Launch {
         self
     }
 
-    /// Adds arguments.
+    /// Adds several arguments.
     #[must_use]
     pub fn arguments<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
@@ -77,7 +77,7 @@ impl Launch {
         self
     }
 
-    /// Passes our whole environment on: for build tools, which are the user's own.
+    /// Passes the whole environment on. Used for build tools, which belong to the user.
     #[must_use]
     pub fn with_whole_environment(mut self) -> Self {
         self.whole_environment = true;
@@ -91,18 +91,17 @@ impl Launch {
         self
     }
 
-    /// A folder that the watchdog removes once the child is gone, even when we are gone first.
+    /// Sets a folder that the watchdog removes after the child's end, even if this process ends first.
     #[must_use]
     pub fn with_scratch(mut self, folder: impl Into<PathBuf>) -> Self {
         self.scratch = Some(folder.into());
         self
     }
 
-    /// Starts it, its output appended to `<folder>/<name>.log`.
+    /// Starts it and appends its output to `<folder>/<name>.log`.
     ///
     /// # Errors
-    /// When the log cannot be written or no shell can be started. A program that is missing shows as a child that
-    /// ended with code 127.
+    /// The log cannot be written, or no shell can be started. A missing program appears as an exit with code 127.
     pub fn start(self, log_folder: &Path) -> Result<Process> {
         std::fs::create_dir_all(log_folder)?;
         let log = log_folder.join(format!("{}.log", self.name));
@@ -122,16 +121,13 @@ impl Launch {
         if let Some(folder) = self.folder {
             command.current_dir(folder);
         }
-        // A group of its own: Ctrl-C in a terminal reaches us alone, and we end the children in good order.
+        // A separate process group: Ctrl-C reaches only this process, which then ends the children gracefully.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints);
         let watchdog = command.spawn().with_context(|| format!("starting sh for {}", self.name))?;
         Process::adopt(self.name, log, watchdog)
     }
 
-    /// Starts it and waits for its good end, saying `what` is done while it takes minutes.
-    ///
-    /// # Errors
-    /// When it cannot be started or fails, with the end of its log.
+    /// Starts it and waits until it succeeds. Reports `what` while it runs. The error contains the end of its log.
     pub fn run_speaking(self, what: &str, log_folder: &Path) -> Result<()> {
         let mut heartbeat = Heartbeat::begin(what);
         let mut process = self.start(log_folder)?;

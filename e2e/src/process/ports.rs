@@ -1,8 +1,8 @@
 //! Free loopback ports for processes that cannot choose one themselves.
 //!
-//! etcd, kube-apiserver and toxiproxy want their port on the command line. Ports are taken from below the kernel's
-//! ephemeral range, so that no outgoing connection can take one between the probe and the process's own bind; and in
-//! blocks that one process has for itself, since a port may be given out long before somebody listens on it.
+//! etcd, kube-apiserver and toxiproxy need their port on the command line. Ports come from below the kernel's ephemeral
+//! range, so that no outgoing connection takes one before the process binds it. Each process reserves whole blocks,
+//! because a port may be assigned long before a server listens on it.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
@@ -11,24 +11,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 
-/// Below 32768, where Linux's default `ip_local_port_range` begins, and above what services usually use.
+/// Port range below 32768, where Linux's default `ip_local_port_range` begins, and above the usual ports of services.
 const PORTS: Range<u16> = 20_000..32_000;
 
-/// For a machine whose ephemeral range reaches into those.
+/// Port range for a machine whose ephemeral range overlaps the first.
 const LOWER_PORTS: Range<u16> = 10_000..15_000;
 
-/// One block: a whole run takes some hundred ports.
+/// Number of ports in a block. A whole run needs some hundred ports.
 const BLOCK: u16 = 250;
 
-/// The ports of one block that were not given out yet, and its first port, whose listener tells others that the block is
-/// taken.
+/// The unassigned ports of one block. A listener on its first port marks the block as taken.
 struct Block {
     _taken: TcpListener,
     left: Range<u16>,
 }
 
 impl Block {
-    /// A block that no other process has; each begins its search elsewhere.
+    /// Takes a block that no other process has. Each process begins its search elsewhere.
     fn take() -> Result<Self> {
         let ports = usable(first_ephemeral());
         let count = (ports.end - ports.start) / BLOCK;
@@ -42,11 +41,10 @@ impl Block {
     }
 }
 
-/// A port on 127.0.0.1 that nothing listens on now, and that neither this process nor any other that asks here has given
-/// out before.
+/// Returns a port on 127.0.0.1 without a listener, which this function has not returned before in any process.
 ///
 /// # Errors
-/// When every block of the range is taken.
+/// Every block of the range is taken.
 pub fn free_port() -> Result<u16> {
     static BLOCKS: Mutex<Vec<Block>> = Mutex::new(Vec::new());
     let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +58,7 @@ pub fn free_port() -> Result<u16> {
     }
 }
 
-/// The ports to take from where outgoing connections have those from `ephemeral` on.
+/// Returns the port range below the ephemeral ports, which begin at `ephemeral`.
 fn usable(ephemeral: Option<u16>) -> Range<u16> {
     match ephemeral {
         Some(first) if (LOWER_PORTS.end..PORTS.end).contains(&first) => LOWER_PORTS,
@@ -68,13 +66,13 @@ fn usable(ephemeral: Option<u16>) -> Range<u16> {
     }
 }
 
-/// Where the kernel's range for outgoing connections begins; nothing where that cannot be told.
+/// Returns the start of the kernel's range for outgoing connections, or `None` if it is unknown.
 fn first_ephemeral() -> Option<u16> {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     range.split_whitespace().next()?.parse().ok()
 }
 
-/// Where a process starts in the range: different for processes that run side by side.
+/// Returns a position in the range that differs between parallel processes.
 fn seed() -> u16 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
     let mixed = (now / 1000).wrapping_add(std::process::id().wrapping_mul(7919));

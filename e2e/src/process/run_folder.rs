@@ -1,7 +1,7 @@
-//! Where one run of the suite or the demo keeps its logs, keys and kubeconfigs.
+//! The folder with the logs, keys and kubeconfigs of one run of the suite or the demo.
 //!
-//! `<target folder>/e2e/<time>-<pid>`: it outlives the run, so that a failure can be read afterwards. The newest
-//! few are kept and older ones removed when a new run begins.
+//! Its path is `<target folder>/e2e/<time>-<pid>`. It outlives the run, so that a failure can be examined. A new run
+//! removes all but the newest few.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,10 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// How many finished runs stay readable; each is a few megabytes.
+/// Number of finished runs to keep. Each takes a few megabytes.
 const KEPT: usize = 8;
 
-/// This process's run folder, made at the first call.
-///
-/// # Errors
-/// When the target folder cannot be found or written.
+/// Returns this process's run folder and creates it at the first call.
 pub fn path() -> Result<&'static Path> {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     if let Some(folder) = FOLDER.get() {
@@ -31,10 +28,7 @@ pub fn path() -> Result<&'static Path> {
     Ok(FOLDER.get_or_init(|| folder))
 }
 
-/// Cargo's target folder and the profile folder in it, found from where this program itself lies.
-///
-/// # Errors
-/// When this program does not lie in a target folder.
+/// Returns the profile folder in cargo's target folder, derived from the path of this program.
 pub fn profile_folder() -> Result<PathBuf> {
     let program = std::env::current_exe().context("finding the running program")?;
     let folder = program.parent().context("the running program has no folder")?;
@@ -42,16 +36,13 @@ pub fn profile_folder() -> Result<PathBuf> {
     Ok(folder.to_path_buf())
 }
 
-/// Cargo's target folder.
-///
-/// # Errors
-/// When this program does not lie in a target folder.
+/// Returns cargo's target folder, derived from the path of this program.
 pub fn target_folder() -> Result<PathBuf> {
     let profile = profile_folder()?;
     Ok(profile.parent().context("the profile folder has no parent")?.to_path_buf())
 }
 
-/// Removes all but the newest runs, sparing those whose process lives. Failing to is not worth a failed run.
+/// Removes all but the newest runs and those with a live process. Errors are ignored.
 fn forget_old(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else {
         return;

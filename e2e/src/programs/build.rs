@@ -1,4 +1,4 @@
-//! Building the programs with the cargo, the profile and the target folder that built this very program.
+//! Builds the programs with the same cargo, profile and target folder as this program.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use crate::process::{Launch, Process, log_tail};
 use crate::progress::{self, Heartbeat};
 use crate::wait::ASK_EVERY;
 
-/// Names a folder with ready-made programs, for example unpacked from the release images: nothing is built then.
+/// Names a folder with prebuilt programs, for example from the release images. Nothing is built then.
 const READY_MADE: &str = "E2E_PROGRAMS";
 
-/// The time that a build may take before something is wrong: a cold release build on two busy cores.
+/// Time limit of a build: a cold release build on two busy cores.
 const BUILD_WITHIN: Duration = Duration::from_secs(1800);
 
-/// The file of the CLI.
+/// The file name of the CLI.
 const CLI: &str = "kubectl-drift";
 
 /// The files of the programs.
@@ -31,7 +31,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// The file of one program.
+    /// Returns the file of one program.
     #[must_use]
     pub fn path(&self, which: Which) -> &Path {
         match which {
@@ -40,21 +40,15 @@ impl Built {
         }
     }
 
-    /// The file of `kubectl-drift`.
-    ///
-    /// # Errors
-    /// When the folder of ready-made programs lacks it.
+    /// Returns the file of `kubectl-drift`. A folder of prebuilt programs may lack it.
     pub fn cli(&self) -> Result<&Path> {
         self.cli.as_deref().with_context(|| format!("there is no program {CLI}"))
     }
 }
 
-/// The programs, built at the first call of this process.
-///
-/// # Errors
-/// When they do not compile, with what cargo said.
+/// Returns the programs and builds them at the first call of this process. The error contains cargo's output.
 pub async fn built() -> Result<&'static Built> {
-    // A failure is kept too: cargo would say the same to every test.
+    // A failure is cached too, because cargo would report the same to every test.
     static BUILT: OnceCell<Result<Built, String>> = OnceCell::const_new();
     let built = BUILT.get_or_init(async || build().await.map_err(|error| format!("{error:#}"))).await;
     built.as_ref().map_err(|error| anyhow::anyhow!("the programs under test are missing: {error}"))
@@ -89,7 +83,7 @@ fn start() -> Result<Process> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let profile = run_folder::profile_folder()?;
     let profile = profile.file_name().and_then(|name| name.to_str()).context("the profile folder has no name")?;
-    // The folder of the profile `dev` is called `debug`.
+    // The folder of the profile `dev` is named `debug`.
     let profile = if profile == "debug" { "dev" } else { profile };
     Launch::new("build-programs", cargo)
         .arguments(["build", "-p", "drift-poller", "-p", "drift-controller", "-p", CLI, "--bins"])
@@ -105,7 +99,7 @@ fn find(locate: impl Fn(&str) -> Option<PathBuf>) -> Result<Built> {
     Ok(Built { poller: one(Which::Poller)?, controller: one(Which::Controller)?, cli: locate(CLI) })
 }
 
-/// The file that a line of cargo's JSON messages names for the program `name`.
+/// Returns the file of the program `name` in a line of cargo's JSON messages.
 fn executable(line: &str, name: &str) -> Option<PathBuf> {
     let message: Message = serde_json::from_str(line).ok()?;
     if message.target?.name == name { message.executable } else { None }

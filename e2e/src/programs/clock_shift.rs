@@ -1,10 +1,8 @@
-//! A process with a wrong wall clock: libfaketime, loaded before the program's own C library.
+//! Starts a process with a wrong wall clock: libfaketime, loaded before the program's own C library.
 //!
-//! Looked for in this order: `E2E_LIBFAKETIME` (the library's file) → where distributions put it → the user's cache
-//! folder → the distribution's package, unpacked into that folder without installing it. Only wall time is shifted: a
-//! machine whose clock is wrong still counts its seconds right.
-//!
-//! It knows nothing of what is started with it.
+//! Search order: `E2E_LIBFAKETIME` (the library's file), the folders of distributions, the user's cache folder, then
+//! the distribution's package, unpacked into that folder without installing it. Only wall time is shifted, because a
+//! machine with a wrong clock still measures durations correctly.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,16 +12,16 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::binaries;
 
-/// Names a file of the library that is to be used.
+/// Names the file of the library.
 const VARIABLE: &str = "E2E_LIBFAKETIME";
 
-/// The library for programs with threads.
+/// The library for multi-threaded programs.
 const LIBRARY: &str = "libfaketimeMT.so.1";
 
-/// Debian's and Ubuntu's package.
+/// The package of Debian and Ubuntu.
 const PACKAGE: &str = "libfaketime";
 
-/// Folders in which distributions put it: Debian and Ubuntu, Fedora, Arch and Alpine.
+/// Folders of the library in distributions: Debian and Ubuntu, Fedora, Arch and Alpine.
 const FOLDERS: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu/faketime",
     "/usr/lib/aarch64-linux-gnu/faketime",
@@ -31,10 +29,10 @@ const FOLDERS: [&str; 4] = [
     "/usr/lib/faketime",
 ];
 
-/// The environment of a process whose wall clock is off by `shift`, such as `+1h` or `-1h`.
+/// Returns the environment of a process whose wall clock is off by `shift`, such as `+1h` or `-1h`.
 ///
 /// # Errors
-/// When the library is nowhere and cannot be fetched, with what to do.
+/// If the library is missing and cannot be fetched, the error says what to do.
 pub async fn variables(shift: &str) -> Result<Vec<(String, String)>> {
     let library = tokio::task::spawn_blocking(locate).await??;
     let library = library.to_str().context("the library's path is no text")?.to_owned();
@@ -57,14 +55,14 @@ fn locate() -> Result<PathBuf> {
     }
 }
 
-/// Unpacks the distribution's package beside its place and renames it there, so that what is there is whole.
+/// Unpacks the distribution's package under another name and renames it, so that the folder is always complete.
 fn fetch(folder: &Path) -> Result<PathBuf> {
     let parent = folder.parent().context("the cache folder has no parent")?;
     fs::create_dir_all(parent)?;
     let beside = parent.join(format!(".{PACKAGE}-{}", std::process::id()));
     fs::create_dir_all(&beside)?;
     let fetched = unpack(&beside).and_then(|()| {
-        // Another process may have been faster; then its folder is as good.
+        // If another process was faster, its folder is equally good.
         _ = fs::rename(&beside, folder);
         find(folder).with_context(|| format!("the package has no {LIBRARY}"))
     });
@@ -88,7 +86,7 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The library somewhere below a folder.
+/// Finds the library below a folder.
 fn find(folder: &Path) -> Option<PathBuf> {
     let entries: Vec<PathBuf> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
     let here = entries.iter().find(|path| path.file_name().is_some_and(|name| name == LIBRARY));

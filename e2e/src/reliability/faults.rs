@@ -1,12 +1,12 @@
-//! The thirty faults that a pair of controllers meets in production, and how far the tests prove each.
+//! Thirty production faults of a pair of controllers, and how far the tests prove each.
 //!
-//! A fault is whole when a test plays it and checks what must hold. What a test only plays smaller or shorter, or by a
-//! model, is partly proved, and the row says what is missing.
+//! A fault is proved as a whole if a test plays it and checks the required behaviour. If a test plays it smaller,
+//! shorter or by a model, it is proved in part, and the row says what is missing.
 
 /// A fault and the tests that play it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The fault.
+    /// Short description of the fault.
     pub fault: &'static str,
     /// The tests: for each its file in this repository, a space, its function.
     pub tests: &'static [&'static str],

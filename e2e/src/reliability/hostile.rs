@@ -1,4 +1,4 @@
-//! Sequences that a hostile or broken system, or a tenant, plays, shown by narrow tests.
+//! Sequences caused by a hostile or broken system or tenant, tested by narrow tests.
 
 use super::Narrow;
 

@@ -1,8 +1,8 @@
-//! The document: rows become Markdown. Pure; it knows nothing of where rows come from.
+//! Renders the rows as Markdown. A pure function.
 
 use super::{FAULTS, Group, HOSTILE, NARROW, Shown};
 
-/// What stands above the first section.
+/// The text above the first section.
 const HEAD: &str = "\
 # Reliability
 
@@ -11,7 +11,7 @@ Written by `cargo run -p drift-e2e --bin reliability` from what the tests handed
 test passed in that run. The figures are of that one run on two cores, which all tests share; none of them is a promise.
 ";
 
-/// What stands above the rows of narrower tests.
+/// The text above the rows of narrower tests.
 const NARROW_HEAD: &str = "
 ## Shown by narrower tests
 
@@ -33,7 +33,7 @@ no test plays.
 |---|---|---|---|
 ";
 
-/// What was run for longer than `cargo test` does; written by hand.
+/// Runs that are longer than `cargo test`. Written by hand.
 const LONG_RUNS: &str = "
 ## Long runs
 
@@ -64,7 +64,7 @@ The goal of a million composed histories was not reached.
 /// The faults that the random histories find, with their figures.
 const MUTANTS: &str = include_str!("mutants.md");
 
-/// The whole document.
+/// Renders the whole document.
 #[must_use]
 pub fn render(rows: &[Shown]) -> String {
     let mut document = HEAD.to_owned();

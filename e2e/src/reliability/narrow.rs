@@ -1,18 +1,18 @@
-//! The hard sequences that a narrower test shows than one on the whole system: a table, a property, a random history.
+//! Hard sequences whose tests do not need the whole system: a table, a property, or a random history.
 //!
-//! It exists because the least powerful test that can prove a behaviour is the one that the project keeps, and the document still
-//! owes its reader a row. A row names its test, and this file's own test fails where that is gone.
+//! The project keeps the least powerful test that can prove a behaviour. The document still needs a row for it. A row
+//! names its test, and a test in this file fails if that test does not exist.
 
-/// One sequence and the test that shows it.
+/// A sequence and its test.
 #[derive(Clone, Copy, Debug)]
 pub struct Narrow {
-    /// The sequence, in a few words.
+    /// The sequence in a few words.
     pub sequence: &'static str,
-    /// What the test does.
+    /// The action of the test.
     pub injected: &'static str,
-    /// What holds.
+    /// The behaviour that holds.
     pub held: &'static str,
-    /// The test: its file in this repository, a space, its function.
+    /// The test: its file in this repository, a space, and its function.
     pub test: &'static str,
 }
 

@@ -1,9 +1,11 @@
-//! A cloud's load balancers, as the APIs of clouds are: the server chooses the ids, and both creation and deletion take a while.
+//! A cloud's load balancers, with a typical cloud API: the server chooses the ids, and creation and deletion take a
+//! while.
 //!
-//! `POST /v1/load-balancers` answers 202 with an id; a second one with the same `Idempotency-Key` gets the first answer again.
-//! `GET /v1/load-balancers` lists two a page, with `next`. `GET`, `PATCH` and `DELETE` take an id. What was created is
-//! `provisioning` until it was looked at once, what was deleted `deleting` until it is deleted or looked at once more; then it is gone: 404.
-//! It knows nothing of connections that break: [`crate::systems::outside::Outside`] stands in front of it for that.
+//! `POST /v1/load-balancers` returns 202 with an id. A second request with the same `Idempotency-Key` returns the first
+//! response again. `GET /v1/load-balancers` returns pages of two entries, with `next`. `GET`, `PATCH` and `DELETE` take
+//! an id. A new load balancer is `provisioning` until its first read. A deleted one is `deleting` until the next delete
+//! or read, and then returns 404. For broken connections, tests put [`crate::systems::outside::Outside`] in front of
+//! it.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -19,13 +21,13 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Load balancers on one page of the list.
+/// Number of load balancers on one page of the list.
 const PAGE: usize = 2;
 
-/// Whose load balancers they are.
+/// Path of the collection.
 const COLLECTION: &str = "/v1/load-balancers";
 
-/// A running server; dropping it closes its port.
+/// A running server. Dropping it closes its port.
 #[derive(Debug)]
 pub struct LoadBalancers {
     url: String,
@@ -33,25 +35,22 @@ pub struct LoadBalancers {
     task: JoinHandle<()>,
 }
 
-/// What an account has.
+/// The contents of an account.
 #[derive(Clone, Debug, Default)]
 struct Account(Arc<Mutex<Contents>>);
 
 #[derive(Debug, Default)]
 struct Contents {
-    /// By their ids.
+    /// Load balancers by id.
     balancers: BTreeMap<String, Value>,
-    /// What was answered to a creation, by its key.
+    /// Responses to creations, by idempotency key.
     answers: BTreeMap<String, Value>,
-    /// How many were ever made.
+    /// Number of load balancers ever created.
     made: u32,
 }
 
 impl LoadBalancers {
-    /// Starts one without load balancers, on a free loopback port.
-    ///
-    /// # Errors
-    /// When no port can be bound.
+    /// Starts a server without load balancers on a free loopback port.
     pub async fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("binding a port")?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -62,42 +61,42 @@ impl LoadBalancers {
             .route("/v1/load-balancers/{id}", one)
             .with_state(account.clone());
         let task = tokio::spawn(async move {
-            // A server that ends is seen by whoever asks it.
+            // Clients notice if the server ends.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { url, account, task })
     }
 
-    /// Its address, without a slash at its end.
+    /// Returns its address, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// All that there are, those that are being deleted too.
+    /// Returns all load balancers, including those that are being deleted.
     #[must_use]
     pub fn all(&self) -> Vec<Value> {
         self.account.lock().balancers.values().cloned().collect()
     }
 
-    /// How many were ever made.
+    /// Returns the number of load balancers ever created.
     #[must_use]
     pub fn made(&self) -> u32 {
         self.account.lock().made
     }
 
-    /// Makes one, as somebody else's hand. Gives its id.
+    /// Creates a load balancer as a foreign change. Returns its id.
     #[must_use]
     pub fn put(&self, fields: &Value) -> String {
         self.account.lock().make(fields.as_object().cloned().unwrap_or_default(), "active")
     }
 
-    /// Changes fields of one, as somebody else's hand.
+    /// Changes fields of a load balancer as a foreign change.
     pub fn change(&self, id: &str, fields: &Value) {
         self.account.lock().balancers.entry(id.to_owned()).and_modify(|balancer| json_patch::merge(balancer, fields));
     }
 
-    /// Takes one away at once, as somebody else's hand.
+    /// Removes a load balancer at once as a foreign change.
     pub fn remove(&self, id: &str) {
         self.account.lock().balancers.remove(id);
     }
@@ -126,7 +125,7 @@ impl Contents {
         id
     }
 
-    /// One as it is shown; looking at it is what time is to it.
+    /// Returns a load balancer as clients see it. Each read advances its state.
     fn look_at(&mut self, id: &str) -> Option<Value> {
         let shown = self.balancers.get(id)?.clone();
         match shown["state"].as_str() {

@@ -1,8 +1,8 @@
-//! A server of our own that records what it is asked and misbehaves as told.
+//! A server of our own that records its requests and misbehaves on demand.
 //!
-//! It exists for what no real system does on demand: a truncated answer, a dropped connection, a 429 with a date, an
-//! answer lost after the write took effect. For everything else tests use a real system, and this server stands in
-//! front of it ([`Outside::forward_to`]) to count requests by method.
+//! No real system produces some faults on demand: a truncated response, a dropped connection, a 429 with a date, a
+//! response lost after the write took effect. For everything else tests use a real system, with this server in front of
+//! it ([`Outside::forward_to`]) to count requests by method.
 //!
 //! ```no_run
 //! # async fn example(world: &drift_e2e::world::World) -> anyhow::Result<()> {
@@ -10,8 +10,8 @@
 //!
 //! let toxiproxy = world.start_toxiproxy().await?;
 //! let outside = world.start_outside().await?;
-//! outside.forward_to(toxiproxy.url()); // whatever has no rule is passed on
-//! outside.once("POST", "/proxies", Answer::forwarded().answer_lost()); // it takes effect, but nobody learns
+//! outside.forward_to(toxiproxy.url()); // forwards all requests without a rule
+//! outside.once("POST", "/proxies", Answer::forwarded().answer_lost()); // takes effect, but the response is lost
 //! outside.on("GET", "/proxies/*", Answer::status(429).header("retry-after", "5"));
 //! outside.forget(); // all rules; requests stay recorded
 //! assert_eq!(outside.count("POST"), 1);
@@ -47,7 +47,7 @@ use traffic::Traffic;
 use crate::http_client;
 use crate::wait::{self, Seen};
 
-/// A running server; dropping it closes its port and all connections.
+/// A running server. Dropping it closes its port and all connections.
 #[derive(Debug)]
 pub struct Outside {
     url: String,
@@ -55,7 +55,7 @@ pub struct Outside {
     task: JoinHandle<()>,
 }
 
-/// What the connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(crate) struct State {
     script: Mutex<Script>,
@@ -65,18 +65,12 @@ pub(crate) struct State {
 }
 
 impl Outside {
-    /// Starts one on a free loopback port. Without rules and upstream it answers 404 with a JSON body.
-    ///
-    /// # Errors
-    /// When no port can be bound.
+    /// Starts a server on a free loopback port. Without rules and upstream it returns 404 with a JSON body.
     pub async fn start() -> Result<Self> {
         Self::start_on((Ipv4Addr::LOCALHOST, 0).into()).await
     }
 
-    /// Starts one on a given address, for programs that do not share our loopback.
-    ///
-    /// # Errors
-    /// When the address cannot be bound.
+    /// Starts a server on a given address, for programs that do not share our loopback.
     pub async fn start_on(address: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind(address).await.with_context(|| format!("binding {address}"))?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -91,29 +85,29 @@ impl Outside {
         Ok(Self { url, state, task })
     }
 
-    /// Its address, without a slash at its end.
+    /// Returns its address, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// From now on answers requests with this method (`*`: any) and path (exact, or up to a `*` at its end) so.
-    /// A later rule goes before an earlier one.
+    /// Sets the response to requests with this method (`*`: any) and path (exact, or a prefix before a final `*`). A
+    /// later rule takes precedence.
     pub fn on(&self, method: &str, path: &str, answer: Answer) {
         self.script(|script| script.current.push(Rule { method: method.into(), path: path.into(), answer }));
     }
 
-    /// Answers the next such request so, once; several of these are used up in order.
+    /// Sets the response to the next matching request only. Several of these are used up in order.
     pub fn once(&self, method: &str, path: &str, answer: Answer) {
         self.script(|script| script.queued.push(Rule { method: method.into(), path: path.into(), answer }));
     }
 
-    /// Answers each request for which `choose` gives an answer so, before any rule is looked at.
+    /// Sets a function that is asked before any rule and may choose the response.
     pub fn choose(&self, choose: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static) {
         self.script(|script| script.choice = Choice(Some(Arc::new(choose))));
     }
 
-    /// Forgets all rules, and the choice. The upstream and the recorded requests stay.
+    /// Removes all rules and the function. The upstream and the recorded requests stay.
     pub fn forget(&self) {
         self.script(|script| {
             script.choice = Choice::default();
@@ -122,12 +116,12 @@ impl Outside {
         });
     }
 
-    /// Passes on to this address whatever no rule fits.
+    /// Forwards requests without a matching rule to this address.
     pub fn forward_to(&self, upstream: &str) {
         self.script(|script| script.upstream = Some(upstream.trim_end_matches('/').to_owned()));
     }
 
-    /// Answers from a store of documents, which begins empty, whatever no rule fits. See [`Documents`].
+    /// Answers requests without a matching rule from an initially empty store of documents. See [`Documents`].
     #[must_use]
     pub fn keep_documents(&self) -> Documents {
         let documents = Documents::default();
@@ -135,30 +129,30 @@ impl Outside {
         documents
     }
 
-    /// The largest number of requests with this method that were under way at one time.
+    /// Returns the largest number of concurrent requests with this method.
     #[must_use]
     pub fn most_at_once(&self, method: &str) -> usize {
         self.state.traffic.most(method)
     }
 
-    /// All requests so far, in the order they were read.
+    /// Returns all requests so far, in the order in which they were read.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Forgets the requests so far.
+    /// Removes the recorded requests.
     pub fn forget_requests(&self) {
         self.state.requests.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// How many requests came with this method.
+    /// Returns the number of requests with this method.
     #[must_use]
     pub fn count(&self, method: &str) -> usize {
         self.requests().iter().filter(|request| request.method == method).count()
     }
 
-    /// When requests with this method came since a moment, by path.
+    /// Returns the times of requests with this method since a moment, by path.
     #[must_use]
     pub fn times_by_path(&self, method: &str, since: Instant) -> BTreeMap<String, Vec<Instant>> {
         let requests = self.state.requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,17 +163,14 @@ impl Outside {
         times
     }
 
-    /// How many requests came that are no reads (neither GET nor HEAD nor OPTIONS).
+    /// Returns the number of requests that are not reads (not GET, HEAD or OPTIONS).
     #[must_use]
     pub fn writes(&self) -> usize {
         let reads = ["GET", "HEAD", "OPTIONS"];
         self.requests().iter().filter(|request| !reads.contains(&request.method.as_str())).count()
     }
 
-    /// Waits until at least this many requests with this method have come.
-    ///
-    /// # Errors
-    /// When they have not before the deadline.
+    /// Waits until at least this many requests with this method have arrived.
     pub async fn wait_for_requests(&self, method: &str, least: usize) -> Result<()> {
         wait::until(format!("{least} requests {method} to {}", self.url), wait::DEADLINE, async || {
             let count = self.count(method);
@@ -188,10 +179,8 @@ impl Outside {
         .await
     }
 
-    /// Waits for the request with this method and exact path that comes after `before` such, and returns it.
-    ///
-    /// # Errors
-    /// When it has not come before the deadline, with what came instead.
+    /// Waits for the request with this method and exact path after the first `before` ones, and returns it. On timeout
+    /// the error lists the received requests.
     pub async fn wait_for_next(&self, method: &str, path: &str, before: usize) -> Result<Request> {
         wait::until(format!("request {} {method} {path}", before + 1), wait::DEADLINE, async || {
             let mut fitting = self.requests_to(method, path);
@@ -201,16 +190,13 @@ impl Outside {
         .await
     }
 
-    /// All requests so far with this method and exact path.
+    /// Returns all requests so far with this method and exact path.
     #[must_use]
     pub fn requests_to(&self, method: &str, path: &str) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.method == method && request.path == path).collect()
     }
 
-    /// Fails if a request that is no read comes within `span`.
-    ///
-    /// # Errors
-    /// When one comes, with what it was.
+    /// Fails if a request that is not a read arrives within `span`. The error names it.
     pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
         let before = self.writes();
         wait::throughout(format!("no further write to {}", self.url), span, async || {
@@ -233,7 +219,7 @@ impl Drop for Outside {
 }
 
 impl State {
-    /// Records a request and decides how to answer it.
+    /// Records a request and chooses its response.
     fn decide(&self, request: Request) -> (Answer, Background) {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         let (answer, background) = (script.answer(&request), script.background());

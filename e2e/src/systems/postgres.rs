@@ -1,6 +1,6 @@
-//! A real PostgreSQL server on loopback, and what its administrator does on it.
+//! A real PostgreSQL server on loopback, and its administration.
 //!
-//! The server refuses to run as root, so root gives it to nobody.
+//! The server refuses to run as root. If the tests run as root, it runs as the user `nobody`.
 
 mod programs;
 
@@ -21,14 +21,14 @@ use crate::process::run_folder;
 use crate::process::{Launch, Process};
 use crate::wait::{self, Seen};
 
-/// The administrator, and the password that the documents write for everybody.
+/// The administrator. Its password is the one in the documents.
 const ADMINISTRATOR: &str = "postgres";
-/// See `ADMINISTRATOR`.
+/// Password of the `ADMINISTRATOR`.
 pub const PASSWORD: &str = "change-me";
-/// Who has the server where we are root: nobody (Debian's number), who has nothing else.
+/// The server's user if the tests run as root: `nobody` (Debian's number), who owns nothing else.
 const NOBODY: &str = "65534";
 
-/// A server with a data folder of its own.
+/// A server with its own data folder.
 pub struct Postgres {
     programs: PathBuf,
     data: PathBuf,
@@ -38,13 +38,10 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts an empty server; `settings` are lines of its postgresql.conf.
-    ///
-    /// # Errors
-    /// When it is not installed, with what to install, or does not start.
+    /// Starts an empty server. `settings` are lines of its postgresql.conf. The error says what to install.
     pub async fn start(logs: &Path, settings: &str) -> Result<Self> {
         let programs = programs::locate().await?;
-        // Nobody may not look into our folders, but into this one.
+        // The user `nobody` cannot read other folders, but can read this one.
         let scratch =
             std::env::temp_dir().join(format!("drift-postgres-{}-{}", std::process::id(), ports::free_port()?));
         fs::create_dir_all(&scratch)?;
@@ -76,16 +73,13 @@ impl Postgres {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns its listen address.
     #[must_use]
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Puts a file into its data folder, which nobody else may read.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Writes a file into its data folder, readable by the server only.
     pub fn put_file(&self, name: &str, text: &str) -> Result<()> {
         let path = self.data.join(name);
         fs::write(&path, text)?;
@@ -96,20 +90,14 @@ impl Postgres {
         Ok(())
     }
 
-    /// Adds a line to its configuration, for its next start.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Adds a line to its configuration for the next start.
     pub fn configure(&self, line: &str) -> Result<()> {
         let path = self.data.join("postgresql.auto.conf");
         fs::write(&path, format!("{}{line}\n", fs::read_to_string(&path)?))?;
         Ok(())
     }
 
-    /// Stops it as its administrator does, whoever is connected.
-    ///
-    /// # Errors
-    /// When it does not end.
+    /// Stops it as its administrator does, regardless of connected clients.
     pub async fn stop(&mut self) -> Result<()> {
         let stop = command("pg_ctl", &self.programs).arguments(["stop", "--mode=fast", "--pgdata"]);
         run(stop.argument(&self.data).in_folder("/"), &self.logs).await?;
@@ -118,9 +106,6 @@ impl Postgres {
     }
 
     /// Starts it again.
-    ///
-    /// # Errors
-    /// When it does not serve in time.
     pub async fn start_again(&mut self) -> Result<()> {
         let scratch = self.data.parent().context("a data folder without a parent")?.to_path_buf();
         self.process = launch(&self.programs, &self.data, &scratch, &self.logs)?;
@@ -137,10 +122,7 @@ impl Postgres {
         .await
     }
 
-    /// Runs statements as the administrator; gives the values of all rows, those of one row with `|` between.
-    ///
-    /// # Errors
-    /// When the server refuses one.
+    /// Runs statements as the administrator. Returns one text for each row, with its values joined by `|`.
     pub async fn administrate(&self, statements: &str) -> Result<Vec<String>> {
         let client = self.connect().await?;
         let messages = client.simple_query(statements).await.with_context(|| statements.to_owned())?;
@@ -152,10 +134,7 @@ impl Postgres {
         Ok(messages.iter().filter_map(row).collect())
     }
 
-    /// Whether a role may log in with this password.
-    ///
-    /// # Errors
-    /// When the server refuses it for another reason, or does not answer.
+    /// Returns true if a role can log in with this password. Any other reason for a rejection is an error.
     pub async fn lets_in(&self, role: &str, password: &str) -> Result<bool> {
         let Err(error) = connect(self.port, role, password).await else { return Ok(true) };
         let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
@@ -171,7 +150,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A program of the server's, as somebody who may run it.
+/// Returns a launch of a server program, as a permitted user.
 fn command(name: &str, programs: &Path) -> Launch {
     let program = programs.join(name);
     if !is_root() {
@@ -194,14 +173,14 @@ async fn run(launch: Launch, logs: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A connection of a role's. It ends with its client.
+/// Connects as a role. The connection ends with its client.
 async fn connect(port: u16, role: &str, password: &str) -> Result<Client> {
     let mut config = Config::new();
     config.user(role).password(password).dbname("postgres");
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     let (client, connection) = config.connect_raw(stream, NoTls).await?;
     tokio::spawn(async move {
-        // How it ends is said to its client.
+        // The client gets the connection's error.
         let _ = connection.await;
     });
     Ok(client)
@@ -209,7 +188,7 @@ async fn connect(port: u16, role: &str, password: &str) -> Result<Client> {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Its run folder keeps the log; the data tell nothing more. Failing to remove them fails nothing.
+        // The run folder keeps the log, and the data is not needed. Errors are ignored.
         if let (Some(scratch), Ok(_)) = (self.data.parent(), run_folder::path()) {
             let _ = fs::remove_dir_all(scratch);
         }

@@ -1,4 +1,4 @@
-//! The commands of `kubectl-drift`, run with the administrator's kubeconfig.
+//! Runs the commands of `kubectl-drift` with the administrator's kubeconfig.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,44 +11,35 @@ use crate::binaries;
 use crate::process::{Launch, Process};
 use crate::programs::built;
 
-/// No command waits for more than an external system's timeout and a few calls of the API server.
+/// Deadline of a command. It waits at most for an external system's timeout and a few calls of the API server.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a command did.
+/// Result of a command.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its exit code.
+    /// The exit code.
     pub code: i32,
-    /// Standard output.
+    /// Its standard output.
     pub output: String,
-    /// Standard error.
+    /// Its standard error.
     pub complaints: String,
 }
 
 impl World {
     /// Runs a command to its end.
-    ///
-    /// # Errors
-    /// When it cannot be started or does not end.
     pub async fn run_command(&self, arguments: &[&str]) -> Result<Ended> {
         let mut command = Command::new(built().await?.cli()?);
         command.args(arguments).env("KUBECONFIG", self.control_plane().admin_kubeconfig());
         end(command).await
     }
 
-    /// Starts a command that goes on; its output goes to its log.
-    ///
-    /// # Errors
-    /// When it cannot be started.
+    /// Starts a long-running command. Its output goes to its log.
     pub async fn start_command(&self, name: &str, arguments: &[&str]) -> Result<Process> {
         let launch = Launch::new(name, built().await?.cli()?).arguments(arguments);
         launch.variable("KUBECONFIG", self.control_plane().admin_kubeconfig()).start(self.folder())
     }
 
-    /// Runs kubectl to its end, with its plugin `drift` on PATH, and with no kubeconfig but one that the arguments name.
-    ///
-    /// # Errors
-    /// When it cannot be started or does not end.
+    /// Runs kubectl to its end, with its plugin `drift` on PATH. Its only kubeconfig is the one in the arguments.
     pub async fn run_kubectl_drift(&self, arguments: &[&str]) -> Result<Ended> {
         let plugins = self.folder().join("plugins");
         let plugin = plugins.join("kubectl-drift");

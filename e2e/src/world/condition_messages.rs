@@ -1,6 +1,4 @@
-//! What the two conditions' messages say to the other program: the tag and the note.
-//!
-//! Tests read them with the contract's own parsers. It knows nothing else of the programs.
+//! Parses the messages of the two conditions with the contract's own parsers: the tag and the note.
 
 use drift_api::condition::{CorrectionStatus, Tag};
 use drift_api::names;
@@ -8,19 +6,19 @@ use serde_json::Value;
 
 use super::history::condition;
 
-/// The tag of an object's `driftObserved`; empty where there is none.
+/// Returns the tag of an object's `driftObserved`, or an empty one.
 #[must_use]
 pub fn tag(object: &Value) -> Tag {
     Tag::find(message(object, names::DRIFT_OBSERVED)).unwrap_or_default()
 }
 
-/// The note of an object's `driftCorrected`; empty where there is none.
+/// Returns the note of an object's `driftCorrected`, or an empty one.
 #[must_use]
 pub fn note(object: &Value) -> CorrectionStatus {
     CorrectionStatus::parse(message(object, names::DRIFT_CORRECTED))
 }
 
-/// Returns true if the verdict is InSync and speaks of the state after the last correction: then nothing more is to be written.
+/// Returns true if the verdict is InSync and describes the state after the last correction. No further write follows.
 #[must_use]
 pub fn is_verified(object: &Value) -> bool {
     let is_in_sync = condition(object, names::DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "InSync");
@@ -29,7 +27,7 @@ pub fn is_verified(object: &Value) -> bool {
     is_in_sync && is_applied && tag(object).correction == note(object).correction
 }
 
-/// The message of one of an object's conditions; empty where there is none.
+/// Returns the message of one of an object's conditions, or an empty text.
 #[must_use]
 pub fn message<'a>(object: &'a Value, kind: &str) -> &'a str {
     condition(object, kind).and_then(|entry| entry["message"].as_str()).unwrap_or_default()

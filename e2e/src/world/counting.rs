@@ -1,4 +1,4 @@
-//! Counting what was written to this world's objects, by what the API server itself says.
+//! Counts the writes to this world's objects from the API server's audit log.
 
 use std::ops::Sub;
 use std::sync::PoisonError;
@@ -11,20 +11,20 @@ use super::World;
 use crate::cluster::control_plane::AuditRecord;
 use crate::programs::Which;
 
-/// How late an answered request may be noted.
+/// Maximum delay of an audit record after the response.
 const NOTED_WITHIN: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether a count stands still.
+/// Maximum number of reads until a count is stable.
 const LOOKS: usize = 5;
 
-/// Writes to this world's group since the world began, the test's own included.
+/// Number of writes to this world's group since the start of the world, including the test's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
     /// Accepted writes to `/status`.
     pub status: u64,
     /// Accepted writes to the objects themselves: creates, patches, deletes, the finalizer.
     pub objects: u64,
-    /// Refused writes of either kind (a failed `test` of a JSON Patch is a 422).
+    /// Rejected writes of either kind (a failed `test` of a JSON Patch is a 422).
     pub refused: u64,
 }
 
@@ -55,11 +55,8 @@ impl Writes {
 }
 
 impl World {
-    /// Returns the number of writes that this world's objects have seen so far, from the API server's audit log, once two looks agree: it
-    /// notes a long answer after it is out. Where somebody writes all the time, what the last of some looks says.
-    ///
-    /// # Errors
-    /// When the audit log cannot be read.
+    /// Returns the number of writes to this world's objects so far. Reads the audit log until two reads agree, because
+    /// the API server logs a long response after sending it. With continuous writes, the last read counts.
     pub async fn writes(&self) -> Result<Writes> {
         Ok(Writes::of(&self.settled_audit(None).await?))
     }
@@ -68,8 +65,7 @@ impl World {
         let mut seen = self.audit(user)?;
         for _ in 0..LOOKS {
             tokio::time::sleep(NOTED_WITHIN).await;
-            // An API server that stood still all the time has noted nothing in it; once it answers, it goes on. One that was
-            // killed notes nothing more.
+            // A paused API server logs nothing meanwhile. It continues once it answers. A killed one logs nothing more.
             let _ = self.client.apiserver_version().await;
             let before = std::mem::replace(&mut seen, self.audit(user)?).len();
             if before == seen.len() {
@@ -79,10 +75,7 @@ impl World {
         Ok(seen)
     }
 
-    /// Fails if anything at all is written to this world's objects within `span`: the steady state.
-    ///
-    /// # Errors
-    /// When something is written, with what and by whom.
+    /// Fails if this world's objects are written within `span`: the steady state. The error lists the writes.
     pub async fn nothing_is_written_for(&self, span: Duration) -> Result<()> {
         let wait = async {
             tokio::time::sleep(span).await;
@@ -91,36 +84,26 @@ impl World {
         self.nothing_is_written_while(wait).await
     }
 
-    /// The same from now until `wait` is over.
-    ///
-    /// # Errors
-    /// As [`World::nothing_is_written_for`], and when `wait` fails.
+    /// Fails if this world's objects are written before `wait` completes.
     pub async fn nothing_is_written_while(&self, wait: impl Future<Output = Result<()>>) -> Result<()> {
         let noted = self.settled_audit(None).await?.len();
         let (began, began_at) = (Instant::now(), Timestamp::now());
         wait.await?;
         let span = began.elapsed().as_secs();
         let records = self.settled_audit(None).await?;
-        // What was noted late may have been done before.
+        // A late record may belong to an earlier write.
         let fresh = records.get(noted..).unwrap_or_default().iter().filter(|record| record.received >= began_at);
         let fresh: Vec<AuditRecord> = fresh.cloned().collect();
         ensure!(fresh.is_empty(), "within {span} s there were {:?}: {fresh:#?}", Writes::of(&fresh));
         Ok(())
     }
 
-    /// Every write by one of the programs that is noted by now, whatever it was to: objects, Leases, Events. One that was
-    /// just answered may be missing.
-    ///
-    /// # Errors
-    /// When the audit log cannot be read.
+    /// Returns every logged write by one program: to objects, Leases and Events. The most recent one may be missing.
     pub fn writes_by(&self, which: Which) -> Result<Vec<AuditRecord>> {
         self.audit(Some(&self.user(which)))
     }
 
-    /// The same once two looks agree, as in [`World::writes`]: for counting.
-    ///
-    /// # Errors
-    /// When the audit log cannot be read.
+    /// Returns every write by one of the programs, once two reads agree as in [`World::writes`]. Used for counts.
     pub async fn all_writes_by(&self, which: Which) -> Result<Vec<AuditRecord>> {
         self.settled_audit(Some(&self.user(which))).await
     }
@@ -129,7 +112,7 @@ impl World {
         format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name())
     }
 
-    /// Every answered write to this world's objects, by anybody; or every write by one user.
+    /// Returns every answered write to this world's objects, or every write by one user.
     fn audit(&self, user: Option<&str>) -> Result<Vec<AuditRecord>> {
         let records = self.log.lock().unwrap_or_else(PoisonError::into_inner).read()?;
         let ours = |record: &AuditRecord| match user {

@@ -1,7 +1,7 @@
-//! Everything an object went through since a moment: each version that the API server showed, by a watch.
+//! The history of an object since a moment: each version that the API server published, recorded by a watch.
 //!
-//! Reading an object now and then misses what lasts milliseconds; this does not, as long as the watch lives. The API
-//! server ends each watch after some minutes; the next one goes on where it ended.
+//! Occasional reads miss states that last milliseconds. A live watch does not. The API server ends each watch after
+//! some minutes, and the next one continues from there.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub struct History {
     task: JoinHandle<()>,
 }
 
-/// The entry of an object's `status.conditions` with this type.
+/// Returns the entry of an object's `status.conditions` with this type.
 #[must_use]
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|entry| entry["type"] == kind)
 }
 
-/// `status/reason` of a condition, or `-` where there is none: short enough to list.
+/// Returns `status/reason` of a condition, or `-` without one. Short enough for lists.
 #[must_use]
 pub fn describe(object: &Value, kind: &str) -> String {
     let Some(entry) = condition(object, kind) else {
@@ -40,7 +40,7 @@ pub fn describe(object: &Value, kind: &str) -> String {
     format!("{}/{}", entry["status"].as_str().unwrap_or("?"), entry["reason"].as_str().unwrap_or("?"))
 }
 
-/// An object as people read it, without managed fields.
+/// Returns an object as readable YAML, without managed fields.
 #[must_use]
 pub fn yaml(object: &Value) -> String {
     let mut object = object.clone();
@@ -51,21 +51,14 @@ pub fn yaml(object: &Value) -> String {
 }
 
 impl World {
-    /// Begins to record what happens to a Proxy, which need not exist yet. When this returns, the watch stands:
-    /// nothing that happens afterwards is missed.
-    ///
-    /// # Errors
-    /// When the watch cannot be begun.
+    /// Starts to record a Proxy, which may not exist yet. The watch is active on return, so no later change is missed.
     pub async fn watch_object(&self, name: &str) -> Result<History> {
         History::of(self.proxies(), name).await
     }
 }
 
 impl History {
-    /// The same for an object of any kind.
-    ///
-    /// # Errors
-    /// When the watch cannot be begun.
+    /// Starts to record an object of any kind.
     pub async fn of(api: Api<DynamicObject>, name: &str) -> Result<Self> {
         let selector = format!("metadata.name={name}");
         let list = api.list(&ListParams::default().fields(&selector)).await?;
@@ -90,11 +83,10 @@ impl History {
         Ok(Self { name: name.to_owned(), api, versions, task })
     }
 
-    /// The versions so far, the one that stood at the beginning first and the one that a read shows now among them: a watch is
-    /// behind what others have read already.
+    /// Returns all versions, from the one at the start to the one that a read returns now. A watch lags behind reads.
     ///
     /// # Errors
-    /// When the watch has broken off: then versions may be missing.
+    /// The watch has broken off, so versions may be missing.
     pub async fn versions(&self) -> Result<Vec<Value>> {
         let now = self.api.get_metadata_opt(&self.name).await?.and_then(|object| object.metadata.resource_version);
         wait::until(format!("the watch to show {} as it is", self.name), wait::DEADLINE, async || {
@@ -108,20 +100,15 @@ impl History {
         .await
     }
 
-    /// The (status, reason) pairs that a condition went through, repetitions left out.
-    ///
-    /// # Errors
-    /// As [`History::versions`].
+    /// Returns the (status, reason) pairs of a condition over time, without repetitions.
     pub async fn transitions(&self, kind: &str) -> Result<Vec<String>> {
         let mut all: Vec<String> = self.versions().await?.iter().map(|object| describe(object, kind)).collect();
         all.dedup();
         Ok(all)
     }
 
-    /// Waits for the first version that is as `wanted` and returns it, however briefly it stood.
-    ///
-    /// # Errors
-    /// When there is none before the deadline, with the latest.
+    /// Waits for the first version that satisfies `wanted` and returns it, even if it was short-lived. On timeout the
+    /// error shows the latest version.
     pub async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         wait::until(format!("{} to have been once: {what}", self.name), wait::DEADLINE, async || {
             let versions = self.versions().await?;
@@ -131,11 +118,8 @@ impl History {
         .await
     }
 
-    /// Waits until a condition has gone through these (status, reason) pairs in this order, others in between
-    /// allowed.
-    ///
-    /// # Errors
-    /// When it has not before the deadline, with what it went through.
+    /// Waits until a condition has had these (status, reason) pairs in this order. Other pairs in between are allowed.
+    /// On timeout the error lists the actual pairs.
     pub async fn wait_for_transitions(&self, kind: &str, wanted: &[(&str, &str)]) -> Result<()> {
         let wanted: Vec<String> = wanted.iter().map(|(status, reason)| format!("{status}/{reason}")).collect();
         let what = format!("{} to go through {kind} {}", self.name, wanted.join(" → "));
@@ -155,7 +139,7 @@ impl Drop for History {
     }
 }
 
-/// Records a watch to its end and gives the version up to which nothing was missed; nothing when it broke off.
+/// Records a watch to its end. Returns the version up to which the record is complete, or `None` if it broke off.
 async fn record_all(
     sink: &Mutex<Vec<Value>>,
     events: impl Stream<Item = kube::Result<WatchEvent<DynamicObject>>>,

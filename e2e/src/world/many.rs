@@ -1,4 +1,4 @@
-//! Hundreds of objects at once: made together, and looked at as numbers.
+//! Hundreds of objects at once: created together and counted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::{Target, World, history};
 use crate::programs::Which;
 use crate::wait::{self, Seen};
 
-/// Creations under way at once: they wait for etcd rather than for a core.
+/// Number of concurrent creations, which wait for etcd rather than for a core.
 const CREATED_AT_ONCE: usize = 16;
 
-/// How many of these objects have which `status/reason` of a condition; `-` where there is none.
+/// Counts the objects by the `status/reason` of a condition, or by `-` without one.
 #[must_use]
 pub fn count_verdicts(objects: &[Value], kind: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
@@ -26,11 +26,8 @@ pub fn count_verdicts(objects: &[Value], kind: &str) -> BTreeMap<String, usize> 
 }
 
 impl Target {
-    /// The shipped target for [documents](crate::systems::outside::Documents) at `url`: create and update put the whole, and
-    /// nothing is deleted, so that objects have no finalizer.
-    ///
-    /// # Errors
-    /// When the shipped manifests lack it.
+    /// Returns the shipped target for [documents](crate::systems::outside::Documents) at `url`. Create and update put
+    /// the whole document. Nothing is deleted, so objects have no finalizer.
     pub fn of_documents(world: &World, url: &str) -> Result<Self> {
         let address = format!("{url}/proxies/${{self.metadata.name}}");
         let put = json!([{"method": "PUT", "url": address, "body": "${desired}", "accept": [200, 201]}]);
@@ -42,19 +39,13 @@ impl Target {
 }
 
 impl World {
-    /// Creates Proxies with these names and this further metadata; `spec` makes the spec of each.
-    ///
-    /// # Errors
-    /// When the API server refuses one.
+    /// Creates Proxies with these names and this metadata. `spec` returns the spec of each.
     pub async fn create_proxies(&self, names: &[String], metadata: &Value, spec: impl Fn(&str) -> Value) -> Result<()> {
         let creations = names.iter().map(|name| self.create_proxy_with(name, metadata.clone(), spec(name)));
         futures::stream::iter(creations).buffer_unordered(CREATED_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
     }
 
-    /// How often the poller wrote the status of each Proxy so far, by name.
-    ///
-    /// # Errors
-    /// When the audit log cannot be read.
+    /// Returns how many times the poller wrote the status of each Proxy so far, by name.
     pub async fn verdicts_written(&self) -> Result<BTreeMap<String, usize>> {
         let mut written = BTreeMap::new();
         for record in self.all_writes_by(Which::Poller).await? {
@@ -65,10 +56,8 @@ impl World {
         Ok(written)
     }
 
-    /// Waits until exactly so many Proxies have this `status/reason` as the poller's verdict.
-    ///
-    /// # Errors
-    /// When they have not before the deadline, with what they have.
+    /// Waits until exactly `count` Proxies have this `status/reason` as the poller's verdict. On timeout the error
+    /// shows the actual verdicts.
     pub async fn wait_for_verdicts(&self, count: usize, verdict: &str, deadline: Duration) -> Result<Vec<Value>> {
         wait::until(format!("{count} objects with the verdict {verdict}"), deadline, async || {
             let objects = self.all_proxies().await?;

@@ -1,4 +1,4 @@
-//! Reading and writing objects as an administrator, the way people and other controllers do.
+//! Reads and writes objects as an administrator, like users and other controllers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,14 +11,11 @@ use serde_json::{Value, json};
 use super::{World, history};
 use crate::wait::{self, Seen};
 
-/// The field manager of what a test writes itself.
+/// The field manager of a test's own writes.
 const MANAGER: &str = "e2e-test";
 
 impl World {
-    /// The API of a kind; `namespace` is nothing for cluster-scoped ones.
-    ///
-    /// # Errors
-    /// When `api_version` is none.
+    /// Returns the API of a kind. `namespace` is `None` for cluster-scoped kinds.
     pub fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Result<Api<DynamicObject>> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -28,7 +25,7 @@ impl World {
         })
     }
 
-    /// This world's Proxy objects.
+    /// Returns the API of this world's Proxy objects.
     #[must_use]
     pub fn proxies(&self) -> Api<DynamicObject> {
         let kind = GroupVersionKind::gvk(self.group(), "v1", "Proxy");
@@ -36,9 +33,6 @@ impl World {
     }
 
     /// Server-side applies any document (its own `metadata.namespace` counts), like `kubectl apply --server-side`.
-    ///
-    /// # Errors
-    /// When the API server refuses.
     pub async fn apply(&self, document: &Value) -> Result<Value> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let metadata = &document["metadata"];
@@ -52,25 +46,16 @@ impl World {
     }
 
     /// Creates a Proxy with this spec.
-    ///
-    /// # Errors
-    /// When the API server refuses.
     pub async fn create_proxy(&self, name: &str, spec: Value) -> Result<Value> {
         self.create_proxy_with(name, json!({}), spec).await
     }
 
-    /// Creates a Proxy that any toxiproxy can make: an address of its own, passed on to `127.0.0.1:9`.
-    ///
-    /// # Errors
-    /// When the API server refuses, or there is no free port.
+    /// Creates a Proxy that works on any toxiproxy: a free address that forwards to `127.0.0.1:9`.
     pub async fn create_some_proxy(&self, name: &str) -> Result<Value> {
         self.create_proxy(name, json!({"listen": self.free_listen_address()?, "upstream": "127.0.0.1:9"})).await
     }
 
     /// Creates a Proxy with further metadata, such as `{"annotations": {…}}`.
-    ///
-    /// # Errors
-    /// When the API server refuses.
     pub async fn create_proxy_with(&self, name: &str, mut metadata: Value, spec: Value) -> Result<Value> {
         metadata["name"] = json!(name);
         metadata["namespace"] = json!(self.objects);
@@ -81,38 +66,26 @@ impl World {
         Ok(serde_json::to_value(created.with_context(|| format!("creating the Proxy {name}"))?)?)
     }
 
-    /// A Proxy as it is now, or nothing.
-    ///
-    /// # Errors
-    /// When the API server does not answer.
+    /// Returns the current Proxy, or `None` without one.
     pub async fn proxy(&self, name: &str) -> Result<Option<Value>> {
         let object = self.proxies().get_opt(name).await?;
         Ok(object.map(serde_json::to_value).transpose()?)
     }
 
-    /// All Proxies of this world.
-    ///
-    /// # Errors
-    /// When the API server does not answer.
+    /// Returns all Proxies of this world.
     pub async fn all_proxies(&self) -> Result<Vec<Value>> {
         let list = self.proxies().list(&ListParams::default()).await?;
         Ok(list.items.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?)
     }
 
-    /// Merges a patch into a Proxy: `{"spec": {…}}`, `{"metadata": {"annotations": {…}}}`.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Applies a merge patch to a Proxy: `{"spec": {…}}`, `{"metadata": {"annotations": {…}}}`.
     pub async fn patch_proxy(&self, name: &str, patch: Value) -> Result<Value> {
         let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let patched = self.proxies().patch(name, &parameters, &Patch::Merge(patch)).await;
         Ok(serde_json::to_value(patched.with_context(|| format!("patching the Proxy {name}"))?)?)
     }
 
-    /// Asks the poller for a poll of a Proxy, as a person may: where regular polls are a day apart, nothing else brings one.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Requests a poll of a Proxy, as a user can. Needed if regular polls are a day apart.
     pub async fn ask_for_poll(&self, name: &str) -> Result<()> {
         static ASKED: AtomicU64 = AtomicU64::new(1);
         let asked = ASKED.fetch_add(1, Ordering::Relaxed).to_string();
@@ -120,38 +93,26 @@ impl World {
         self.patch_proxy(name, json!({"metadata": {"annotations": annotations}})).await.map(drop)
     }
 
-    /// Merges a patch into a Proxy's status, as another controller would.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Applies a merge patch to a Proxy's status, as another controller does.
     pub async fn patch_proxy_status(&self, name: &str, patch: Value) -> Result<Value> {
         let parameters = PatchParams { field_manager: Some("e2e-other".to_owned()), ..PatchParams::default() };
         let patched = self.proxies().patch_status(name, &parameters, &Patch::Merge(patch)).await;
         Ok(serde_json::to_value(patched.with_context(|| format!("patching the status of {name}"))?)?)
     }
 
-    /// Asks for a Proxy's deletion; a finalizer may keep it. See [`World::wait_until_gone`].
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Requests a Proxy's deletion. A finalizer may delay it. See [`World::wait_until_gone`].
     pub async fn delete_proxy(&self, name: &str) -> Result<()> {
         let deleted = self.proxies().delete(name, &DeleteParams::default()).await;
         deleted.map(drop).with_context(|| format!("deleting the Proxy {name}"))
     }
 
-    /// A Lease of the programs, `drift-poller` or `drift-controller`, or nothing.
-    ///
-    /// # Errors
-    /// When the API server does not answer.
+    /// Returns a Lease of the programs, `drift-poller` or `drift-controller`, or `None` without one.
     pub async fn lease(&self, name: &str) -> Result<Option<Value>> {
         let leases = self.api("coordination.k8s.io/v1", "Lease", Some(&self.names.programs))?;
         Ok(leases.get_opt(name).await?.map(serde_json::to_value).transpose()?)
     }
 
-    /// Deletes a Lease.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Deletes a Lease of the programs.
     pub async fn delete_lease(&self, name: &str) -> Result<()> {
         let leases = self.api("coordination.k8s.io/v1", "Lease", Some(&self.names.programs))?;
         leases
@@ -161,10 +122,7 @@ impl World {
             .with_context(|| format!("deleting the Lease {name}"))
     }
 
-    /// Clears a Lease whose holder is known to be dead, as an administrator may who does not want to wait it out.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Clears a Lease whose holder is known to be dead, as an administrator can do instead of waiting.
     pub async fn clear_lease(&self, name: &str) -> Result<()> {
         let leases = self.api("coordination.k8s.io/v1", "Lease", Some(&self.names.programs))?;
         let patch = Patch::Merge(json!({"spec": {"holderIdentity": null}}));
@@ -172,10 +130,7 @@ impl World {
         cleared.map(drop).with_context(|| format!("clearing the Lease {name}"))
     }
 
-    /// All Events (events.k8s.io) in this world's two namespaces.
-    ///
-    /// # Errors
-    /// When the API server does not answer.
+    /// Returns all Events (events.k8s.io) in this world's two namespaces.
     pub async fn events(&self) -> Result<Vec<Value>> {
         let mut events = Vec::new();
         for namespace in [&self.names.programs, &self.objects] {
@@ -187,10 +142,7 @@ impl World {
         Ok(events)
     }
 
-    /// Waits for an Event with this reason about an object of this name.
-    ///
-    /// # Errors
-    /// When there is none before the deadline, with those there are.
+    /// Waits for an Event with this reason about an object of this name. The error lists the existing Events.
     pub async fn wait_for_event(&self, reason: &str, about: &str) -> Result<Value> {
         wait::until(format!("an Event {reason} about {about}"), wait::DEADLINE, async || {
             let events = self.events().await?;

@@ -1,4 +1,4 @@
-//! Making a world and taking it down.
+//! Creates a world and takes it down.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +17,7 @@ use crate::wait::{self, Seen};
 /// Keeps `<id>-programs` within the 63 characters of a namespace's name.
 const LONGEST_SLUG: usize = 40;
 
-/// The label as a part of names: lower-case letters, digits and dashes.
+/// Returns the label as a part of names: lower-case letters, digits and dashes.
 pub(super) fn slug(label: &str) -> String {
     let letters =
         label.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
@@ -25,7 +25,7 @@ pub(super) fn slug(label: &str) -> String {
     slug.trim_matches('-').to_owned()
 }
 
-/// A right to a resource or subresource of a namespace.
+/// Returns a right to a resource or subresource of a namespace.
 pub fn right(group: &str, resource: &str, verb: &str, namespace: &str) -> ResourceAttributes {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let text = |text: &str| Some(text.to_owned());
@@ -73,7 +73,8 @@ impl World {
         self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.objects}})).await?;
         self.wait_until_served().await?;
         for which in [Which::Poller, Which::Controller] {
-            // One right of each of its ClusterRoles and one of its Role: each kind comes by a watch of its own.
+            // One right of each of its ClusterRoles and one of its Role, because each kind arrives through its own
+            // watch.
             let status = right(self.group(), "proxies/status", "patch", &self.objects);
             let events = right("events.k8s.io", "events", "create", self.programs_namespace());
             let targets = right("", "configmaps", "list", self.programs_namespace());
@@ -84,8 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// Until the kind is served and its schema published, so that a test does not begin with a race that is not
-    /// its subject.
+    /// Waits until the kind is served and its schema is published, to avoid an unrelated race in the test.
     async fn wait_until_served(&self) -> Result<()> {
         let path = format!("/openapi/v3/apis/{}/v1", self.group());
         wait::until(format!("{path} to be published"), wait::DEADLINE, async || {
@@ -102,10 +102,7 @@ impl World {
         .await
     }
 
-    /// Waits until the API server, which reads roles and bindings by watches, allows a program this, or no longer does.
-    ///
-    /// # Errors
-    /// When it is not so before the deadline.
+    /// Waits until the API server, which watches roles and bindings, allows a program this, or no longer does.
     pub async fn wait_for_right(&self, which: Which, attributes: ResourceAttributes, allowed: bool) -> Result<()> {
         let user = format!("system:serviceaccount:{}:{}", self.programs_namespace(), which.name());
         let what = format!("{user} to be allowed ({allowed}) {attributes:?}");
@@ -124,13 +121,13 @@ impl World {
         .await
     }
 
-    /// Takes the world's kind away, which takes its objects with it: what is left costs the API server nothing.
-    /// The test's result does not depend on it.
+    /// Deletes the world's kind together with its objects, so that the rest costs the API server nothing. The test's
+    /// result does not depend on it.
     pub(super) async fn withdraw(&self) {
         for program in self.programs.lock().await.iter() {
             let _ = program.kill().await;
         }
-        // The controller is gone and would hold the deletion up for ever.
+        // The controller is gone, so its finalizers would block the deletion forever.
         for object in self.proxies().list(&ListParams::default()).await.into_iter().flatten() {
             let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             let _ = self.proxies().patch(&object.name_any(), &PatchParams::default(), &patch).await;

@@ -1,7 +1,7 @@
-//! Poll targets and credentials for one world.
+//! Poll targets and credentials of one world.
 //!
-//! A test begins from the shipped target and changes what it is about, so that targets in tests stay in step with
-//! what users are given.
+//! A test starts from the shipped target and changes the part under test, so that targets in tests match those that
+//! users get.
 
 use anyhow::{Context, Result};
 use drift_api::names;
@@ -10,23 +10,20 @@ use serde_json::{Value, json};
 use super::World;
 use crate::manifests;
 
-/// How often a test's objects are polled unless it says otherwise: short, since most tests wait for a regular poll, but
-/// not so short that a machine that stands still for some seconds looks like a poller that went silent. After three
-/// intervals without a poll the verdict turns Unknown, and a poll may take one interval at most.
+/// Default poll interval of a test's objects. Most tests wait for a regular poll, so it is short. It is long enough
+/// that a machine that pauses for some seconds does not make the poller look silent: after three intervals without a
+/// poll the verdict becomes Unknown, and a poll may take one interval at most.
 const INTERVAL: &str = "3s";
 
-/// One target document, to be changed and then applied.
+/// A target document that tests change and then apply.
 #[derive(Clone, Debug)]
 pub struct Target {
     document: Value,
 }
 
 impl Target {
-    /// The shipped target `proxies` for this world's kind, with an external system at `url`, polled every three
-    /// seconds.
-    ///
-    /// # Errors
-    /// When the shipped manifests lack it.
+    /// Returns the shipped target `proxies` for this world's kind, with an external system at `url` and an interval of
+    /// 3 s.
     pub fn shipped(world: &World, url: &str) -> Result<Self> {
         let text = manifests::shipped_target(&world.control_plane().binaries().kubectl, "proxies.yaml")?;
         let text = text
@@ -37,20 +34,20 @@ impl Target {
         Ok(Self { document }.with("/spec/interval", json!(INTERVAL)))
     }
 
-    /// With regular polls so far apart that only those that something causes happen, and with time for their answers: no
-    /// stall of the machine makes a poll late or time out, so a verdict stands until a test wants another.
+    /// Sets an interval so long that only requested polls happen, and a long timeout. A pause of the machine then makes
+    /// no poll late, so a verdict stays until a test requests another.
     #[must_use]
     pub fn polled_when_asked(self) -> Self {
         self.with("/spec/interval", json!("24h")).with("/spec/timeout", json!("2m"))
     }
 
-    /// Any document.
+    /// Wraps any document as a target.
     #[must_use]
     pub fn from_document(document: Value) -> Self {
         Self { document }
     }
 
-    /// Sets the value at a JSON pointer, making the objects on the way: `.with("/spec/confirm/absent", json!(1))`.
+    /// Sets the value at a JSON pointer and creates missing objects: `.with("/spec/confirm/absent", json!(1))`.
     #[must_use]
     pub fn with(mut self, pointer: &str, value: Value) -> Self {
         let mut place = &mut self.document;
@@ -67,7 +64,7 @@ impl Target {
         self
     }
 
-    /// Removes the field at a JSON pointer; its parent has to be an object.
+    /// Removes the field at a JSON pointer. Its parent must be an object.
     #[must_use]
     pub fn without(mut self, pointer: &str) -> Self {
         let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", pointer));
@@ -77,40 +74,31 @@ impl Target {
         self
     }
 
-    /// Gives it another name.
+    /// Sets another name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         self.with("/metadata/name", json!(name))
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.document["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// Its text, as YAML that people could have written.
-    ///
-    /// # Errors
-    /// When it cannot be written as YAML.
+    /// Returns its text as YAML.
     pub fn text(&self) -> Result<String> {
         Ok(serde_saphyr::to_string(&self.document)?)
     }
 }
 
 impl World {
-    /// Puts this target, alone, into the ConfigMap of targets; also the way to change it.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Writes this target, alone, into the ConfigMap of targets. Also used to change it.
     pub async fn apply_target(&self, target: &Target) -> Result<()> {
         self.apply_targets(std::slice::from_ref(target)).await
     }
 
-    /// Puts these targets, and no others, into the ConfigMap of targets.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Writes these targets, and no others, into the ConfigMap of targets.
     pub async fn apply_targets(&self, targets: &[Target]) -> Result<()> {
         let mut texts = Vec::new();
         for target in targets {
@@ -120,10 +108,7 @@ impl World {
         self.apply_target_texts(manifests::TARGETS, &texts).await
     }
 
-    /// Puts these texts as they are, broken ones too, under these keys into a ConfigMap labelled as targets.
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Writes these texts unchanged, even invalid ones, under these keys into a ConfigMap labelled as targets.
     pub async fn apply_target_texts(&self, config_map: &str, texts: &[(&str, &str)]) -> Result<()> {
         let data: serde_json::Map<String, Value> =
             texts.iter().map(|(key, text)| ((*key).to_owned(), json!(text))).collect();
@@ -136,10 +121,7 @@ impl World {
         self.apply(&document).await.map(drop)
     }
 
-    /// A Secret in the programs' namespace, usable by `user` (`poller` or `controller`).
-    ///
-    /// # Errors
-    /// When the API server refuses.
+    /// Writes a Secret in the programs' namespace that `user` (`poller` or `controller`) may use.
     pub async fn apply_credential(&self, name: &str, user: &str, data: Value) -> Result<()> {
         let metadata = json!({
             "name": name,

@@ -1,4 +1,4 @@
-//! Waiting for what an object comes to say, and watching that it goes on saying it.
+//! Waits for the verdicts on objects, and checks that they stay.
 
 use std::time::Duration;
 
@@ -10,10 +10,7 @@ use super::{World, history};
 use crate::wait::{self, Seen};
 
 impl World {
-    /// Waits until a Proxy is as `wanted`; `what` says it in words.
-    ///
-    /// # Errors
-    /// When it is not before the deadline, with the object as it was last.
+    /// Waits until a Proxy satisfies `wanted`, which `what` describes. On timeout the error shows the object.
     pub async fn wait_for_proxy(&self, name: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         wait::until(format!("the Proxy {name}: {what}"), wait::DEADLINE, async || {
             let Some(object) = self.proxy(name).await? else {
@@ -24,39 +21,26 @@ impl World {
         .await
     }
 
-    /// Waits until the poller's verdict on a Proxy, `driftObserved`, has this status and reason at the object's
-    /// current generation.
+    /// Waits until the poller's verdict on a Proxy has this status and reason at the object's current generation.
     ///
-    /// A verdict that is healed at once stands for milliseconds only: to see it use [`World::watch_object`].
-    ///
-    /// # Errors
-    /// As [`World::wait_for_proxy`].
+    /// A verdict that is healed at once lasts only milliseconds. [`World::watch_object`] shows it.
     pub async fn wait_for_verdict(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
         self.wait_for_condition(name, names::DRIFT_OBSERVED, status, reason).await
     }
 
-    /// Waits until the last correction of a Proxy is verified: in sync by a poll that began after it. Until then a last
-    /// write is still to come, which a count of writes that begins earlier would have.
-    ///
-    /// # Errors
-    /// As [`World::wait_for_proxy`].
+    /// Waits until the last correction of a Proxy is verified: a poll that began after it reports InSync. Before that,
+    /// one more write follows, which a count of writes would include.
     pub async fn wait_until_verified(&self, name: &str) -> Result<Value> {
         self.wait_for_proxy(name, "its last correction is verified", super::is_verified).await
     }
 
     /// Waits for the controller's note, `driftCorrected`, in the same way.
-    ///
-    /// # Errors
-    /// As [`World::wait_for_proxy`].
     pub async fn wait_for_note(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
         self.wait_for_condition(name, names::DRIFT_CORRECTED, status, reason).await
     }
 
-    /// Waits until a Proxy is in sync and its first so many corrections are verified: until then a poll is due, and its
-    /// word may be written at any moment.
-    ///
-    /// # Errors
-    /// As [`World::wait_for_proxy`].
+    /// Waits until a Proxy is in sync and its first `corrections` corrections are verified. Before that, a poll is due
+    /// and its result may be written at any moment.
     pub async fn wait_until_healed_by(&self, name: &str, corrections: u64) -> Result<Value> {
         let wanted = |object: &Value| {
             history::describe(object, names::DRIFT_OBSERVED) == "False/InSync"
@@ -76,10 +60,7 @@ impl World {
         self.wait_for_proxy(name, &format!("{kind} {status}/{reason} at its generation"), wanted).await
     }
 
-    /// Waits until a Proxy no longer exists.
-    ///
-    /// # Errors
-    /// When it still does at the deadline, with the object as it was last.
+    /// Waits until a Proxy no longer exists. On timeout the error shows the object.
     pub async fn wait_until_gone(&self, name: &str) -> Result<()> {
         wait::until(format!("the Proxy {name} to be gone"), wait::DEADLINE, async || {
             let object = self.proxy(name).await?;
@@ -88,10 +69,7 @@ impl World {
         .await
     }
 
-    /// Fails as soon as a Proxy stops being as `wanted` within `span`: for what must not happen.
-    ///
-    /// # Errors
-    /// When it changes, with the object as it was then.
+    /// Fails as soon as a Proxy stops satisfying `wanted` within `span`. The error shows the object.
     pub async fn proxy_stays(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Both programs behind one gate, and objects of four sorts, of which three change while the API server struggles.
+//! Both programs behind one gate, and objects of four sorts. Three sorts change while the API server struggles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,46 +16,46 @@ use serde_json::{Value, json};
 
 use crate::staleness::pause;
 
-/// Objects of each sort.
+/// Number of objects of each sort.
 const EACH: usize = 3;
 
-/// Nothing happens to them: nothing may be written.
+/// Unchanged objects: nothing may be written.
 const STILL: &str = "still";
-/// Somebody changes them outside: they are corrected once.
+/// Objects that drift and are corrected once.
 const DRIFTED: &str = "drifted";
-/// The same, and a person has paused them: the verdict is all that is written.
+/// Objects that drift while paused: only the verdict is written.
 const PAUSED: &str = "paused";
-/// Somebody edits their spec three times.
+/// Objects whose spec is edited three times.
 const EDITED: &str = "edited";
 
-/// What the objects ask for, one edit after the other; the first and the third are the same.
+/// The desired values of the objects, one edit after the other. The first and the third are equal.
 pub(crate) const WISHES: [&str; 4] = ["127.0.0.1:9", "127.0.0.1:10", "127.0.0.1:9", "127.0.0.1:11"];
 
-/// What somebody else's hand makes of it.
+/// A foreign value on the external system.
 const FOREIGN: &str = "127.0.0.1:99";
 
-/// After the fault all is as wanted within 30 s; the rest is for a busy machine.
+/// The recovery must take at most 30 s after the fault. The rest is for a busy machine.
 pub(crate) const RECOVERED_WITHIN: Duration = Duration::from_secs(30 + 15);
 
-/// Verdicts of one drift that is corrected: drifted, in sync, and where the poller hears of the correction late, in sync by it.
+/// Verdicts of one corrected drift: drifted, in sync, and in sync again if the poller learns of the correction late.
 const VERDICTS_OF_ONE: usize = 3;
 
-/// The time that a correction may be on its way that was decided before an edit.
+/// Time that a correction from before an edit may still take to arrive.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
-/// Reads at a fault's beginning, when the pauses are short: both programs follow some collections each.
+/// Reads at the start of a fault, while the backoff is short. Each program follows some collections.
 const MOST_READS: f64 = 60.0;
 
-/// Reads a second afterwards, Leases left out.
+/// Reads a second afterwards, without Leases.
 const MOST_READS_A_SECOND: f64 = 2.0;
 
-/// Requests a second of both programs, all counted. Each looks twice a second for a Lease that it lost, and at the other's.
+/// Requests a second of both programs. Each checks its lost Lease and the other's twice a second.
 const MOST_A_SECOND: f64 = 12.0;
 
-/// Some intervals: what would still be written is written by then.
+/// Several intervals, after which all pending writes have been made.
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
 
-/// A world whose programs reach the API server by the gate only.
+/// A world whose programs reach the API server only through the gate.
 pub(crate) struct Bed<'a> {
     pub(crate) world: &'a World,
     pub(crate) gate: ApiGate,
@@ -63,15 +63,15 @@ pub(crate) struct Bed<'a> {
     documents: Documents,
     pub(crate) programs: Vec<Arc<Program>>,
     verdicts: BTreeMap<String, usize>,
-    /// What the edited objects asked for, and since when.
+    /// The desired values of the edited objects, with their start times.
     edits: Vec<(Instant, &'static str)>,
 }
 
-/// What was measured.
+/// Measurements of a recovery.
 pub(crate) struct Recovery {
-    /// From the fault's end until all was as wanted.
+    /// Time from the fault's end until everything was as desired.
     pub(crate) took: Duration,
-    /// What the programs asked the API server for during the fault.
+    /// The programs' requests to the API server during the fault.
     pub(crate) asked: Vec<Asked>,
     /// The time that the fault lasted.
     pub(crate) lasted: Duration,
@@ -90,7 +90,7 @@ fn sort_of(name: &str) -> &str {
 }
 
 impl<'a> Bed<'a> {
-    /// All objects are created and verified, some are paused, and nothing is to be written.
+    /// Creates all objects, waits until they are verified, pauses some, and waits until writes end.
     pub(crate) async fn start(world: &'a World) -> Result<Self> {
         let gate = world.start_api_gate().await?;
         let outside = world.start_outside().await?;
@@ -112,7 +112,7 @@ impl<'a> Bed<'a> {
         Ok(bed)
     }
 
-    /// Starts both programs, by way of the gate.
+    /// Starts both programs through the gate.
     pub(crate) async fn start_programs(&mut self) -> Result<()> {
         for which in [Which::Poller, Which::Controller] {
             let options = Options { api_server: Some(self.gate.url().to_owned()), ..Options::default() };
@@ -121,7 +121,7 @@ impl<'a> Bed<'a> {
         Ok(())
     }
 
-    /// What was written up to now is no news.
+    /// Resets the count of writes.
     pub(crate) async fn begin_to_count(&mut self) -> Result<()> {
         self.world.nothing_is_written_for(SETTLED_AFTER).await?;
         self.verdicts = self.world.verdicts_written().await?;
@@ -129,12 +129,12 @@ impl<'a> Bed<'a> {
         Ok(())
     }
 
-    /// The path of the objects' collection.
+    /// Returns the path of the objects' collection.
     pub(crate) fn objects(&self) -> String {
         format!("/apis/{}/v1/namespaces/{}/proxies", self.world.group(), self.world.objects_namespace())
     }
 
-    /// Begins a fault, changes things in its first three quarters, ends it after `lasts`, and waits until all is well.
+    /// Starts a fault, changes objects in its first three quarters, ends it after `lasts`, and waits for the recovery.
     pub(crate) async fn go_through(&mut self, lasts: Duration, begin: impl FnOnce(&Self)) -> Result<Recovery> {
         let began = Instant::now();
         begin(self);
@@ -151,7 +151,7 @@ impl<'a> Bed<'a> {
         Ok(Recovery { took, asked, lasted })
     }
 
-    /// Somebody else's hand.
+    /// Changes resources on the external system.
     fn change_outside(&self) {
         for name in [DRIFTED, PAUSED].into_iter().flat_map(names) {
             self.documents.put(&format!("/proxies/{name}"), with_enabled(FOREIGN));
@@ -166,7 +166,7 @@ impl<'a> Bed<'a> {
         Ok(())
     }
 
-    /// Waits until every object is as it should be in the end; gives how long it took.
+    /// Waits until every object is in its final state. Returns the elapsed time.
     pub(crate) async fn wait_until_well(&self) -> Result<Duration> {
         let began = Instant::now();
         wait::until("all objects to be as wanted", RECOVERED_WITHIN, async || {
@@ -179,7 +179,7 @@ impl<'a> Bed<'a> {
         Ok(began.elapsed())
     }
 
-    /// Waits until every edited object is as its last edit wants it.
+    /// Waits until every edited object has its last desired value.
     pub(crate) async fn wait_until_edits_stand(&self) -> Result<()> {
         for name in names(EDITED) {
             let stands = |object: &Value| self.trouble_of(object).is_none();
@@ -203,7 +203,7 @@ impl<'a> Bed<'a> {
         (!is_well).then(|| format!("{name}: {verdict}, outside {outside:?}"))
     }
 
-    /// Nothing of an older spec was written once a newer one was known, and each change cost its writes and no more.
+    /// Checks that no older spec was written once a newer one was known, and that each change cost only its own writes.
     pub(crate) async fn ensure_all_held(&self) -> Result<()> {
         self.outside.nothing_is_written_for(SETTLED_AFTER).await?;
         let writes = self.outside.requests().into_iter().filter(|request| request.method != "GET");
@@ -235,7 +235,7 @@ impl<'a> Bed<'a> {
         Ok(())
     }
 
-    /// The same, and hands in that it was so.
+    /// Checks the same and adds the result to the document.
     pub(crate) async fn shows(&self, (sequence, injected): (&str, &str), recovery: &Recovery) -> Result<()> {
         self.ensure_all_held().await?;
         let held = "no correction by an old spec, one verdict for each drift, nothing written for what did not change";
@@ -249,17 +249,17 @@ impl<'a> Bed<'a> {
 }
 
 impl Recovery {
-    /// Requests a second of both programs together.
+    /// Returns the requests a second of both programs together.
     pub(crate) fn rate(&self) -> f64 {
         self.asked.len() as f64 / self.lasted.as_secs_f64()
     }
 
-    /// Requests about anything but Leases.
+    /// Returns the requests that are not about Leases.
     pub(crate) fn besides_leases(&self) -> impl Iterator<Item = &Asked> {
         self.asked.iter().filter(|asked| !asked.is_of_leases())
     }
 
-    /// Lists, watches and what else is followed: each waits longer after each failure, up to half a minute.
+    /// Checks the rate of lists, watches and other reads. Their backoff grows with each failure, up to half a minute.
     pub(crate) fn ensure_no_storm(&self) -> Result<()> {
         let reads = self.besides_leases().filter(|asked| asked.is_read()).count() as f64;
         let seconds = self.lasted.as_secs_f64();

@@ -1,4 +1,4 @@
-//! An API server that is behind: watches and lists show what was, while single reads and writes meet what is.
+//! A lagging API server: watches and lists return an old state, while single reads and writes use the current one.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kube::api::ListParams;
 
 use super::bed::{Bed, WISHES};
 
-/// For how long a program sees the past only.
+/// Time for which a program sees only the past.
 const BEHIND: Duration = Duration::from_secs(25);
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn stale_start(span: Duration, sequence: &str) -> Result<()> {
         let mut bed = Bed::start(world).await?;
         let list = world.proxies().list(&ListParams::default().limit(1)).await?;
         let version = list.metadata.resource_version.context("a list without a version")?;
-        // The newest is known and corrected before the programs see the past.
+        // The newest state is known and corrected before the programs see the past.
         bed.edit(WISHES[1]).await?;
         bed.wait_until_edits_stand().await?;
         bed.begin_to_count().await?;

@@ -1,4 +1,4 @@
-//! A kind that is deleted and made anew under the programs' hands.
+//! A kind that is deleted and recreated while the programs run.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::reliability::{Group, Shown};
@@ -8,7 +8,7 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// A kind that is gone is looked up again every 15 s; the rest is for a busy machine.
+/// A missing kind is looked up again every 15 s. The rest is for a busy machine.
 const FOUND_WITHIN: Duration = Duration::from_secs(30 + 15);
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_kind_made_anew_is_polled_and_corrected() -> Result<()> {
         world.wait_until_verified("before").await?;
 
         let definition = take_away(world).await?;
-        // For as long as a watch needs to end and a lookup to fail.
+        // Long enough for a watch to end and a lookup to fail.
         tokio::time::sleep(Duration::from_secs(10)).await;
         world.apply(&definition).await?;
         wait::until("the kind to be served again", wait::DEADLINE, async || {
@@ -42,7 +42,7 @@ async fn a_kind_made_anew_is_polled_and_corrected() -> Result<()> {
         documents.put("/proxies/after", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:99", "enabled": true}));
         world.wait_until_healed_by("after", 2).await?;
         ensure!(documents.get("/proxies/after") == Some(wanted));
-        // What the old kind's object was about is left alone: no target deletes here.
+        // The resource of the old kind's object stays, because no target deletes here.
         ensure!(documents.get("/proxies/before").is_some() && outside.count("DELETE") == 0);
         world.shows(Shown::new(
             Group::ApiServer,
@@ -56,7 +56,7 @@ async fn a_kind_made_anew_is_polled_and_corrected() -> Result<()> {
     .await
 }
 
-/// Deletes the kind's definition and waits until it is gone; gives what it was, to be applied again.
+/// Deletes the kind's definition and waits until it is gone. Returns it for a later apply.
 async fn take_away(world: &World) -> Result<Value> {
     let name = format!("proxies.{}", world.group());
     let kinds = world.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)?;

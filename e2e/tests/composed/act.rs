@@ -1,6 +1,6 @@
 //! The operations of one execution of the controller, as its shell performs them.
 //!
-//! One call to the API server or to the external system is one step, so that anything can happen in between. It decides
+//! Each call to the API server or the external system is one step, so that any event can happen in between. It decides
 //! nothing.
 
 use std::sync::Arc;
@@ -36,30 +36,30 @@ use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
 use crate::targets::{Text, secrets};
 
-/// One execution under way.
+/// An execution in progress.
 pub(crate) struct Acting {
     target: Arc<Target>,
     text: Text,
-    /// What is to be done; `None` while the execution pauses.
+    /// The pending work, or `None` while the execution pauses.
     work: Option<Box<Work>>,
-    /// What its requests are made of, once they may go out.
+    /// The source of its requests, once they may be sent.
     rendering: Option<Rendering>,
-    /// Its Job, where one corrects.
+    /// Its Job, if the target corrects by Jobs.
     job: Option<JobActing>,
-    /// The request that is to be sent next.
+    /// The next request to send.
     request: Option<HttpRequest>,
-    /// It was sent, and this is its answer; `None` inside is none.
+    /// The response to the sent request. The inner `None` means that there was no response.
     answer: Option<Option<HttpReply>>,
-    /// It waits until then.
+    /// End of its current wait.
     until: Option<Moment>,
-    /// The object was read live.
+    /// True after a live read of the object.
     was_read: bool,
-    /// The time at which it was decided that the object is corrected; `None` once something was sent.
+    /// Time of the decision to correct the object, or `None` after the first request.
     decided_at: Option<Moment>,
 }
 
 impl Acting {
-    /// An execution of which nothing is done yet.
+    /// Creates an execution without work.
     pub(crate) fn new(target: &Arc<Target>, text: Text) -> Self {
         Self {
             target: target.clone(),
@@ -80,7 +80,7 @@ impl Acting {
         self.was_read
     }
 
-    /// Takes in what is to be done next.
+    /// Accepts the next piece of work.
     pub(crate) fn assign(&mut self, work: Box<Work>, now: Moment) {
         self.until = match work.operation {
             Operation::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
@@ -92,20 +92,20 @@ impl Acting {
         self.work = Some(work).filter(|work| work.operation != Operation::Pause);
     }
 
-    /// Returns true if nothing is asked of anybody for now.
+    /// Returns true if no call is pending.
     pub(crate) const fn pauses(&self) -> bool {
         self.work.is_none()
     }
 
-    /// Until when it waits.
+    /// Returns the end of its current wait.
     pub(crate) const fn waits_until(&self) -> Option<Moment> {
         self.until
     }
 
-    /// Does what is to be done; the answer to a request takes a step of its own.
+    /// Performs the next step. The response to a request takes a separate step.
     pub(crate) fn go_on(&mut self, fault: Fault, scene: &mut Scene<'_>) -> Option<Event> {
         if self.until.take().is_some() {
-            // The wait for the next look is over.
+            // The wait for the next check is over.
             return None;
         }
         let work = self.work.take()?;
@@ -131,7 +131,7 @@ impl Acting {
         done
     }
 
-    /// The same once the Lease is lost: nothing is sent or written, and what was sent has no answer.
+    /// Performs the next step after the loss of the Lease: sends and writes nothing, and sent requests get no response.
     pub(crate) fn go_on_without_lease(&mut self, scene: &mut Scene<'_>) -> Option<Event> {
         let event = match self.work.as_ref().map(|work| &work.operation)? {
             Operation::Send { .. } if self.answer.take().is_some() => Event::CutOff,
@@ -150,7 +150,7 @@ impl Acting {
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    /// Returns true if the requests cannot be made of what is there.
+    /// Returns true if the available data is not enough to make the requests.
     pub(crate) fn lacks_something(&self, work: &Work, clock: Clock) -> bool {
         work.correction.as_ref().is_some_and(|correction| self.outgoing(&work.object, correction, clock).is_err())
     }
@@ -195,7 +195,7 @@ impl Acting {
         }
     }
 
-    /// Sends, or takes the answer in.
+    /// Sends the request, or accepts its response.
     fn send(&mut self, work: &Work, index: usize, (fault, scene): (Fault, &mut Scene<'_>)) -> Option<StepAnswer> {
         let (object, correction) = (&work.object, work.correction.as_deref()?);
         let answered = |outcome| StepAnswer::of(outcome);
@@ -226,7 +226,7 @@ impl Acting {
             Some(reply) => rendering.take_answer(index, reply, None),
             None => StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)),
         };
-        // What a retry sends again follows from the whole: a step that was accepted says nothing while others are to come.
+        // Retries depend on the whole correction: an accepted step proves nothing while others are pending.
         let is_last = index + 1 >= rendering.plan().steps.len();
         let definite = match outcome {
             StepOutcome::Indefinite(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::Open(_) => {
@@ -269,7 +269,7 @@ impl Acting {
         let is_claim = matches!(write, Write::Status(_, Purpose::Claim));
         let unanswered = work.correction.as_deref().filter(|_| is_claim && fault == Fault::LostAfter);
         if let Some(correction) = unanswered {
-            // The claim may stand: whatever is made from now on is held to be its object's.
+            // The claim may exist, so later resources of this name count as made by its object.
             scene.outside.doubt(&correction.resource.identity, &object.id.uid, false);
         }
         let claims = is_claim && written.is_ok();
@@ -309,7 +309,7 @@ impl Acting {
     }
 }
 
-/// Notes a deletion that was answered as done.
+/// Records a deletion that was reported as done.
 fn note_deleted(asked: Asked<'_>, outcome: &StepOutcome, scene: &mut Scene<'_>) {
     let is_done = matches!(outcome, StepOutcome::Accepted | StepOutcome::NotThere);
     if asked.correction.action == Action::Delete && is_done {
@@ -317,7 +317,7 @@ fn note_deleted(asked: Asked<'_>, outcome: &StepOutcome, scene: &mut Scene<'_>) 
     }
 }
 
-/// The requests of a correction, none of which was sent.
+/// The unsent requests of a correction.
 enum Requests {
     Http(Box<Rendering>),
     Job(Box<JobActing>, Plan),
@@ -344,13 +344,13 @@ impl Outgoing for Requests {
     }
 }
 
-/// An answer without a body.
+/// Returns a response without a body.
 fn reply(status: u16) -> HttpReply {
     let status = StatusCode::from_u16(status).unwrap_or_default();
     HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(Vec::new()) }
 }
 
-/// The live reads of the objects that had a resource. Each has a name of its own here, whatever its namespace.
+/// Returns the live reads of the objects that held a resource. Object names are unique here across namespaces.
 fn holders_read(holders: &[ObjectRef], resource: &ResourceName, fault: Fault, scene: &mut Scene<'_>) -> Event {
     let claims = |api: &ApiServer, holder: &ObjectRef| {
         let object = api.objects.get(&*holder.name);

@@ -1,6 +1,6 @@
-//! An API server as a value: versions, generations, finalizers, the status subresource, and what every watch is told.
+//! An API server as a value: versions, generations, finalizers, the status subresource, and the events of watches.
 //!
-//! JSON Patches are applied as the real one applies them, with their tests.
+//! JSON Patches are applied with their tests, as by the real one.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::jobs::Jobs;
 
-/// Why a call gave nothing.
+/// The reason of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Moved,
@@ -18,26 +18,26 @@ pub(crate) enum Refusal {
     Unavailable,
 }
 
-/// The objects of one kind, and the Jobs that correct.
+/// The objects of one kind, and the correction Jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApiServer {
     pub(crate) objects: BTreeMap<String, Value>,
-    /// What watches are told, in order: the object, and whether it is gone.
+    /// Watch events in order: the object, and true if it is deleted.
     pub(crate) log: Vec<(Value, bool)>,
     version: u64,
     created: u64,
     pub(crate) jobs: Jobs,
-    /// Every write to a status is refused, as by a missing right.
+    /// Every write to a status is rejected, as with a missing right.
     pub(crate) refuses_status: bool,
-    /// Objects have no generation.
+    /// True if objects have no generation.
     pub(crate) has_no_generations: bool,
 }
 
-/// The place of a finalizer list.
+/// Path of the finalizer list.
 const FINALIZERS: &str = "/metadata/finalizers";
 
 impl ApiServer {
-    /// Somebody makes an object; one of that name that is still there stays.
+    /// Creates an object. An existing one of that name stays.
     pub(crate) fn create(&mut self, name: &str, spec: Value, labels: Value) {
         if self.objects.contains_key(name) {
             return;
@@ -53,7 +53,7 @@ impl ApiServer {
         self.store(name, json!({"metadata": metadata, "spec": spec}));
     }
 
-    /// Somebody deletes an object; finalizers keep it.
+    /// Deletes an object. Finalizers keep it.
     pub(crate) fn delete(&mut self, name: &str) {
         let Some(object) = self.objects.get(name) else { return };
         let mut object = object.clone();
@@ -64,7 +64,7 @@ impl ApiServer {
         }
     }
 
-    /// Another writer changes an object as it likes; a changed spec is a new generation.
+    /// Changes an object as another writer. A changed spec gets a new generation.
     pub(crate) fn edit(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
         let Some(before) = self.objects.get(name) else { return };
         let mut after = before.clone();
@@ -77,12 +77,12 @@ impl ApiServer {
         }
     }
 
-    /// Reads an object of that uid.
+    /// Reads an object with that uid.
     pub(crate) fn read(&self, name: &str, uid: &str) -> Option<Value> {
         self.objects.get(name).filter(|object| object["metadata"]["uid"] == uid).cloned()
     }
 
-    /// Applies a JSON Patch to the object's status, or to all but its status.
+    /// Applies a JSON Patch to the object's status, or to everything except its status.
     pub(crate) fn patch(&mut self, name: &str, patch: &Patch, status: bool) -> Result<Value, Refusal> {
         let before = self.objects.get(name).ok_or(Refusal::Gone)?.clone();
         if status && self.refuses_status {
@@ -127,7 +127,7 @@ fn finalizers(object: &Value) -> usize {
     object.pointer(FINALIZERS).and_then(Value::as_array).map_or(0, Vec::len)
 }
 
-/// All of `object` with the status of `other`.
+/// Returns `object` with the status of `other`.
 fn with_status(object: &Value, other: &Value) -> Value {
     let mut whole = object.clone();
     match (other.get("status"), whole.as_object_mut()) {
@@ -138,7 +138,7 @@ fn with_status(object: &Value, other: &Value) -> Value {
     whole
 }
 
-/// Operation by operation, since to the API server a field that is not there equals null; to RFC 6902 it does not.
+/// Applies the operations one by one, because to the API server a missing field equals null. In RFC 6902 it does not.
 fn apply(object: &mut Value, patch: &Patch) -> Result<(), ()> {
     for operation in &patch.0 {
         if let PatchOperation::Test(test) = operation

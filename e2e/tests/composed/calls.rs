@@ -1,4 +1,5 @@
-//! What both programs' machines share: the clock, the parts of the world that a step may touch, whom an event is for.
+//! Parts that both programs' machines share: the clock, the world's parts that a step may change, and the dispatch of
+//! events.
 
 use std::time::Duration;
 
@@ -12,23 +13,24 @@ use crate::outside::{Fault, Outside};
 use crate::targets::owner_of;
 use crate::watch::Event;
 
-/// What everybody sees without a call: the clocks at one instant, of which people and NTP move the wall, and the Secret.
+/// State that is visible without a call: the clocks at one instant, with a wall clock that users and NTP may change,
+/// and the Secret.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     pub(crate) moment: Moment,
-    /// How far the wall clock was set back.
+    /// Seconds by which the wall clock was set back.
     pub(crate) back: u64,
-    /// The version of the Secret that corrections send; its watch shows it at once.
+    /// The version of the Secret that corrections send. Its watch delivers it at once.
     pub(crate) secret: u32,
-    /// Somebody took it away.
+    /// True while the Secret is missing.
     pub(crate) lacks_secret: bool,
 }
 
-/// 1 January 2026.
+/// Unix time of 1 January 2026.
 const EPOCH: u64 = 1_767_225_600;
 
 impl Clock {
-    /// In which version the Secret is there.
+    /// Returns the version of the existing Secret.
     pub(crate) fn known_secret(self) -> Option<u32> {
         (!self.lacks_secret).then_some(self.secret)
     }
@@ -37,14 +39,14 @@ impl Clock {
         (Duration::from_secs(EPOCH) + self.moment.since_start()).saturating_sub(Duration::from_secs(self.back))
     }
 
-    /// As it stands in conditions.
+    /// Returns the wall time in the format of conditions.
     pub(crate) fn wall(self) -> String {
         let second = i64::try_from(self.since_epoch().as_secs()).unwrap_or_default();
         jiff::Timestamp::from_second(second).unwrap_or_default().to_string()
     }
 }
 
-/// What a step may touch.
+/// The parts of the world that a step may change.
 pub(crate) struct Scene<'a> {
     pub(crate) api: &'a mut ApiServer,
     pub(crate) outside: &'a mut Outside,
@@ -70,11 +72,11 @@ pub(crate) fn call<T>(
     }
 }
 
-/// Whom an event of the watch is for.
+/// The receiver of a watch event.
 pub(crate) enum Dispatch<'a> {
     /// The first target by name that selects the object.
     Owner(&'static str, &'a Value),
-    /// No target selects it, or it is gone.
+    /// No target selects it, or it is deleted.
     Nobody(&'a Value),
     Listed,
     Alive,

@@ -1,7 +1,7 @@
-//! Which object claims which external resource, as it stands at the API server, and whom that forbids to act.
+//! Tracks the objects' claims of external resources at the API server, and which objects must not act.
 //!
-//! It follows what stands on the objects, change by change, and the writes to the external system. It must not ask the
-//! programs' code, and change nothing.
+//! It follows each change of the objects and each external write. It must not use the programs' code or change
+//! anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,39 +17,40 @@ use crate::ledger::{entry, owns};
 use crate::targets::owner_of;
 use crate::watch::uid_of;
 
-/// The claims, and who was refused.
+/// The claims and the refused objects.
 #[derive(Default)]
 pub(crate) struct Claims {
-    /// So many changes of objects are taken in.
+    /// Number of processed object changes.
     read: usize,
     current: BTreeMap<Uid, Claim>,
-    /// Objects whose resource another one made while their claim did not count: a claim is of a name, whoever made it.
+    /// Objects whose resource was made by another object while their claim did not count. A claim applies to the name,
+    /// not to the maker.
     inherited: BTreeSet<(Uid, String)>,
-    /// Objects that said that another one has their resource, with K at that time.
+    /// Objects that reported another owner of their resource, with K at that time.
     refused: BTreeMap<Uid, (String, u64)>,
-    /// Objects whose note somebody else takes away just now.
+    /// Objects whose note is being removed by another writer.
     stripped: BTreeSet<Uid>,
-    /// The controller has known everybody since whatever it does was begun.
+    /// True if the controller has known all objects since the start of everything in progress.
     everybody_is_known: bool,
 }
 
-/// A claim that stands on an object.
+/// A claim on an object.
 #[derive(Clone)]
 struct Claim {
     resource: String,
     is_selected: bool,
-    /// A target selects the object, which names the resource and takes part in it.
+    /// A target selects the object, which names the resource and takes part in the claim.
     counts: bool,
-    /// The controller has heard of it as it is.
+    /// The controller knows the current state of the claim.
     is_heard: bool,
-    /// The controller has heard of it since it was made, whoever selects the object by now.
+    /// The controller has known the claim at some time, regardless of the current selection.
     was_heard: bool,
-    /// Somebody else took the note away. The controller may not have heard of it, or puts it back.
+    /// Another writer removed the note. The controller may not know it yet, or restores it.
     is_stripped: bool,
 }
 
 impl Claims {
-    /// Takes in what happened to objects; the error says what is violated.
+    /// Processes the changes of objects. An error describes the violation.
     pub(crate) fn note_changes(&mut self, api: &ApiServer, active: &[Arc<Target>]) -> Result<(), String> {
         let read = std::mem::replace(&mut self.read, api.log.len());
         api.log[read..].iter().try_for_each(|(object, gone)| self.note_change(object, *gone, (api, active)))
@@ -83,7 +84,8 @@ impl Claims {
         self.note_refusal(&uid, object, (gone || is_stripped, api))
     }
 
-    /// Whoever is told that the resource is free was refused, and none of those that it named claims the resource.
+    /// Checks a report that the resource is free: the object was refused before, and none of the named holders claims
+    /// the resource.
     fn note_refusal(&mut self, uid: &Uid, object: &Value, (gone, api): (bool, &ApiServer)) -> Result<(), String> {
         let note = entry(object, DRIFT_CORRECTED).filter(|_| !gone);
         let (Some(note), Some(resource)) = (note, object["spec"]["resource"].as_str()) else {
@@ -95,9 +97,9 @@ impl Claims {
             "IdentityTaken" | "IdentityContested" => {
                 self.refused.insert(uid.clone(), (status.text, status.correction));
             }
-            // Of an object that was edited meanwhile it speaks of what that named before.
+            // If the object was edited in the meantime, the report is about its former resource.
             "IdentityFree" if note["observedGeneration"] == object["metadata"]["generation"] => {
-                // Asked once: the condition stays while other things change.
+                // Checked once, because the condition stays while other things change.
                 let text = self.refused.get_mut(uid).map(|(text, _)| std::mem::take(text)).unwrap_or_default();
                 let refusal = Holders::parse(&text).named;
                 let is_in_the_way = |claim: &Claim| {
@@ -117,8 +119,8 @@ impl Claims {
         Ok(())
     }
 
-    /// Something is written to the resource for the object, after the correction of that number; the error says what is
-    /// violated.
+    /// Records a write to the resource for the object, after the correction with that number. An error describes the
+    /// violation.
     pub(crate) fn note_write(&mut self, uid: &Uid, resource: &str, after: u64) -> Result<(), String> {
         let is_other = |(other, claim): &(&Uid, &Claim)| *other != uid && claim.resource == resource;
         let mut others = self.current.iter().filter(is_other);
@@ -134,7 +136,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Other targets are active, and for a moment not everybody is known.
+    /// Records that other targets are active. For a moment not all objects are known.
     pub(crate) fn note_targets(&mut self, api: &ApiServer, active: &[Arc<Target>]) {
         for object in api.objects.values() {
             if let Some(claim) = self.current.get_mut(&uid_of(object)) {
@@ -147,12 +149,12 @@ impl Claims {
         self.note_unknown();
     }
 
-    /// A program does not know everybody.
+    /// Records that a program does not know all objects.
     pub(crate) const fn note_unknown(&mut self) {
         self.everybody_is_known = false;
     }
 
-    /// Somebody else takes the note of the object away.
+    /// Records that another writer removes the note of the object.
     pub(crate) fn note_strip(&mut self, uid: &Uid) {
         if self.current.contains_key(uid) {
             self.stripped.insert(uid.clone());
@@ -160,28 +162,28 @@ impl Claims {
         self.refused.remove(uid);
     }
 
-    /// The controller died: what was taken away is known to nobody.
+    /// Records the controller's death: removed notes are forgotten.
     pub(crate) fn note_death(&mut self) {
         self.current.retain(|_, claim| !claim.is_stripped);
     }
 
-    /// The conditions of the object were cleaned up.
+    /// Records that the object's conditions were cleaned up.
     pub(crate) fn forget(&mut self, uid: &Uid) {
         self.refused.remove(uid);
     }
 
-    /// The controller knows everybody, and has heard of everything; nothing is under way that was decided before.
+    /// Records that the controller knows all objects and events, and runs nothing that was decided before.
     pub(crate) fn note_heard(&mut self) {
         self.everybody_is_known = true;
         self.current.values_mut().for_each(|claim| (claim.is_heard, claim.was_heard) = (true, true));
     }
 
-    /// Returns true if the object has the resource without having made or adopted it.
+    /// Returns true if the object has the resource but did not make or adopt it.
     pub(crate) fn has_inherited(&self, uid: &Uid, resource: &str) -> bool {
         self.inherited.contains(&(uid.clone(), resource.to_owned()))
     }
 
-    /// The objects, those first whose claim to the resource counts, then those whose claim stands.
+    /// Returns the objects: first those with a counting claim to the resource, then those with another claim.
     pub(crate) fn by_claim(&self, resource: &str, api: &ApiServer) -> Vec<Uid> {
         let mut uids: Vec<Uid> = api.objects.values().map(uid_of).collect();
         let claim = |uid: &Uid| self.current.get(uid).filter(|claim| claim.resource == resource);
@@ -189,7 +191,7 @@ impl Claims {
         uids
     }
 
-    /// The objects whose claim to the resource counts.
+    /// Returns the objects with a counting claim to the resource.
     pub(crate) fn claiming(&self, resource: &str) -> impl Iterator<Item = &Uid> {
         let is_claiming = move |claim: &Claim| claim.counts && !claim.is_stripped && claim.resource == resource;
         self.current.iter().filter(move |(_, claim)| is_claiming(claim)).map(|(uid, _)| uid)

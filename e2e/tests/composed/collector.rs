@@ -1,6 +1,6 @@
-//! What no target selects any more loses our finalizer within seconds, and our conditions after ten minutes.
+//! Unselected objects lose our finalizer within seconds, and our conditions after ten minutes.
 //!
-//! The rule as the design has it, on what is really there; the programs' own collectors are tested elsewhere.
+//! It implements the rule of the design on the real state. The programs' own collectors have other tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::calls::Scene;
 use crate::targets::owner_of;
 use crate::watch::uid_of;
 
-/// Conditions of an object that nobody selects stay for so long.
+/// Time for which the conditions of an unselected object stay.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// Since when nobody selects which object.
+/// Start of each object's unselected time.
 #[derive(Default)]
 pub(crate) struct Collector {
     left: BTreeMap<Uid, Moment>,
 }
 
 impl Collector {
-    /// Lets go what no target selects; `is_busy` says that something is under way for an object.
+    /// Cleans up unselected objects. `is_busy` returns true for an object with work in progress.
     pub(crate) fn collect(
         &mut self,
         targets: &BTreeMap<&'static str, Arc<Target>>,
@@ -56,7 +56,7 @@ impl Collector {
     }
 }
 
-/// Gives whether none of our conditions is left: a claim that cannot be taken off stands.
+/// Returns true if none of our conditions is left. A claim that cannot be removed stays.
 fn remove_conditions(name: &str, object: &LeanObject, scene: &mut Scene<'_>) -> bool {
     let placed = object.conditions.observed.as_ref().or(object.conditions.corrected.as_deref());
     let Some(placed) = placed else { return true };

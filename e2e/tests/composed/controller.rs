@@ -1,6 +1,6 @@
 //! The controller as a step machine: its engines between the values of the world, one step at a time.
 //!
-//! It performs the effects that the engines ask for, in whatever order the history says. It decides nothing.
+//! It performs the effects of the engines in the order of the history. It decides nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::shared::{Around, Shared};
 use crate::targets::Text;
 use crate::watch::{Event, Watch, uid_of};
 
-/// One term of one process of the controller.
+/// One term of a controller process.
 #[derive(Default)]
 pub(crate) struct Controller {
     targets: BTreeMap<&'static str, AtWork>,
-    /// Engines of former texts, which lead what they began to its end.
+    /// Engines of former texts, which finish their work.
     superseded: Vec<AtWork>,
     resources: Resources,
     around: Around,
@@ -40,26 +40,26 @@ pub(crate) struct Controller {
     tasks: Vec<Task>,
     ended: Vec<Ended>,
     decided: Vec<Decided>,
-    /// Targets that forgot an object.
+    /// Objects that a target has forgotten.
     forgotten: Vec<(String, Uid)>,
     violation: Option<String>,
     texts: u64,
-    /// The scope was complete when it was looked at last.
+    /// The scope was complete at the last check.
     was_complete: bool,
 }
 
-/// One target at work.
+/// A running target.
 struct AtWork {
     engine: engine::Target<Shared>,
     target: Arc<Target>,
     text: Text,
-    /// Its list cannot be read yet, so that it hears of nothing.
+    /// Its list is not readable yet, so it gets no events.
     awaits_list: bool,
-    /// Which text it is, of all targets.
+    /// Number of its text among the texts of all targets.
     number: u64,
 }
 
-/// An execution under way for one object.
+/// An execution in progress for one object.
 struct Task {
     text: u64,
     uid: Uid,
@@ -67,12 +67,12 @@ struct Task {
     acting: Acting,
 }
 
-/// An execution that has ended, as the ledger is still to be told.
+/// An ended execution that the ledger does not know yet.
 struct Ended {
     uid: Uid,
-    /// The target works by another text since it began, so that nobody remembers the end.
+    /// The target has another text since the start, so the end is not recorded.
     is_forgotten: bool,
-    /// The resource that its deletion is said to have missed.
+    /// The resource that its deletion reportedly did not find.
     missed: Option<SharedText>,
 }
 
@@ -83,7 +83,7 @@ impl AtWork {
 }
 
 impl Controller {
-    /// Takes in the targets that are active now.
+    /// Accepts the currently active targets.
     pub(crate) fn configure(
         &mut self,
         texts: &BTreeMap<&'static str, (Text, Arc<Target>)>,
@@ -125,7 +125,7 @@ impl Controller {
         self.resources.is_complete()
     }
 
-    /// Tells everybody whose list can be read of all objects.
+    /// Passes all objects to the targets with a readable list.
     pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
         self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_rejected(name));
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
@@ -134,7 +134,7 @@ impl Controller {
         }
     }
 
-    /// Takes in what the watch says.
+    /// Processes an event of the watch.
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
         let hearing = self.targets.values().filter(|at_work| !at_work.awaits_list);
@@ -146,13 +146,13 @@ impl Controller {
         inputs.into_iter().for_each(|(number, input)| self.feed(number, input, clock));
     }
 
-    /// The poller attests this from now on.
+    /// Sets the poller's current attestations.
     pub(crate) fn attest(&mut self, attestations: Attestations, clock: Clock) {
         self.around.attest(attestations);
         self.feed_all(|| Input::AttestationChanged, clock);
     }
 
-    /// Has everybody decided whose turn it is.
+    /// Lets all targets start due work.
     pub(crate) fn attend(&mut self, clock: Clock) {
         self.around.set_secret(clock.known_secret());
         for Selected { target, uid } in self.resources.take_concerned() {
@@ -178,7 +178,7 @@ impl Controller {
         self.targets.values_mut().chain(&mut self.superseded).find(|at_work| at_work.number == number)
     }
 
-    /// Gives the engine of the text an input, and performs what it asks for.
+    /// Passes an input to the engine of the text, and performs its effects.
     fn feed(&mut self, number: u64, input: Input, clock: Clock) {
         let effects = self.at_work(number).map(|at_work| at_work.step(input, clock)).unwrap_or_default();
         self.perform_all(number, effects, clock);
@@ -200,7 +200,7 @@ impl Controller {
         }
     }
 
-    /// Nobody is asked, so that nothing can happen meanwhile.
+    /// Performs a check without any call, so that nothing can happen in between.
     fn check(&mut self, (number, uid): (u64, Uid), work: &Work, clock: Clock) {
         let Some(at_work) = self.at_work(number) else { return };
         let lacks_something = Acting::new(&at_work.target, at_work.text).lacks_something(work, clock);
@@ -237,7 +237,7 @@ impl Controller {
         }
     }
 
-    /// What was decided on an object that was read; one that lacks a Secret was not.
+    /// Records the decision on a read object. A decision without its Secret does not count.
     fn note_decision(&mut self, (number, uid): (u64, &Uid), work: &Work, clock: Clock) {
         let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) else { return };
         let (correction, says_deleted) = match &work.operation {
@@ -258,14 +258,14 @@ impl Controller {
         });
     }
 
-    /// Tells the ledger what was decided, and which executions have ended.
+    /// Reports decisions and ended executions to the ledger.
     pub(crate) fn note_ends(&mut self, ledger: &mut Ledger, outside: &Outside, api: &ApiServer) {
         self.violation.take().into_iter().for_each(|violation| ledger.violate(violation));
         ledger.note_decisions(self.decided.drain(..), api);
         self.forgotten.drain(..).for_each(|(target, uid)| ledger.decisions.forget(&target, &uid));
         for Ended { uid, is_forgotten, missed } in self.ended.drain(..) {
             ledger.writing.remove(&uid);
-            // Nobody is told that nothing was there to delete where a request for the object had taken it away.
+            // "Nothing to delete" must not be reported if a request for the same object had deleted the resource.
             if missed.is_some_and(|resource| outside.taken.get(&*resource) == Some(&uid)) {
                 ledger.violate(format!("{uid:?}: told to miss what its own deletion took away"));
             }
@@ -275,7 +275,7 @@ impl Controller {
         }
     }
 
-    /// Lets one thing that is under way go one step on.
+    /// Advances one task by a step.
     pub(crate) fn step(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) {
         if self.tasks.is_empty() {
             return;
@@ -300,31 +300,31 @@ impl Controller {
         self.note_ends(scene.ledger, scene.outside, scene.api);
     }
 
-    /// The Lease is lost.
+    /// Ends the term after the loss of the Lease.
     pub(crate) fn end_term(&mut self, clock: Clock) {
         self.around.lose_lease();
         let all = self.targets.values().chain(&self.superseded).map(|at_work| at_work.number);
         all.collect::<Vec<_>>().into_iter().for_each(|number| self.feed(number, Input::TermEnded, clock));
     }
 
-    /// The first thing under way that nobody may wait for any longer.
+    /// Returns the first task that is overdue.
     pub(crate) fn overdue(&self, since: Moment, now: Moment) -> Option<usize> {
         let is_overdue = |task: &Task| task.acting.waits_until().map_or(task.since < since, |until| until <= now);
         self.tasks.iter().position(|task| !task.acting.pauses() && is_overdue(task))
     }
 
-    /// Something that can go on at once.
+    /// Returns a task that can advance at once.
     pub(crate) fn ready(&self, now: Moment) -> Option<usize> {
         let is_ready = |task: &Task| task.acting.waits_until().is_none_or(|until| until <= now);
         self.tasks.iter().position(|task| !task.acting.pauses() && is_ready(task))
     }
 
-    /// Returns the number of things that are under way.
+    /// Returns the number of tasks in progress.
     pub(crate) fn under_way(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Returns true if something is under way for the object.
+    /// Returns true if a task is in progress for the object.
     pub(crate) fn works_on(&self, uid: &Uid) -> bool {
         self.tasks.iter().any(|task| task.uid == *uid)
     }
@@ -334,7 +334,7 @@ fn now(clock: Clock) -> Now {
     Now { moment: clock.moment, wall: clock.since_epoch() }
 }
 
-/// The object that the target forgets by the input.
+/// Returns the object that the target forgets with this input.
 fn left_by(input: &Input) -> Option<Uid> {
     match input {
         Input::Left(uid) => Some(uid.clone()),
@@ -343,7 +343,7 @@ fn left_by(input: &Input) -> Option<Uid> {
     }
 }
 
-/// What an event of the watch is to the target; a sign of life is nothing.
+/// Converts a watch event to an input of the target. A sign of life gives `None`.
 fn input(dispatch: &Dispatch<'_>, at_work: &AtWork) -> Option<Input> {
     let target = &at_work.target;
     let lean = |object| Box::new(LeanObject::prune(object, &target.all_fields));

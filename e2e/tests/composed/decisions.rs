@@ -1,6 +1,6 @@
-//! What must hold when the controller decides on an object that it has just read.
+//! Checks the controller's decisions on objects that it has just read.
 //!
-//! A decision is held against what the program had heard by then: what changed since cannot count against it.
+//! A decision is compared with what the program knew at that time. Later changes do not count against it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::ledger::owns;
 use crate::targets::owner_of;
 use crate::watch::uid_of;
 
-/// Two corrections of an object may begin at once. The next one begins no sooner after the last than this.
+/// Minimum time between two corrections of an object, after the first two.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Corrections count towards the pause for this long.
+/// Time for which a correction counts towards the pause.
 const WINDOW: Duration = Duration::from_secs(600);
-/// An object whose attempts are exhausted is tried once in this time.
+/// Interval of attempts on an object whose attempts are exhausted.
 const TRIED_EVERY: Duration = Duration::from_secs(3600);
 
-/// A decision on an object that was read live.
+/// A decision on an object after a live read.
 pub(crate) struct Decided {
     pub(crate) object: LeanObject,
-    /// `None` where the finalizer is taken off.
+    /// The correction, or `None` if the finalizer is removed.
     pub(crate) correction: Option<Box<Correction>>,
-    /// The finalizer is taken off because nothing is left outside.
+    /// The finalizer is removed because nothing is left outside.
     pub(crate) says_deleted: bool,
     pub(crate) target: Arc<Target>,
     /// The controller has the poller's attestation of the verdict.
@@ -45,52 +45,52 @@ pub(crate) struct Decided {
     pub(crate) at: Moment,
 }
 
-/// A correction that sent something.
+/// A correction that has sent a request.
 struct Begun {
     at: Moment,
     retry: Option<String>,
 }
 
-/// What the controller had heard and begun, as far as decisions depend on it.
+/// The controller's knowledge and started corrections, as far as decisions depend on them.
 #[derive(Default)]
 pub(crate) struct Decisions {
-    /// The version of each object that the controller has heard of.
+    /// The version of each object that the controller knows.
     heard: BTreeMap<Uid, Value>,
-    /// By the name of the target and the object.
+    /// Started corrections by target name and object.
     begun: HashMap<(String, Uid), Vec<Begun>>,
-    /// Objects whose deletion outside was answered as done.
+    /// Objects whose external deletion was reported as done.
     deleted: HashSet<Uid>,
 }
 
 impl Decisions {
-    /// The controller has heard of every object as it is now.
+    /// Records that the controller knows the current version of every object.
     pub(crate) fn note_heard(&mut self, api: &ApiServer) {
         let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
         self.heard = api.objects.values().map(|object| (uid_of(object), version(object))).collect();
     }
 
-    /// A correction that was decided on then sends its first write.
+    /// Records the first write of a correction that was decided at that time.
     pub(crate) fn note_begun(&mut self, target: &Target, object: &LeanObject, at: Moment) {
         let begun = self.begun.entry((target.name.clone(), object.id.uid.clone())).or_default();
         begun.push(Begun { at, retry: object.retry_requested().map(str::to_owned) });
     }
 
-    /// A deletion outside was answered as done.
+    /// Records an external deletion that was reported as done.
     pub(crate) fn note_deleted(&mut self, uid: &Uid) {
         self.deleted.insert(uid.clone());
     }
 
-    /// The target forgets the object.
+    /// Records that the target forgets the object.
     pub(crate) fn forget(&mut self, target: &str, uid: &Uid) {
         self.begun.remove(&(target.to_owned(), uid.clone()));
     }
 
-    /// The controller died.
+    /// Records the controller's death.
     pub(crate) fn note_death(&mut self) {
         self.begun.clear();
     }
 
-    /// Checks a decision; the error says what is violated.
+    /// Checks a decision. An error describes the violation.
     pub(crate) fn check(&self, decided: &Decided, api: &ApiServer, active: &[Arc<Target>]) -> Result<(), String> {
         let uid = &decided.object.id.uid;
         let Some(correction) = &decided.correction else {
@@ -142,7 +142,7 @@ impl Decisions {
         Ok(())
     }
 
-    /// Another living object that names the resource, as the controller has heard.
+    /// Returns another living object that names the resource, by the controller's knowledge.
     fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, active: &[Arc<Target>]) -> Option<Uid> {
         let names = |object: &Value| {
             let gives_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;

@@ -1,4 +1,4 @@
-//! The commands of `kubectl-drift` tell people of a deletion what the controller then decides.
+//! The commands of `kubectl-drift` announce the same result of a deletion as the controller then decides.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use drift_poller::engine::object::deletion::{Ending, ending_of};
 
 use crate::resources::Resources;
 
-/// Compares the two for what is to be done; gives in what they differ.
+/// Compares both results for a piece of work. Returns their difference.
 pub(crate) fn compare(
     target: &Arc<Target>,
     (objects, resources): (&ObjectStore, &Resources),
@@ -22,7 +22,7 @@ pub(crate) fn compare(
     let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
     let agree = match (&ending, &work.correction) {
         (Some(Ending::NotHeldByUs), _) => false,
-        // Another writer took the note away, or said that another object has the resource, and this process knows better.
+        // Another writer removed the note or wrote another owner of the resource, and this process knows better.
         (Some(Ending::LeftBehind(_)), Some(correction)) => {
             let note = object.conditions.correction_status().in_scope(target.scope.id);
             correction.before.claim != note.claim
@@ -36,8 +36,8 @@ pub(crate) fn compare(
     (!agree).then(|| format!("people are told of another end: {} {ending:?}, done {:?}", object.id, work.operation))
 }
 
-/// Returns true if the controller knows what nobody can read on the object: other objects' claims, another writer's work, or that
-/// every step was skipped.
+/// Returns true if the controller knows facts that are not on the object: other objects' claims, another writer's work,
+/// or that every step was skipped.
 fn knows_more(objects: &ObjectStore, resources: &Resources, object: &LeanObject) -> bool {
     let uid = &object.id.uid;
     let rights = objects.claimant(uid).map(|claimant| resources.rights(uid, &claimant)).unwrap_or_default();

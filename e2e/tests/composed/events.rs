@@ -1,6 +1,6 @@
-//! Everything that can happen, one event after the other, and how often each comes in a random history.
+//! All events of a random history, and their probabilities.
 //!
-//! An event that cannot happen now does nothing.
+//! An event that is impossible now does nothing.
 
 use drift_api::names::{
     DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION, PAUSED_ANNOTATION,
@@ -15,38 +15,38 @@ use crate::targets::{NAMES, Text};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
-/// The objects.
+/// Names of the objects.
 pub(crate) const OBJECTS: [&str; 2] = ["a", "b"];
-/// The external resources.
+/// Names of the external resources.
 pub(crate) const RESOURCES: [&str; 2] = ["r1", "r2"];
 
-/// One thing that happens.
+/// A single event of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
-    /// One thing under way goes one step on.
+    /// Advances one task by a step.
     Step(Who, u8, Fault),
-    /// What was begun first goes so many steps on, without a fault, and stops in the midst of what it does.
+    /// Advances the first task by this many steps without a fault, and leaves it unfinished.
     Advance(Who, u8),
     Attend(Who),
     Deliver(Who, u8),
     Repeat(Who, u8),
     List(Who),
     Configure(Who),
-    /// Whoever begins to work by a text of the target cannot read its list, or can again.
+    /// Makes the target's list unreadable for a program that starts to use a text of it, or readable again.
     Bar {
         who: Who,
         target: usize,
         rejected: bool,
     },
     Crash(Who),
-    /// The controller loses its Lease, and ends after so many steps.
+    /// The controller loses its Lease and ends after this many steps.
     EndTerm(u8),
     Renew,
-    /// So many seconds pass.
+    /// This many seconds pass.
     Pass(u16),
-    /// Everything that can go on goes on.
+    /// Everything that can continue does so.
     Rest,
-    /// Objects that are made from now on have no generation, as those of some kinds.
+    /// Later objects have no generation, like those of some kinds.
     Ungenerated,
     Create {
         object: usize,
@@ -71,17 +71,17 @@ pub(crate) enum Event {
         object: usize,
         paused: bool,
     },
-    /// Its deletion is to leave the external resource, or not any more.
+    /// Makes its deletion leave the external resource, or reverts that.
     Orphan {
         object: usize,
         orphan: bool,
     },
-    /// It gives up a resource, or not any more.
+    /// Makes the object give up a resource, or reverts that.
     GiveUp {
         object: usize,
         resource: Option<usize>,
     },
-    /// Somebody asks for one more correction.
+    /// Requests one more correction.
     Retry {
         object: usize,
         request: u8,
@@ -93,7 +93,7 @@ pub(crate) enum Event {
         object: usize,
         observed: bool,
     },
-    /// Somebody writes another text into a condition.
+    /// Writes another text into a condition.
     Alter {
         object: usize,
         observed: bool,
@@ -102,7 +102,7 @@ pub(crate) enum Event {
     StripFinalizer {
         object: usize,
     },
-    /// Somebody writes back a verdict that stood once.
+    /// Restores an earlier verdict.
     Replay {
         object: usize,
     },
@@ -121,7 +121,7 @@ pub(crate) enum Event {
         target: usize,
         text: Option<Text>,
     },
-    /// A target is removed, and comes back as it was after so many seconds.
+    /// Removes a target and restores it unchanged after this many seconds.
     Absence {
         target: usize,
         seconds: u16,
@@ -129,15 +129,15 @@ pub(crate) enum Event {
     Jobs(JobEvent),
     RefuseStatus(bool),
     RefuseCredential(bool),
-    /// Somebody changes the Secret that corrections send.
+    /// Changes the Secret that corrections send.
     Rotate,
-    /// Somebody takes that Secret away, or puts it back.
+    /// Removes that Secret, or restores it.
     TakeSecret(bool),
-    /// The wall clock is set back.
+    /// Sets the wall clock back.
     SetBack(u16),
 }
 
-/// Lets it happen.
+/// Applies an event to the world.
 pub(crate) fn apply(world: &mut World, event: &Event) {
     match *event {
         Event::Step(who, index, fault) => world.step(who, usize::from(index), fault),
@@ -178,7 +178,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
     world.check();
 }
 
-/// What people and other writers do to an object.
+/// Applies a user's or another writer's change to an object.
 fn edit(world: &mut World, event: &Event) {
     match *event {
         Event::Create { object, resource, value, labels } => {
@@ -259,7 +259,7 @@ fn alter(world: &mut World, name: &str, observed: bool, value: u8) {
         let entry = conditions.and_then(|all| all.iter_mut().find(|entry| entry["type"] == kind));
         if let Some(entry) = entry {
             let message = entry["message"].as_str().unwrap_or_default();
-            // The head of a note is kept, and the tag of a verdict too.
+            // Keeps the head of a note and the tag of a verdict.
             entry["message"] = match (observed, message.split_once(": "), message.rsplit_once(" [")) {
                 (false, Some((head, _)), _) => json!(format!("{head}: altered {value}")),
                 (true, _, Some((_, tag))) => json!(format!("altered {value} [{tag}")),
@@ -302,7 +302,7 @@ fn replay(world: &mut World, name: &str) {
     });
 }
 
-/// A random text of a target.
+/// Returns a random text of a target.
 pub(crate) fn text(random: &mut Random) -> Text {
     Text {
         correct: !random.one_in(6),
@@ -322,7 +322,7 @@ fn two(random: &mut Random) -> usize {
     usize::from(random.below(2))
 }
 
-/// A random event.
+/// Returns a random event.
 pub(crate) fn event(random: &mut Random) -> Event {
     match random.below(100) {
         0..26 => {

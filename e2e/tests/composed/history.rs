@@ -1,4 +1,4 @@
-//! A random history: from a seed, played, and cut down to the shortest that fails.
+//! A random history: generated from a seed, played, and reduced to the shortest one that fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,28 +9,28 @@ use crate::random::Random;
 use crate::targets::{NAMES, Text};
 use crate::world::{Who, World};
 
-/// Events of a random history at most.
+/// Maximum number of events in a random history.
 const MOST_EVENTS: u8 = 90;
 
-/// One of so many histories is of a kind without generations.
+/// One of this many histories uses a kind without generations.
 const UNGENERATED_ONE_IN: u8 = 8;
 
-/// How a history begins. By chance alone hardly any of ten thousand comes to two claims at a start.
+/// The start of a history. By chance alone, hardly any of ten thousand has two claims at a start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opening {
     Any,
-    /// A resource has changed hands.
+    /// A resource has changed its owner.
     HandedOver,
-    /// Both programs begin anew, and may know only one of the two objects that name a resource.
+    /// Both programs restart, and may know only one of the two objects that name a resource.
     Hidden,
-    /// Something happens in the midst of each correction.
+    /// An event interrupts each correction.
     Stepwise,
 }
 
-/// Said of a history that ends in a panic.
+/// The error of a history that ends in a panic.
 pub(crate) const PANICS: &str = "it panics";
 
-/// What happens, and what stays rejected to the end.
+/// The events, and the rejections that stay to the end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct History {
     pub(crate) events: Vec<Event>,
@@ -38,7 +38,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The history of a seed.
+    /// Returns the history of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let mut random = Random::of(seed);
         let ending = match random.below(40) {
@@ -73,7 +73,7 @@ impl History {
         Self { events, ending }
     }
 
-    /// Plays it; the error says what was violated.
+    /// Plays the history. An error describes the violation.
     pub(crate) fn play(&self) -> Result<(), String> {
         catch_unwind(AssertUnwindSafe(|| self.play_through())).unwrap_or_else(|_| Err(PANICS.to_owned()))
     }
@@ -90,7 +90,7 @@ impl History {
         world.ledger.violation.map_or(Ok(()), Err)
     }
 
-    /// The shortest history that fails, by leaving out ever smaller parts.
+    /// Returns the shortest failing history, by removing ever smaller parts.
     pub(crate) fn shortest(self) -> Self {
         let mut shortest = self;
         let mut part = shortest.events.len() / 2;
@@ -111,7 +111,7 @@ impl History {
     }
 }
 
-/// Targets, and two objects.
+/// Returns the setup: targets and two objects.
 fn beginning(random: &mut Random) -> Vec<Event> {
     let mut events = Vec::new();
     for target in 0..NAMES.len() {
@@ -127,13 +127,14 @@ fn beginning(random: &mut Random) -> Vec<Event> {
     events
 }
 
-/// An object that owns a resource is selected no more, as its label or its target is gone, and the other one adopts what it had.
+/// An object that owns a resource becomes unselected (its label or its target is removed), and the other object adopts
+/// the resource.
 fn handed_over(random: &mut Random) -> Vec<Event> {
     let text = Text { correct: true, adopt: true, suspended: false, ..text(random) };
     let configured = [Event::Configure(Who::Poller), Event::Configure(Who::Controller)];
     let mut events: Vec<Event> = (0..NAMES.len()).map(|target| Event::Target { target, text: Some(text) }).collect();
     events.extend(configured.clone());
-    // The one that leaves is the older one, or the other way round.
+    // The older or the newer object leaves.
     let first = usize::from(random.one_in(2));
     let create = |object, labels| Event::Create { object, resource: 0, value: 1 + labels, labels };
     events.extend([create(first, 1), Event::Rest, Event::Pass(20), Event::Rest, create(1 - first, 2), Event::Rest]);
@@ -145,7 +146,7 @@ fn handed_over(random: &mut Random) -> Vec<Event> {
     events
 }
 
-/// What brings back an object that left, and what may hide it or the other one from who begins anew.
+/// Returns an event that brings back an object, or that may hide one of them from a restarted program.
 fn back(random: &mut Random) -> Event {
     let who = if random.one_in(2) { Who::Poller } else { Who::Controller };
     let which = usize::from(random.below(2));
@@ -162,7 +163,7 @@ fn back(random: &mut Random) -> Event {
     }
 }
 
-/// An object drifts, its correction begins, and something happens before it ends; again and again.
+/// Returns a history in which an object repeatedly drifts, its correction starts, and an event interrupts it.
 fn stepwise(random: &mut Random) -> Vec<Event> {
     let text = Text { correct: true, suspended: false, ..text(random) };
     let mut events = vec![Event::Target { target: 0, text: Some(text) }];
@@ -176,7 +177,7 @@ fn stepwise(random: &mut Random) -> Vec<Event> {
     }
     for _ in 0..1 + random.below(4) {
         events.extend(drifts(random));
-        // Drift is believed after the second poll, and then written.
+        // Drift is confirmed by the second poll and then written.
         for seconds in [3, 3, 0] {
             events.extend([Event::Deliver(Who::Poller, 9), Event::Attend(Who::Poller)]);
             if random.one_in(8) {
@@ -195,7 +196,7 @@ fn stepwise(random: &mut Random) -> Vec<Event> {
     events
 }
 
-/// The first object is to be corrected.
+/// Returns events after which the first object needs a correction.
 fn drifts(random: &mut Random) -> Vec<Event> {
     let value = random.below(2);
     match random.below(4) {
@@ -205,7 +206,7 @@ fn drifts(random: &mut Random) -> Vec<Event> {
     }
 }
 
-/// What may happen to the first object, to its target, or to the controller.
+/// Returns events that disturb the first object, its target or the controller.
 fn disturbance(text: Text, random: &mut Random) -> Vec<Event> {
     let object = 0;
     let suspended = || Event::Target { target: 0, text: Some(Text { suspended: true, ..text }) };
@@ -231,7 +232,8 @@ fn disturbance(text: Text, random: &mut Random) -> Vec<Event> {
     }
 }
 
-/// Two objects of two targets name one resource, and the programs begin anew without the objects of one target.
+/// Returns a history in which two objects of two targets name one resource, and the programs restart without the
+/// objects of one target.
 fn hidden(random: &mut Random) -> Vec<Event> {
     let text = Text { correct: true, deletes: true, suspended: false, ..text(random) };
     let mut events: Vec<Event> = (0..NAMES.len()).map(|target| Event::Target { target, text: Some(text) }).collect();
@@ -248,7 +250,7 @@ fn hidden(random: &mut Random) -> Vec<Event> {
     events
 }
 
-/// What makes a program act for one of these objects, or shows it the other one.
+/// Returns an event that makes a program act for one of these objects, or shows it the other one.
 fn hiding(random: &mut Random) -> Event {
     let who = if random.one_in(2) { Who::Poller } else { Who::Controller };
     let which = usize::from(random.below(2));
@@ -263,7 +265,7 @@ fn hiding(random: &mut Random) -> Event {
     }
 }
 
-/// Two objects of one target meet more often.
+/// Moves an event to the first target, because two objects of one target conflict more often.
 const fn work_for_one_target(event: &mut Event) {
     if let Event::Target { target, .. } | Event::Absence { target, .. } = event {
         *target = 0;

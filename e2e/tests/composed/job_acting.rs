@@ -1,6 +1,6 @@
-//! A correction by a Job as the shell drives it: it is begun or found again, and looked at until it has ended.
+//! A correction by a Job, as the shell runs it: it is created or found again, and checked until it has ended.
 //!
-//! The core says what a look means. It decides nothing.
+//! The core interprets each check. It decides nothing.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use crate::calls::Scene;
 use crate::outside::Fault;
 use crate::targets::Text;
 
-/// Between two looks.
+/// Interval between two checks.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// For whom, and why.
+/// The object and the reason of a correction.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) object: &'a LeanObject,
     pub(crate) correction: &'a Correction,
     pub(crate) text: Text,
     pub(crate) target: &'a Target,
-    /// The time at which it was decided; `None` where something was sent already.
+    /// Time of the decision, or `None` if a request was sent already.
     pub(crate) decided_at: Option<Moment>,
 }
 
@@ -55,12 +55,12 @@ impl JobActing {
         self.next.is_some()
     }
 
-    /// Returns the time at which it is looked at again; `None` before it was begun.
+    /// Returns the time of the next check, or `None` before the Job is created.
     pub(crate) fn looks_again_at(&self, now: Moment) -> Option<Moment> {
         self.followed.as_ref().map(|_| now + LOOK_EVERY)
     }
 
-    /// Does the step that is ready.
+    /// Performs the next step.
     pub(crate) fn send(&mut self, asked: Asked<'_>, fault: Fault, scene: &mut Scene<'_>) -> StepOutcome {
         let reply = match (self.followed.take(), self.next) {
             (Some(followed), _) => self.follow(followed, fault, scene),
@@ -89,7 +89,7 @@ impl JobActing {
                 Some(created)
             });
             if matches!(fault, Fault::LostBefore | Fault::ServerError) {
-                // Whether it was begun cannot be told from no answer.
+                // Without a response it is unknown if the Job was created.
                 scene.outside.may_come_of(asked.correction, &asked.object.id.uid);
             }
             if let Some(created) = created? {

@@ -1,7 +1,7 @@
-//! What must always hold of Jobs: none is begun twice, and no two of one object run at once.
+//! Invariants of Jobs: no Job is created twice, and no two Jobs of one object run at once.
 //!
-//! Another one for the same spec may be begun only where the first is known to have done its part: a poll saw drift after its
-//! end, it never ran, or somebody else took it away. It must not change anything.
+//! Another Job for the same spec may be created only if the first has had its effect: a poll saw drift after its end,
+//! it never ran, or it was removed by another writer. It must not change anything.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use drift_api::identity::Uid;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::AskedFor;
 
-/// The Jobs that were begun, by their names.
+/// The created Jobs by name.
 #[derive(Default)]
 pub(crate) struct JobLedger {
     begun: HashMap<String, Begun>,
@@ -20,15 +20,15 @@ struct Begun {
     asked: AskedFor,
     ran: bool,
     ended: bool,
-    /// Another one may be begun for the same.
+    /// Another Job may be created for the same spec.
     is_done: bool,
     /// The cluster removed it after its end.
     is_expired: bool,
 }
 
 impl JobLedger {
-    /// A Job is begun for the object; the error says what is violated. `excused` says that its numbers may begin anew, `resumes` that
-    /// it goes on with one that was interrupted.
+    /// Records the creation of a Job for the object. An error describes the violation. `excused` allows its numbers to
+    /// start again. `resumes` means that it continues an interrupted one.
     pub(crate) fn note_begun(
         &mut self,
         name: &str,
@@ -36,7 +36,7 @@ impl JobLedger {
         asked: AskedFor,
         (excused, resumes): (bool, bool),
     ) -> Result<(), String> {
-        // A deletion that failed is tried again without a poll: it has another number.
+        // A failed deletion is retried without a poll, under another number.
         let is_same = |before: &AskedFor| match asked.action {
             Action::Delete => *before == asked,
             action => {
@@ -69,28 +69,29 @@ impl JobLedger {
         }
     }
 
-    /// Somebody else took it away: whoever follows it sees no end.
+    /// Records that another writer removed the Job, so that its observers see no end.
     pub(crate) fn note_removed(&mut self, name: &str) {
         if let Some(begun) = self.begun.get_mut(name) {
             begun.is_done = true;
         }
     }
 
-    /// It was removed a while after its end. Whoever followed it without an answer for so long goes on with it, and begins it again.
+    /// Records that the Job was removed a while after its end. An observer without a response for so long continues and
+    /// creates it again.
     pub(crate) fn note_expired(&mut self, name: &str) {
         if let Some(begun) = self.begun.get_mut(name) {
             begun.is_expired = true;
         }
     }
 
-    /// A poll saw that the object drifted: whatever had ended by then healed nothing, or was undone.
+    /// Records that a poll saw drift: earlier ended Jobs healed nothing or were undone.
     pub(crate) fn note_drift(&mut self, object: &Uid) {
         for begun in self.begun.values_mut().filter(|begun| begun.object == *object) {
             begun.is_done |= begun.ended;
         }
     }
 
-    /// The object's conditions were cleaned up: its numbers begin anew.
+    /// Records that the object's conditions were cleaned up, so its numbers start again.
     pub(crate) fn forget(&mut self, object: &Uid) {
         self.begun.retain(|_, begun| begun.object != *object);
     }

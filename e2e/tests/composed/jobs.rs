@@ -1,5 +1,5 @@
-//! Jobs as the API server keeps them, and what a cluster makes of them: Pods that write outside, ends, and the time after which
-//! they go.
+//! Jobs at the API server, and their effects in a cluster: Pods that write outside, their ends, and the removal after a
+//! time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::calls::{Clock, Scene};
 use crate::ledger::owns;
 use crate::watch::uid_of;
 
-/// The least `ttlSecondsAfterFinished` that a target may have, and what those of these histories have.
+/// The minimum `ttlSecondsAfterFinished` of a target, used by these histories.
 pub(crate) const TTL: Duration = Duration::from_secs(600);
 
-/// A Pod does what it is to do so long after its Job was begun, and ends so long after: time enough for anything in between.
+/// Time from a Job's creation to its Pod's write, and to its end. Long enough for any event in between.
 const WRITES_AFTER: Duration = Duration::from_secs(4);
 const ENDS_AFTER: Duration = Duration::from_secs(15);
 
-/// What the Pod of a Job is to do.
+/// The work of a Job's Pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     pub(crate) action: String,
@@ -42,29 +42,29 @@ struct KeptJob {
 pub(crate) struct Jobs {
     kept: BTreeMap<String, KeptJob>,
     version: u64,
-    /// Nothing makes Pods, nor takes them away.
+    /// True while Pods are neither created nor removed.
     pub(crate) stands_still: bool,
-    /// A queue holds each Job from its creation on.
+    /// True while a queue holds new Jobs.
     pub(crate) holds: bool,
 }
 
-/// What happens to all Jobs that have not ended.
+/// An event for all unfinished Jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobEvent {
-    /// The cluster makes no Pods from now on, or makes them again.
+    /// The cluster stops or resumes the creation of Pods.
     StandStill(bool),
-    /// A queue holds what is begun from now on, or lets go.
+    /// A queue holds new Jobs, or releases them.
     Hold(bool),
-    /// Pods do what they are to do, and have not ended.
+    /// Pods do their work without ending.
     Write,
-    /// They end without having done it.
+    /// Pods end without doing their work.
     Fail,
-    /// Somebody deletes them.
+    /// Another writer deletes them.
     Remove,
 }
 
 impl Jobs {
-    /// `None` where one of that name is there.
+    /// Creates a Job. Returns `None` if the name exists.
     pub(crate) fn create(&mut self, manifest: &Value, now: Moment) -> Option<Job> {
         self.version += 1;
         let mut manifest = manifest.clone();
@@ -89,7 +89,7 @@ impl Jobs {
         self.kept.values().map(|job| job.shown.clone()).collect()
     }
 
-    /// Gives whether it was in that state still.
+    /// Deletes a Job. Returns true if it was still at that version.
     pub(crate) fn delete(&mut self, job: &Job) -> bool {
         let is_same = |kept: &&mut KeptJob| kept.shown.resource_version == job.resource_version;
         let Some(kept) = self.kept.get_mut(&job.name).filter(is_same) else { return false };
@@ -97,13 +97,13 @@ impl Jobs {
         true
     }
 
-    /// Those that have not ended.
+    /// Returns the unfinished Jobs.
     pub(crate) fn open(&self) -> impl Iterator<Item = &str> {
         self.kept.values().filter(|job| job.shown.is_running()).map(|job| job.shown.name.as_str())
     }
 }
 
-/// What somebody changes of a Job is a new version of it.
+/// Applies a change to a Job, which gives it a new version.
 fn change(version: &mut u64, kept: &mut KeptJob, edit: impl FnOnce(&mut Job)) {
     *version += 1;
     edit(&mut kept.shown);
@@ -119,7 +119,7 @@ fn work_of(manifest: &Value) -> Work {
     Work { action: text("ACTION"), resource: text("RESOURCE"), value: text("VALUE").parse().unwrap_or_default() }
 }
 
-/// Lets it happen.
+/// Applies an event to the Jobs.
 pub(crate) fn apply(event: JobEvent, scene: &mut Scene<'_>) {
     let jobs = &mut scene.api.jobs;
     match event {
@@ -148,7 +148,7 @@ pub(crate) fn apply(event: JobEvent, scene: &mut Scene<'_>) {
     }
 }
 
-/// The cluster goes on: Pods run to their end, and what nobody needs any more goes.
+/// Advances the cluster: Pods run to their end, and expired Jobs are removed.
 pub(crate) fn go_on(scene: &mut Scene<'_>) {
     if scene.api.jobs.kept.is_empty() {
         return;
@@ -177,7 +177,7 @@ pub(crate) fn go_on(scene: &mut Scene<'_>) {
     }
 }
 
-/// The Pod does what it is to do, once; gives whether it could, and nothing where no Pod runs.
+/// Does the Pod's work once. Returns true if it succeeded, or `None` if no Pod runs.
 fn write(name: &str, scene: &mut Scene<'_>) -> Option<bool> {
     let Scene { api, outside, ledger, .. } = scene;
     let kept = api.jobs.kept.get_mut(name).filter(|kept| !kept.shown.suspended && !kept.shown.deleting)?;

@@ -1,6 +1,6 @@
-//! Histories that failed once, each the shortest of its kind, under the name of what it shows.
+//! Known failures: the shortest history of each kind, named after what it shows.
 //!
-//! They stay as they were found; the random ones go on looking for more.
+//! They stay unchanged. The random histories search for more.
 
 use crate::events::Event;
 use crate::events::Event::{
@@ -15,16 +15,16 @@ use crate::quiet::{Ending, War};
 use crate::targets::Text;
 use crate::world::Who::{Controller, Poller};
 
-/// A target that corrects and deletes, and leaves alone what was there.
+/// A target that corrects and deletes, and does not adopt existing resources.
 const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
 
-/// Both programs have the first target, and then these happen.
+/// Returns a history in which both programs have the first target, followed by these events.
 fn active(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let begun = [Target { target: 0, text: Some(text) }, Configure(Poller), Configure(Controller)];
     begun.into_iter().chain(events).collect()
 }
 
-/// The first target, one object of it that wants the first resource, and both programs at work.
+/// Returns a history with the first target, one object for the first resource, and both programs running.
 fn one_object() -> Vec<Event> {
     active(PLAIN, [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(10)])
 }
@@ -105,7 +105,7 @@ fn a_replayed_verdict_is_not_acted_on() {
 
 #[test]
 fn a_replay_that_nobody_saw_is_no_news() {
-    // The Unknown between the verdict and its replay reaches nobody.
+    // The Unknown between the verdict and its replay is never delivered.
     let events = [RefuseCredential(true), Pass(1), Rest, Pass(192), Advance(Poller, 1), Replay { object: 0 }, Rest];
     ends_well(one_object(), events, Ending::Free);
 }
@@ -138,7 +138,7 @@ fn a_change_during_a_look_up_is_noticed() {
     let looks_up = Target { target: 0, text: Some(Text { edition: 1, ..PLAIN }) };
     let edited = Edit { object: 0, resource: 0, value: 2 };
     let polled = [Deliver(Poller, 9), Attend(Poller), Advance(Poller, 2), Attend(Poller), Advance(Poller, 2)];
-    // Live read, preparation, and the look-up; what follows is the second read.
+    // Live read, preparation, and lookup. The second read follows.
     let looked_up = [Deliver(Controller, 9), Attend(Controller), Advance(Controller, 6)];
     for change in [Pause { object: 0, paused: true }, Delete { object: 0 }, Edit { object: 0, resource: 0, value: 1 }] {
         let created =
@@ -153,10 +153,10 @@ fn a_change_during_a_look_up_is_noticed() {
 fn a_late_write_spares_the_object_made_anew() {
     let observes = Target { target: 0, text: Some(Text { correct: false, ..PLAIN }) };
     let created = Create { object: 0, resource: 0, value: 1, labels: 1 };
-    // The verdict that the resource is there is on its way to the first of the name.
+    // The verdict that the resource exists is on its way to the first object of this name.
     let first = [Rest, Make { resource: 0, value: 1 }, Crash(Poller), List(Poller), Attend(Poller), Advance(Poller, 2)];
     let second = [Attend(Poller), Remove { resource: 0 }, Delete { object: 0 }, created.clone(), Deliver(Poller, 9)];
-    // The second of the name is said of what had been said of the first.
+    // The verdict on the second object uses the record of the first.
     let step = || Step(Poller, 1, Fault::None);
     let polled = [Attend(Poller), step(), step(), Pass(2), step(), step(), Attend(Poller), step(), step()];
     let before = vec![observes, Configure(Poller), created, Rest, Pass(10)];
@@ -233,7 +233,7 @@ fn a_claim_that_cannot_be_cleaned_up_stands() {
     ends_well(before, events, Ending::Free);
 }
 
-/// The same where Jobs correct.
+/// The same target with corrections by Jobs.
 const BY_JOB: Text = Text { by_job: true, ..PLAIN };
 
 #[test]
@@ -266,10 +266,11 @@ fn what_was_begun_for_a_former_name_has_an_end() {
     ends_well(before, [Edit { object: 1, resource: 0, value: 2 }, Pass(728)], Ending::Free);
 }
 
-/// Takes over what is there.
+/// The same target with adoption of existing resources.
 const ADOPTING: Text = Text { adopt: true, ..PLAIN };
 
-/// An object that owns the first resource leaves its target, and another one adopts the resource.
+/// Returns a history in which an object that owns the first resource leaves its target, and another one adopts the
+/// resource.
 fn adopted_meanwhile() -> Vec<Event> {
     active(
         ADOPTING,
@@ -336,7 +337,7 @@ fn an_object_that_leaves_during_its_correction_is_waited_for() {
     }
 }
 
-/// Two targets, and an object of each that wants the first resource.
+/// Returns a history with two targets, each with an object for the first resource.
 fn wanted_by_two_targets() -> Vec<Event> {
     let begun = [
         Target { target: 1, text: Some(ADOPTING) },
@@ -351,7 +352,7 @@ fn wanted_by_two_targets() -> Vec<Event> {
     active(ADOPTING, begun)
 }
 
-/// The same, then the first target is removed, and the other object adopts.
+/// Extends it: the first target is removed, and the other object adopts.
 fn adopted_by_another_target() -> Vec<Event> {
     let removed = [Target { target: 0, text: None }, Configure(Poller), Configure(Controller), Rest, Pass(2), Rest];
     wanted_by_two_targets().into_iter().chain(removed).collect()
@@ -367,7 +368,7 @@ fn a_target_that_returns_takes_nothing_back() {
     ends_well(adopted_by_another_target(), rejected, Ending::Free);
 }
 
-/// Each program begins anew, and can read the second target's list from now on, or cannot.
+/// Restarts each program, with the second target's list readable or rejected.
 fn begin_anew(rejected: bool) -> impl Iterator<Item = Event> {
     [Poller, Controller].into_iter().flat_map(move |who| [Bar { who, target: 1, rejected }, Crash(who), List(who)])
 }
@@ -375,15 +376,16 @@ fn begin_anew(rejected: bool) -> impl Iterator<Item = Event> {
 #[test]
 fn no_old_claim_becomes_the_younger_one() {
     let polled = || [Rest, Pass(100), Rest];
-    // It leaves, and the other one adopts in a later second.
+    // It leaves, and the other object adopts in a later second.
     let adopted = || [Relabel { object: 0, labels: 0 }, RefuseCredential(false), Pass(2)].into_iter().chain(polled());
-    // Its last correction failed, and it finds its desired state when it comes back; or it comes back with another name.
+    // Its last correction failed, and it is already in the desired state on its return. Or it returns under another
+    // name.
     let failed = vec![RefuseCredential(true), Event::Change { resource: 0, value: 7 }, Pass(100), Rest];
     let as_desired = vec![Event::Change { resource: 0, value: 1 }];
     let renamed = vec![Make { resource: 1, value: 7 }, Edit { object: 0, resource: 1, value: 1 }];
     for (before, meanwhile) in [(failed, as_desired), (Vec::new(), renamed)] {
         let left = before.into_iter().chain(adopted());
-        // Nobody knows the other one then.
+        // The other object is unknown then.
         let back = begin_anew(true).chain(meanwhile).chain([Relabel { object: 0, labels: 1 }]).chain(polled());
         ends_well(wanted_by_two_targets(), left.chain(back).chain(begin_anew(false)).chain([Rest]), Ending::Free);
     }

@@ -1,7 +1,7 @@
-//! What must always hold, checked with each write the moment it is made.
+//! Invariants that are checked at each write.
 //!
-//! It keeps what really happened, which neither program can see: what a poll could know, which requests were sent,
-//! what each key stood for. The first violation is kept. It must not change anything.
+//! It records facts that neither program can see: the knowledge of each poll, the sent requests, and the meaning of
+//! each key. It keeps the first violation. It must not change anything.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
 
-/// What really happened.
+/// Record of the actual events.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) violation: Option<String>,
@@ -32,28 +32,29 @@ pub(crate) struct Ledger {
     active: Vec<Arc<Target>>,
     /// Object, desired state and K for which a poll truly saw drift (true) or none (false).
     seen: HashSet<(Uid, Option<DesiredHash>, u64, bool)>,
-    /// What each idempotency key was sent with, and whether its outcome was definite.
+    /// The request sent with each idempotency key, and true if its outcome was definite.
     keys: HashMap<String, (String, bool)>,
-    /// Objects whose verdict somebody else wrote last, and in which no poll has seen drift since.
+    /// Objects whose last verdict is from another writer, and for which no poll has seen drift since.
     pub(crate) replayed: HashSet<Uid>,
-    /// The same before the controller has heard of it: it may know the verdict that was put back as the newest still.
+    /// Such objects before the controller knows about it. To the controller the restored verdict may still be the
+    /// newest.
     pub(crate) replaying: HashSet<Uid>,
-    /// Objects from which somebody took a condition.
+    /// Objects that lost a condition to another writer.
     pub(crate) stripped: HashSet<Uid>,
-    /// A controller died: what it had decided may be done again.
+    /// A controller died, so its decisions may be repeated.
     pub(crate) died: bool,
-    /// Objects that left a target's selection, or whose target was edited while something was under way, which forgets
-    /// them.
+    /// Objects that left a target's selection, or whose target was edited while a task was in progress. The program
+    /// forgets them.
     pub(crate) left: HashSet<Uid>,
     pub(crate) claims: Claims,
-    /// Objects that were there when a target was removed.
+    /// Objects that existed when a target was removed.
     pub(crate) target_gone: HashSet<Uid>,
-    /// Who writes to which resource just now, from the first request of a correction to the end of its last.
+    /// Objects that are writing to a resource, from the first request of a correction to the end of its last.
     pub(crate) writing: HashMap<Uid, String>,
     corrections: HashMap<Uid, u64>,
     pub(crate) jobs: JobLedger,
     pub(crate) decisions: Decisions,
-    /// Writes to objects by both programs.
+    /// Number of writes to objects by both programs.
     pub(crate) writes: usize,
 }
 
@@ -68,21 +69,21 @@ impl Ledger {
         }
     }
 
-    /// Takes in what happened to objects since it did so last.
+    /// Processes the changes of objects since the last call.
     pub(crate) fn note_changes(&mut self, api: &ApiServer) {
         if let Err(what) = self.claims.note_changes(api, &self.active) {
             self.violate(what);
         }
     }
 
-    /// The controller works by these targets from now on.
+    /// Records the controller's new targets.
     pub(crate) fn note_targets(&mut self, active: Vec<Arc<Target>>, api: &ApiServer) {
         self.note_changes(api);
         self.active = active;
         self.claims.note_targets(api, &self.active);
     }
 
-    /// The controller died.
+    /// Records the controller's death.
     pub(crate) fn note_death(&mut self, api: &ApiServer) {
         self.died = true;
         self.decisions.note_death();
@@ -91,7 +92,7 @@ impl Ledger {
         self.claims.note_death();
     }
 
-    /// The controller decided so on objects that it had read.
+    /// Records the controller's decisions on read objects.
     pub(crate) fn note_decisions(&mut self, decided: impl IntoIterator<Item = Decided>, api: &ApiServer) {
         for decided in decided {
             if let Err(what) = self.decisions.check(&decided, api, &self.active) {
@@ -100,15 +101,15 @@ impl Ledger {
         }
     }
 
-    /// The controller has heard of everything, and does nothing that was decided before: a verdict that somebody put back is none
-    /// from now on.
+    /// Records that the controller knows all events and runs nothing that was decided before. Restored verdicts no
+    /// longer count.
     pub(crate) fn note_heard(&mut self, api: &ApiServer) {
         self.note_changes(api);
         self.replayed.extend(self.replaying.drain());
         self.claims.note_heard();
     }
 
-    /// A poll was answered truly. Where it saw what a replayed verdict says, the poller has nothing to write.
+    /// Records a true response to a poll. If it matches a replayed verdict, the poller has nothing to write.
     pub(crate) fn note_read(&mut self, uid: &Uid, basis: &Basis, differs: bool) {
         if differs {
             self.note_true_word(uid);
@@ -122,7 +123,7 @@ impl Ledger {
         self.replaying.remove(uid);
     }
 
-    /// The poller wrote, or tried to.
+    /// Records a write attempt of the poller.
     pub(crate) fn note_verdict(
         &mut self,
         before: &LeanObject,
@@ -151,7 +152,7 @@ impl Ledger {
         self.ensure(!goes_back, || "lastTransitionTime goes backwards".to_owned());
     }
 
-    /// The controller wrote to the status, or tried to.
+    /// Records a status write attempt of the controller.
     pub(crate) fn note_status(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer) {
         let Some((_, new)) = self.landed(uid, current, api, DRIFT_CORRECTED) else { return };
         let message = |object: &Value| entry(object, DRIFT_CORRECTED).map(|entry| entry["message"].clone());
@@ -165,7 +166,7 @@ impl Ledger {
         self.corrections.insert(uid.clone(), correction.max(most));
     }
 
-    /// The controller wrote a finalizer, or tried to: nothing but that changes.
+    /// Records a finalizer write attempt of the controller. Nothing else may change.
     pub(crate) fn note_finalizer(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer) {
         let Some(old) = current else { return };
         let new = old["metadata"]["name"].as_str().and_then(|name| api.objects.get(name));
@@ -187,13 +188,13 @@ impl Ledger {
         self.ensure(rest(old) == rest(new), || "a write of the finalizer changes something else".to_owned());
     }
 
-    /// A write lands on the object that it was meant for, not on one that was made under its name since.
+    /// Checks that a write hits its object and not a later one with the same name.
     fn check_uid(&mut self, meant: &Uid, hit: &Value) {
         let hit = crate::watch::uid_of(hit);
         self.ensure(hit == *meant, || format!("a write for {meant} lands on {hit}"));
     }
 
-    /// What a write for an object changed, if it landed: nothing but the program's own entry.
+    /// Returns the change of a successful write for an object. Only the program's own entry may change.
     fn landed(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
         let old = current?;
         let new = api.objects.get(old["metadata"]["name"].as_str()?)?;
@@ -207,7 +208,7 @@ impl Ledger {
         Some((old.clone(), new.clone()))
     }
 
-    /// A request is sent for the object as it was decided on.
+    /// Records a request that is sent for the object, in its state at the decision.
     pub(crate) fn note_request(&mut self, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
         let Sent { asked, request, key, resource } = *sent;
         let Asked { object, correction, .. } = asked;
@@ -219,7 +220,8 @@ impl Ledger {
             self.ensure(sent_before == body, || {
                 format!("one key is sent with two requests: {key} with {sent_before} and with {body}")
             });
-            // A note that somebody takes off just before its target goes is put back by nobody, and its number with it.
+            // If another writer removes a note just before its target is removed, it is not restored, and its number is
+            // lost.
             let is_lost = self.stripped.contains(uid) && self.target_gone.contains(uid);
             let is_left = correction.action == Action::Delete && self.left.contains(uid);
             let forgotten = self.died || is_left || is_lost;
@@ -229,11 +231,11 @@ impl Ledger {
         self.check_correction(asked, resource, outside, api);
     }
 
-    /// A Job is begun for the object as it was decided on.
+    /// Records a Job that is created for the object, in its state at the decision.
     pub(crate) fn note_job(&mut self, name: &str, asked: Asked<'_>, outside: &Outside, api: &ApiServer) {
         let Asked { object, correction, .. } = asked;
         let uid = &object.id.uid;
-        // A deletion is not announced: whoever comes after a death begins it again.
+        // A deletion is not announced, so a new process after a death starts it again.
         let deletes_again = correction.action == Action::Delete && (self.died || self.left.contains(uid));
         let excused = deletes_again || self.stripped.contains(uid);
         if let Err(what) = self.jobs.note_begun(name, uid, correction.asked_for(), (excused, correction.resumes)) {
@@ -245,7 +247,7 @@ impl Ledger {
         self.check_correction(asked, &correction.resource.identity, outside, api);
     }
 
-    /// Whether the object may be corrected, as it was decided on.
+    /// Checks that the object may be corrected, in its state at the decision.
     fn check_correction(&mut self, asked: Asked<'_>, resource: &str, outside: &Outside, api: &ApiServer) {
         let Asked { object, correction, text, .. } = asked;
         let uid = &object.id.uid;
@@ -312,14 +314,14 @@ impl Ledger {
         self.ensure(!replayed, || "a replayed verdict is acted on".to_owned());
     }
 
-    /// How a request that had been sent with the key ended.
+    /// Records the outcome of a request with this key.
     pub(crate) fn note_outcome(&mut self, key: &str, definite: bool) {
         if let Some((_, was)) = self.keys.get_mut(key) {
             *was |= definite;
         }
     }
 
-    /// The object's conditions were cleaned up: it begins anew.
+    /// Records that the object's conditions were cleaned up, so it starts again.
     pub(crate) fn forget(&mut self, uid: &Uid) {
         self.claims.forget(uid);
         self.corrections.remove(uid);
@@ -337,12 +339,12 @@ pub(crate) struct Sent<'a> {
     pub(crate) resource: &'a str,
 }
 
-/// An entry of the object's conditions.
+/// Returns an entry of the object's conditions.
 pub(crate) fn entry<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object.pointer("/status/conditions")?.as_array()?.iter().find(|entry| entry["type"] == kind)
 }
 
-/// The resource that the object owns, as its note says.
+/// Returns the resource that the object owns by its note.
 pub(crate) fn owns(object: &Value) -> Option<String> {
     let note = CorrectionStatus::parse(entry(object, DRIFT_CORRECTED)?["message"].as_str()?);
     note.owned().map(|owned| owned.identity.to_string())

@@ -1,8 +1,8 @@
-//! Both programs' engines in one random history: an API server, an external system and time as values, other
-//! writers, crashes, and targets that come and go.
+//! Both programs' engines in one random history: an API server, an external system and time as values, other writers,
+//! crashes, and targets that are added and removed.
 //!
-//! Holes lie between the programs, between two objects and between two targets; only here do all of them meet. No control
-//! plane is needed. A failure prints its seed and the shortest history that shows it.
+//! Faults occur between the programs, between two objects and between two targets. Only these histories combine all of
+//! them. No control plane is needed. A failure prints its seed and the shortest history.
 
 mod act;
 mod api_server;
@@ -36,14 +36,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use history::History;
 
-/// Histories of one run of the tests.
+/// Number of histories in one run of the tests.
 const HISTORIES: u64 = 10_000;
-/// The variable that asks for another number of them.
+/// Environment variable for another number of histories.
 const HISTORIES_VARIABLE: &str = "DRIFT_HISTORIES";
-/// The variable that asks for another first seed.
+/// Environment variable for another first seed.
 const SEED_VARIABLE: &str = "DRIFT_SEED";
 
-/// A release build has no mutants.
+/// Release builds contain no mutants.
 #[cfg(not(debug_assertions))]
 #[test]
 #[ignore = "the engines have mutants in builds with debug assertions alone"]

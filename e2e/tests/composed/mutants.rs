@@ -1,6 +1,6 @@
-//! The proof that the random histories find faults: each mutant of the engines is found by one of them.
+//! Proves that the random histories find faults: a history fails for each mutant of the engines.
 //!
-//! What finds a mutant is a property of the histories. A panic is none, and without the mutant the same history must pass.
+//! A mutant is found by a violated property. A panic does not count, and without the mutant the same history must pass.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,19 +9,19 @@ use drift_api::mutants::{Mutant, plant};
 
 use crate::history::{History, PANICS};
 
-/// Histories that a mutant is looked for in: twice those that every run plays without one.
+/// Maximum number of histories for a mutant: twice the number in a run without one.
 const HISTORIES: u64 = 20_000;
-/// The variable that asks for some mutants alone, with commas between them. The table is not compared then.
+/// Environment variable with a comma-separated list of mutants. The table is not compared then.
 const MUTANTS_VARIABLE: &str = "DRIFT_MUTANTS";
 
-/// What found a mutant: the number of histories that it took, and the violation.
+/// The result for a mutant: the number of histories and the violation.
 #[derive(Debug)]
 struct Finding {
     histories: u64,
     violation: String,
 }
 
-/// Plays histories with the mutant until one is violated.
+/// Plays histories with the mutant until one fails.
 fn find(mutant: Mutant) -> Option<Finding> {
     plant(Some(mutant));
     let violation = |seed| History::of(seed).play().err().filter(|violation| violation != PANICS);
@@ -32,11 +32,11 @@ fn find(mutant: Mutant) -> Option<Finding> {
     Some(Finding { histories: seed + 1, violation })
 }
 
-/// The table of them, and the document that it is a part of.
+/// The table of mutants and the document that contains it.
 const TABLE: &str = include_str!("../../src/reliability/mutants.md");
 const RELIABILITY: &str = include_str!("../../../docs/design/reliability.md");
 
-/// The row of a mutant, as it stands in the table. What comes after the colon of a violation differs between objects.
+/// Returns the row of a mutant in the table. The text after the colon of a violation differs between objects.
 fn row((mutant, finding): &(Mutant, Option<Finding>)) -> String {
     let fault = mutant.fault().trim().trim_end_matches('.');
     match finding {

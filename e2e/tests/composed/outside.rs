@@ -1,6 +1,6 @@
-//! An external system as a value: resources by identity, a log of what was written, and ways to fail.
+//! An external system as a value: resources by identity, a log of writes, and faults.
 //!
-//! It knows the truth that the programs cannot see: who made what.
+//! It knows who made each resource, which the programs cannot see.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::jobs::Work;
 
-/// How one call ends, to the external system or to the API server.
+/// The end of a call to the external system or the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -30,7 +30,7 @@ pub(crate) enum Fault {
     Page,
 }
 
-/// All of them; the first is none.
+/// All faults. The first means no fault.
 pub(crate) const FAULTS: [Fault; 11] = [
     Fault::None,
     Fault::LostBefore,
@@ -45,12 +45,12 @@ pub(crate) const FAULTS: [Fault; 11] = [
     Fault::Page,
 ];
 
-/// A resource; `made_by` is the object whose correction made or adopted it, `None` where others made it.
+/// A resource. `made_by` is the object whose correction made or adopted it, or `None` if it is foreign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub(crate) value: i64,
     pub(crate) made_by: Option<Uid>,
-    /// The version of the Secret that was sent last; `None` where others made it since. No read shows it.
+    /// The version of the last sent Secret, or `None` after a foreign write. No read returns it.
     pub(crate) password: Option<u32>,
 }
 
@@ -58,24 +58,24 @@ pub(crate) struct Resource {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outside {
     pub(crate) resources: BTreeMap<String, Resource>,
-    /// Objects that may have made the resource of that name, as far as anybody but us can tell.
+    /// Objects that may have made the resource of that name, as far as an observer can tell.
     pub(crate) may_have_made: BTreeSet<(Uid, String)>,
     /// Every write is accepted and changes nothing.
     pub(crate) ignores_writes: bool,
-    /// The controller's credential is refused.
+    /// The controller's credential is rejected.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
-    /// Resources that a request took away, each with the object that it was sent for.
+    /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
 }
 
-/// The name of the resource that a request is for.
+/// Returns the name of the resource that a request is for.
 pub(crate) fn resource_of(request: &HttpRequest) -> String {
     request.url.path().rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 impl Outside {
-    /// Answers a read; `None` is no answer.
+    /// Answers a read. `None` means no response.
     pub(crate) fn read(&self, identity: &str, fault: Fault) -> Option<HttpReply> {
         let (status, body) = match fault {
             Fault::LostBefore | Fault::LostAfter => return None,
@@ -96,7 +96,7 @@ impl Outside {
         Some(HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.into_bytes()) })
     }
 
-    /// Does a write for the object; gives the status of the answer, `None` where there is none.
+    /// Performs a write for the object. Returns the status of the response, or `None` without one.
     pub(crate) fn write(&mut self, request: &HttpRequest, uid: &Uid, fault: Fault) -> Option<u16> {
         self.writes += 1;
         if self.refuses_credential {
@@ -123,7 +123,7 @@ impl Outside {
         let refused = answer.is_some_and(|status| (400..500).contains(&status));
         if request.method != Method::DELETE && !(certain || refused) {
             let identity = resource_of(request);
-            // What others had made since the last poll cannot be told from what this request may have made.
+            // Foreign resources made since the last poll are indistinguishable from the result of this request.
             self.adopt(&identity, uid);
         }
         answer
@@ -154,7 +154,8 @@ impl Outside {
         }
     }
 
-    /// A Job was begun, which writes whenever it runs: what is there meanwhile cannot be told from what it made.
+    /// Records that a Job was created. It may write at any time, so foreign resources are indistinguishable from its
+    /// results.
     pub(crate) fn may_come_of(&mut self, correction: &Correction, uid: &Uid) {
         if correction.action == Action::Delete {
             return;
@@ -166,7 +167,7 @@ impl Outside {
         self.may_have_made.insert((uid.clone(), identity.to_string()));
     }
 
-    /// What the Pod of a Job does; `has` says that its object owns the resource. Gives whether it could.
+    /// Performs the work of a Job's Pod. `has` means that its object owns the resource. Returns true if it succeeded.
     pub(crate) fn run(&mut self, work: &Work, uid: &Uid, has: bool) -> bool {
         if self.refuses_credential {
             return false;
@@ -175,7 +176,7 @@ impl Outside {
         if self.ignores_writes {
             return true;
         }
-        // What somebody took of its note does not unmake what it made.
+        // A removed note does not change who made the resource.
         let has = has || self.may_have_made.contains(&(uid.clone(), work.resource.clone()));
         let made_by = has.then(|| uid.clone());
         match (work.action.as_str(), self.resources.get_mut(&work.resource)) {
@@ -194,17 +195,18 @@ impl Outside {
         true
     }
 
-    /// Somebody else makes the resource, unless it is there; `claimants` are the objects that are there, first those that own it.
+    /// Makes a foreign resource unless it exists. `claimants` are the existing objects, the owners first.
     pub(crate) fn make(&mut self, identity: &str, value: i64, claimants: &[Uid]) {
-        // Where a claim stands whose creation may have been done, nobody can tell whose it is: the claim counts.
+        // If an object has a claim and its creation may have succeeded, the maker is unknown. The claim counts.
         let may_have_made = |uid: &&Uid| self.may_have_made.contains(&((*uid).clone(), identity.to_owned()));
         let made_by = claimants.iter().find(may_have_made).cloned();
         self.taken.remove(identity);
         self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 
-    /// The object claims what others made, as the target allows: also what an object made that lays no claim any more, and, since
-    /// a claim is of a name, what others make in place of it. That two claim one resource is checked elsewhere.
+    /// The object adopts the foreign resource, as the target allows. This includes resources of objects without a
+    /// claim, and foreign replacements, because a claim applies to a name. Another check covers two claims of one
+    /// resource.
     pub(crate) fn adopt(&mut self, identity: &str, uid: &Uid) {
         if let Some(resource) = self.resources.get_mut(identity) {
             resource.made_by = Some(uid.clone());
@@ -212,8 +214,8 @@ impl Outside {
         self.may_have_made.insert((uid.clone(), identity.to_owned()));
     }
 
-    /// The process dies while the object claims the resource. Where a correction `is_begun`, what others have made since the claim
-    /// cannot be told from what it made.
+    /// The process dies while the object claims the resource. If a correction `is_begun`, foreign resources made since
+    /// the claim are indistinguishable from its result.
     pub(crate) fn doubt(&mut self, identity: &str, uid: &Uid, is_begun: bool) {
         self.may_have_made.insert((uid.clone(), identity.to_owned()));
         if let Some(resource) = self.resources.get_mut(identity).filter(|_| is_begun) {
@@ -221,7 +223,7 @@ impl Outside {
         }
     }
 
-    /// The object lays no claim any more: what it made is from now on as if others had made it.
+    /// The object no longer has a claim, so its resources count as foreign.
     pub(crate) fn disown(&mut self, uid: &str) {
         self.may_have_made.retain(|(owner, _)| &**owner != uid);
         for resource in self.resources.values_mut().filter(|resource| resource.made_by.as_deref() == Some(uid)) {

@@ -1,7 +1,7 @@
 //! The poller as a step machine: its engines between the values of the world, one step at a time.
 //!
-//! It performs the effects that the engines ask for, in whatever order the history says. A poll or a write that is under way
-//! waits for its next step, so that anything can happen in between. It decides nothing.
+//! It performs the effects of the engines in the order of the history. A poll or write in progress waits for its next
+//! step, so that any event can happen in between. It decides nothing.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ use crate::outside::{Fault, resource_of};
 use crate::targets::NAMES;
 use crate::watch::{Event, Watch, uid_of};
 
-/// The part of one target in what all targets of the simulated poller share.
+/// One target's share of the state that all targets of the simulated poller use.
 struct Shared {
     slow_lane: Rc<RefCell<SlowLane>>,
 }
@@ -60,20 +60,20 @@ impl SharedState for Shared {
     }
 }
 
-/// One target at work.
+/// A running target.
 struct AtWork {
     engine: engine::Target<Shared>,
     target: Arc<Target>,
-    /// Which of the target's texts; what an earlier one began counts no more.
+    /// Number of the target's text. Work of an earlier text no longer counts.
     text: u64,
-    /// Its list cannot be read yet, so that it hears of nothing.
+    /// Its list is not readable yet, so it gets no events.
     awaits_list: bool,
-    /// It was told that its list is read.
+    /// It was notified that its list is complete.
     is_listed: bool,
-    /// Objects that it was told to leave alone.
+    /// Objects that it must leave alone.
     left: BTreeSet<Uid>,
-    /// Of each object the condition that it wrote last, those that it tried to write since, and one that stood when a poll of its
-    /// own saw drift.
+    /// For each object its last written condition, the attempted ones since, and one that was current when its own poll
+    /// saw drift.
     own_words: BTreeMap<Uid, Vec<Condition>>,
 }
 
@@ -98,7 +98,7 @@ impl AtWork {
         }
     }
 
-    /// An object that the attestation covers although others called it drifted.
+    /// Returns an attested object that another writer reported as drifted.
     fn attested_wrongly(&self, attestation: &Attestation) -> Option<String> {
         let objects = self.engine.objects().states().map(|state| state.object());
         let mut drifted = objects.filter(|object| !object.deleting && is_called_drifted(object));
@@ -110,7 +110,7 @@ impl AtWork {
         Some(format!("the word of others is attested: {}", wrong.id.uid))
     }
 
-    /// What of what it had been told the effect violates.
+    /// Returns the violation by an effect of an earlier instruction.
     fn violated_by(&self, effect: &Effect) -> Option<String> {
         match effect {
             Effect::Poll(order) => {
@@ -128,7 +128,7 @@ fn is_called_drifted(object: &LeanObject) -> bool {
     object.conditions.observed().is_some_and(|observed| observed.status == ConditionStatus::True)
 }
 
-/// A read or a write that is under way.
+/// A read or write in progress.
 struct Task {
     target: &'static str,
     text: u64,
@@ -140,11 +140,11 @@ enum Step {
     Poll(Box<PollOrder>),
     Write(Box<EndedWrite>),
     ReadAnew(Box<LeanObject>),
-    /// The end, of which the engine does not know yet.
+    /// The end, which the engine does not know yet.
     Ended(Input),
 }
 
-/// One process of the poller.
+/// A process of the poller.
 #[derive(Default)]
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
@@ -152,12 +152,12 @@ pub(crate) struct Poller {
     tasks: Vec<Task>,
     texts: u64,
     pub(crate) violation: Option<String>,
-    /// What it would put on the Lease.
+    /// The attestations for its Lease.
     pub(crate) active: BTreeMap<String, Attestation>,
 }
 
 impl Poller {
-    /// Returns the number of things that are under way.
+    /// Returns the number of tasks in progress.
     pub(crate) fn under_way(&self) -> usize {
         self.tasks.len()
     }
@@ -167,7 +167,7 @@ impl Poller {
         self.targets.values().all(|at_work| at_work.is_listed)
     }
 
-    /// Takes in the targets that are active now.
+    /// Accepts the currently active targets.
     pub(crate) fn configure(&mut self, targets: &BTreeMap<&'static str, Arc<Target>>, watch: &Watch, clock: Clock) {
         self.targets.retain(|name, at_work| {
             let is_same = targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash);
@@ -192,7 +192,7 @@ impl Poller {
         self.read_lists(watch, clock);
     }
 
-    /// Tells everybody whose list can be read of all objects.
+    /// Passes all objects to the targets with a readable list.
     pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
         self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_rejected(name));
         watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
@@ -201,7 +201,7 @@ impl Poller {
         }
     }
 
-    /// Takes in what the watch says.
+    /// Processes an event of the watch.
     pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
         let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
         let hearing = self.targets.iter().filter(|(_, at_work)| !at_work.awaits_list);
@@ -209,12 +209,12 @@ impl Poller {
         inputs.into_iter().for_each(|(name, input)| self.feed(name, input, clock));
     }
 
-    /// Gives everybody who is awake what they want.
+    /// Lets all running targets start due work.
     pub(crate) fn attend(&mut self, clock: Clock) {
         NAMES.into_iter().for_each(|name| self.feed(name, Input::Tick, clock));
     }
 
-    /// Gives the engine of the target an input, and performs what it asks for.
+    /// Passes an input to the engine of the target, and performs its effects.
     fn feed(&mut self, name: &'static str, input: Input, clock: Clock) {
         let Some(at_work) = self.targets.get_mut(name) else { return };
         let (text, is_tick) = (at_work.text, matches!(input, Input::Tick));
@@ -249,7 +249,7 @@ impl Poller {
         }
     }
 
-    /// Lets one thing that is under way go one step on.
+    /// Advances one task by a step.
     pub(crate) fn step(&mut self, index: usize, fault: Fault, scene: &mut Scene<'_>) {
         if self.tasks.is_empty() {
             return;
@@ -262,7 +262,7 @@ impl Poller {
                 self.tasks.push(task);
             }
             (Step::Write(mut write), _) => {
-                // What was sent lands even where nobody waits for it any more.
+                // A sent write takes effect even if its sender no longer waits.
                 let (outcome, object) = send(&write.before, &write.begun.condition, fault, scene);
                 let fields = self.targets.get(task.target).map(|at_work| at_work.target.poll_fields.clone());
                 write.object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
@@ -281,19 +281,19 @@ impl Poller {
         }
     }
 
-    /// The oldest thing under way that nobody may wait for any longer.
+    /// Returns the oldest task that is overdue.
     pub(crate) fn overdue(&self, since: Moment) -> Option<usize> {
         self.tasks.iter().position(|task| task.since < since)
     }
 
-    /// The process ends. What it has sent may land still.
+    /// Ends the process. Its sent writes may still take effect.
     pub(crate) fn die(self) -> Self {
         let sent = self.tasks.into_iter().filter(|task| matches!(task.step, Step::Write(_)));
         Self { tasks: sent.map(|task| Task { text: 0, ..task }).collect(), texts: self.texts, ..Self::default() }
     }
 }
 
-/// What an event of the watch is to the target.
+/// Converts a watch event to an input of the target.
 fn input(dispatch: &Dispatch<'_>, target: &Target, clock: Clock) -> Input {
     let lean = |object| Box::new(LeanObject::prune(object, &target.poll_fields));
     match dispatch {
@@ -309,7 +309,7 @@ fn input(dispatch: &Dispatch<'_>, target: &Target, clock: Clock) -> Input {
     }
 }
 
-/// Reads what is outside, and judges it.
+/// Polls and judges the external state.
 fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) -> PollResult {
     let PollOrder { uid, begun, view, prepared, moved, known, .. } = order;
     let open = view.open();
@@ -319,7 +319,7 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
             let reply = scene.outside.read(&resource, fault);
             if fault == Fault::None {
                 let real = scene.outside.resources.get(&resource).map(|real| real.value);
-                // What cannot be read back counts only where it would be sent.
+                // A field that cannot be read back counts only if it would be sent.
                 let is_sent = !target.compare.write_only.is_empty();
                 let has_moved = target.correct.mode == Mode::Correct && is_sent && !moved.is_empty();
                 let differs = real != open["spec"]["value"].as_i64() || has_moved;
@@ -332,8 +332,7 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
     PollResult { uid, begun, found: Ok(found.into()), pause: None, tagged: None, known, took: Duration::ZERO }
 }
 
-/// What an answer says, as it is judged, which is what is known where the same one was judged before; and what is known
-/// afterwards.
+/// Judges a response. An identical response reuses the known result. Also returns the new known result.
 fn find(
     target: &Target,
     (open, moved): (&OpenView<'_>, &[String]),
@@ -350,7 +349,7 @@ fn find(
     (found.finding, Some(known))
 }
 
-/// What an answer says, and the answer's fingerprint.
+/// Judges a response. Also returns its fingerprint.
 fn judge(
     target: &Target,
     (open, subject): (&OpenView<'_>, Subject<'_>),
@@ -362,7 +361,7 @@ fn judge(
     Some((compare(target, subject, observed), reading.judged()?))
 }
 
-/// The patch, and the live read that follows one that found the object moved.
+/// Sends the patch, and after a conflict the live read that follows.
 fn send(
     before: &LeanObject,
     condition: &Condition,

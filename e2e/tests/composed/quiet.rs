@@ -1,6 +1,7 @@
-//! The end of a history: faults stop, bars go, and within bounded time all must be as it should and stay so.
+//! The end of a history: faults stop, rejections are lifted, and within a bounded time everything must be correct and
+//! stay so.
 //!
-//! What should be follows from the objects, the targets and the claims alone.
+//! The correct state follows only from the objects, the targets and the claims.
 
 use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION};
@@ -13,25 +14,25 @@ use crate::targets::{NAMES, Text, owner_of, target};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
-/// Between two looks: below the silence after which a verdict is too old.
+/// Seconds between two checks: less than the silence after which a verdict is too old.
 const STEP: u64 = 100;
-/// So many looks in a row without a write are quiet: longer than the longest pause between two corrections.
+/// Number of consecutive checks without a write that count as quiet: longer than the longest pause between corrections.
 const QUIET_STEPS: usize = 5;
-/// So many looks bound all: the hour between two tries of exhausted attempts, twice and more.
+/// Maximum number of checks: more than twice the hour between two attempts of an exhausted object.
 const MOST_LOOKS: usize = 100;
 
-/// Which bar stays to the end.
+/// The rejection that stays to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// None.
+    /// No rejection at all.
     Free,
-    /// No status can be written, and every object is deleted: deletions must end all the same.
+    /// No status can be written, and every object is deleted. The deletions must complete.
     StatusRefused,
-    /// Another writer undoes the same thing every other second for five minutes: it is answered at a pace of our own.
+    /// Another writer undoes the same thing every other second for five minutes. We answer at our own pace.
     War(War),
 }
 
-/// What another writer keeps doing to every object.
+/// A repeated action of another writer on every object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum War {
     StripObserved,
@@ -44,7 +45,7 @@ pub(crate) enum War {
     IgnoreWrites,
 }
 
-/// All of them.
+/// All repeated actions of another writer.
 pub(crate) const WARS: [War; 7] = [
     War::StripObserved,
     War::StripCorrected,
@@ -55,14 +56,14 @@ pub(crate) const WARS: [War; 7] = [
     War::IgnoreWrites,
 ];
 
-/// How often it does so.
+/// Number of repetitions.
 const BATTLES: u8 = 150;
-/// Writes to two objects in that time: six at once and one a minute each, by each program, and what a correction adds.
+/// Writes to two objects in that time: six at once and one a minute each, by each program, plus those of a correction.
 const MOST_WRITES: usize = 80;
-/// Corrections of two objects in ten minutes, two requests each at the most.
+/// Requests for two objects in ten minutes, with at most two requests per correction.
 const MOST_REQUESTS: usize = 36;
 
-/// Lets everything come to rest.
+/// Advances everything until it is quiet.
 pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
     lift_bars(world, ending);
     if let Ending::War(war) = ending {
@@ -72,7 +73,7 @@ pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
     settle(world, ending);
 }
 
-/// Five minutes of it.
+/// Repeats the action for five minutes.
 fn wage(world: &mut World, war: War) {
     let (writes, requests) = (world.ledger.writes, world.outside.writes);
     world.outside.ignores_writes = war == War::IgnoreWrites;
@@ -187,7 +188,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
         let object = world.api.objects.values().find(|object| uid_of(object) == *uid)?;
         Some(entry(object, DRIFT_CORRECTED)?["reason"].as_str()?.to_owned())
     };
-    // Nobody writes on what is only looked at.
+    // A target in mode Observe must not write.
     for resource in RESOURCES {
         let owners: Vec<&Uid> = world.ledger.claims.claiming(resource).collect();
         let contested = |uid: &&&Uid| corrects(uid) && reason_of(uid).as_deref() != Some("IdentityContested");
@@ -217,8 +218,9 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
 }
 
-/// Whoever has a resource makes it as its spec says where it may: the one that claims it, and where nobody does the oldest
-/// that names it and may claim it. Of two that claim it nobody does anything. The others say that they wait.
+/// Checks the external state. The object with the claim makes the resource as its spec says, if allowed. Without a
+/// claim, the oldest object that names the resource and may claim it does. If two objects claim it, neither acts. The
+/// others report that they wait.
 fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
     let wants = |object: &Value| object["spec"]["resource"] == resource;
     let owned = |object: &Value| owns(object).as_deref() == Some(resource);
@@ -244,7 +246,7 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
     let real = world.outside.resources.get(resource);
     let may = owned(holder) || real.is_none() || text.adopt;
     let elsewhere = owns(holder).is_some_and(|owned| owned != resource);
-    // What others made has what they gave it, and what the note says nothing of is not compared.
+    // A foreign resource keeps its password, and a password without a record in the note is not compared.
     let is_noted = !text.by_job && holder["status"]["conditions"].to_string().contains("secrets ");
     let sent = real.filter(|real| is_noted && real.made_by.is_some()).and_then(|real| real.password);
     if let Some(sent) = sent.filter(|sent| may && !elsewhere && *sent != world.clock.secret) {

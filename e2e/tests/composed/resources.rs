@@ -1,7 +1,7 @@
-//! The external resources of one program's objects, as its targets share them.
+//! The external resources of one program's objects, shared by its targets.
 //!
-//! What the shell keeps behind a lock and tells by mailboxes is a value here, and whom a change concerns is asked for. Both
-//! targets read alike, so they share one scope: it is complete once both have read their lists.
+//! The shell has a lock and mailboxes. Here the state is a value, and affected objects are queried. Both targets read
+//! alike, so they share one scope, which is complete once both have read their lists.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -20,7 +20,7 @@ pub(crate) struct Resources {
 struct State {
     index: IdentityIndex,
     concerned: Vec<Selected>,
-    /// What each target at work took in before its list was read; `None` once it is.
+    /// Objects that each running target accepted before its list was read. `None` afterwards.
     told: BTreeMap<String, Option<HashSet<Uid>>>,
 }
 
@@ -31,13 +31,13 @@ impl State {
 }
 
 impl Resources {
-    /// The target works by another text from now on, whose list is not read yet. What its former text told stays until then.
+    /// Starts another text of the target, whose list is not read yet. Until then the reports of the former text stay.
     pub(crate) fn join(&self, target: &Target) {
         let mut state = self.state.borrow_mut();
         state.told.insert(target.name.clone(), Some(HashSet::new()));
     }
 
-    /// The target's list is read: its objects are those that it took in.
+    /// Marks the target's list as read: its objects are those that it accepted.
     pub(crate) fn note_listed(&self, target: &Target) {
         let mut state = self.state.borrow_mut();
         if let Some(kept) = state.told.insert(target.name.clone(), None).flatten() {
@@ -46,12 +46,12 @@ impl Resources {
         }
     }
 
-    /// Returns true if everybody is known who may have claimed something.
+    /// Returns true if all possible claimants are known.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.borrow().is_complete()
     }
 
-    /// Takes an object in as it is now; gives what it may do.
+    /// Accepts the current state of an object. Returns its rights.
     pub(crate) fn insert(&self, target: &Target, uid: &Uid, claimant: Claimant) -> Rights {
         let mut state = self.state.borrow_mut();
         if let Some(Some(told)) = state.told.get_mut(&target.name) {
@@ -72,7 +72,7 @@ impl Resources {
         state.concerned.extend(concerned);
     }
 
-    /// A correction of the object, as that claimant, begins or is at its end.
+    /// Records the start or the end of a correction of the object, as that claimant.
     pub(crate) fn hold(&self, uid: &Uid, claimant: Option<Claimant>) {
         let selected = Selected::correcting(uid);
         let mut state = self.state.borrow_mut();
@@ -83,7 +83,7 @@ impl Resources {
         state.concerned.extend(concerned);
     }
 
-    /// Drops what a target saw that is no more.
+    /// Drops the objects of a removed target.
     pub(crate) fn drop_target(&self, name: &str) {
         let mut state = self.state.borrow_mut();
         state.told.remove(name);
@@ -91,7 +91,7 @@ impl Resources {
         state.concerned.extend(concerned);
     }
 
-    /// What an object may do.
+    /// Returns the rights of an object.
     pub(crate) fn rights(&self, uid: &Uid, claimant: &Claimant) -> Rights {
         self.state.borrow().index.rights(uid, claimant)
     }
@@ -101,7 +101,7 @@ impl Resources {
         self.state.borrow().index.sees(object)
     }
 
-    /// Takes an object in with the claim of what it wants, if it has that at this moment.
+    /// Accepts an object with its claim if it has the right at this moment.
     pub(crate) fn claim(&self, target: &Target, uid: &Uid, claimant: Claimant) -> bool {
         let has = matches!(self.rights(uid, &claimant).ownership, Ownership::Free | Ownership::Held);
         if has {
@@ -111,13 +111,13 @@ impl Resources {
         has
     }
 
-    /// Which of the target's objects are among those whose rights may have changed.
+    /// Returns the target's objects whose rights may have changed.
     pub(crate) fn take_concerned_of(&self, target: &str) -> Vec<Uid> {
         let mut state = self.state.borrow_mut();
         state.concerned.extract_if(.., |it| &*it.target == target).map(|it| it.uid).collect()
     }
 
-    /// Whose rights may have changed since this was asked last.
+    /// Returns the objects whose rights may have changed since the last call.
     pub(crate) fn take_concerned(&self) -> Vec<Selected> {
         std::mem::take(&mut self.state.borrow_mut().concerned)
     }

@@ -1,4 +1,4 @@
-//! The part of one target in what all targets of the simulated controller share, as the shell has it behind handles.
+//! One target's share of the state that all targets of the simulated controller use. The shell has it behind handles.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -19,7 +19,7 @@ use drift_language::Target;
 use crate::resources::Resources;
 use crate::targets::secrets;
 
-/// The attestations, the Secret, and the objects under way. Cheap to clone.
+/// The attestations, the Secret, and the objects with tasks in progress. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Around(Rc<RefCell<State>>);
 
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl Around {
-    /// The Lease is lost: nothing begins any more.
+    /// Records the loss of the Lease: no new work starts.
     pub(crate) fn lose_lease(&self) {
         self.0.borrow_mut().lost_lease = true;
     }
@@ -43,7 +43,7 @@ impl Around {
         !self.0.borrow().lost_lease
     }
 
-    /// Sets what the poller attests.
+    /// Sets the poller's attestations.
     pub(crate) fn attest(&self, attestations: Attestations) {
         self.0.borrow_mut().attestations = attestations;
     }
@@ -54,12 +54,12 @@ impl Around {
     }
 }
 
-/// The part of one target.
+/// The share of one target.
 pub(crate) struct Shared {
     target: Arc<Target>,
     resources: Resources,
     around: Around,
-    /// The Secret when it was looked at last.
+    /// The Secret at the last check.
     secret: Option<Option<u32>>,
 }
 

@@ -1,7 +1,7 @@
-//! The target documents of the histories, parsed once each.
+//! The target documents of the histories, each parsed once.
 //!
-//! Two targets share one kind and one external system, so that everything between two can happen: an object that both select, two
-//! objects of two targets with one external resource.
+//! Two targets share one kind and one external system. This allows all interactions: an object that both select, and
+//! two objects of two targets with one external resource.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,35 +14,35 @@ use serde_json::Value;
 
 use crate::jobs::TTL;
 
-/// What of a target's text varies.
+/// The variable parts of a target's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text {
     pub(crate) correct: bool,
     pub(crate) adopt: bool,
     pub(crate) deletes: bool,
     pub(crate) suspended: bool,
-    /// Jobs correct, and not requests. They send no Secret.
+    /// Corrects by Jobs instead of requests. Jobs send no Secret.
     pub(crate) by_job: bool,
-    /// Of the bodies that are sent, so that the same desired state can be sent in two ways.
+    /// Edition of the request bodies, so that the same desired state can be sent in two ways.
     pub(crate) edition: u8,
 }
 
-/// The names of the two targets; the first owns what both select.
+/// The names of the two targets. The first owns objects that both select.
 pub(crate) const NAMES: [&str; 2] = ["alpha", "beta"];
 
-/// What is in the ConfigMaps.
+/// The documents in the ConfigMaps.
 pub(crate) type Documents = BTreeMap<&'static str, Text>;
 
 thread_local! {
     static PARSED: RefCell<BTreeMap<(&'static str, Text), Arc<Target>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The target of that name and text.
+/// Returns the target with that name and text.
 pub(crate) fn target(name: &'static str, text: Text) -> Arc<Target> {
     PARSED.with_borrow_mut(|parsed| parsed.entry((name, text)).or_insert_with(|| Arc::new(parse(name, text))).clone())
 }
 
-/// The one Secret of the programs' namespace, where it is there: in this version.
+/// Returns the single Secret of the programs' namespace in this version, if it exists.
 pub(crate) fn secrets(version: Option<u32>) -> LabelledSecrets {
     let secret = |version: u32| {
         let secret = LabelledSecret::new(None, [("key".to_owned(), version.to_string().into_bytes())]);
@@ -52,7 +52,7 @@ pub(crate) fn secrets(version: Option<u32>) -> LabelledSecrets {
     version.map(secret).into_iter().collect()
 }
 
-/// The first target by name that selects the object.
+/// Returns the first target by name that selects the object.
 pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
     let metadata = &object["metadata"];
     let selects = |target: &&Target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
@@ -63,7 +63,7 @@ pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t
 /// The Secret that corrections by requests send.
 const SECRETS: &str = "secrets: {password: {secretRef: {name: password, key: key}}}";
 
-/// Corrections by requests. What is right already is not written again; the other edition writes in any case.
+/// Returns corrections by requests. One edition skips correct resources, and the other always writes.
 fn requests(text: Text, url: &str) -> String {
     let Text { deletes, edition, .. } = text;
     let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
@@ -80,7 +80,7 @@ fn requests(text: Text, url: &str) -> String {
     format!("http: {{create: {create}, update: {update}{delete}}}")
 }
 
-/// Corrections by Jobs.
+/// Returns corrections by Jobs.
 fn jobs(text: Text) -> String {
     let job = |action: &str, value: &str| {
         let pod = "runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}";

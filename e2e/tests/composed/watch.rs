@@ -1,4 +1,4 @@
-//! One program's watch of the kind: it tells late, again, or not at all until the next list, but never out of order.
+//! One program's watch of the kind. Events may come late, twice, or not until the next list, but never out of order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api_server::ApiServer;
 
-/// What a watch says.
+/// An event of a watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Seen(Value),
@@ -22,17 +22,17 @@ pub(crate) struct Watch {
     next: usize,
     kept: BTreeMap<Uid, Value>,
     pub(crate) listed: bool,
-    /// Targets whose lists cannot be read by whoever begins to work for them.
+    /// Targets whose lists are not readable for a new text.
     rejected: BTreeSet<&'static str>,
 }
 
 impl Watch {
-    /// The next process begins; what cannot be read cannot be read by it.
+    /// Starts the watch of the next process. Unreadable lists stay unreadable.
     pub(crate) fn begin_anew(&mut self) {
         *self = Self { rejected: std::mem::take(&mut self.rejected), ..Self::default() };
     }
 
-    /// Whoever begins to work by a text of the target cannot read its list from now on, or can again.
+    /// Makes the target's list unreadable for later texts, or readable again.
     pub(crate) fn bar(&mut self, target: &'static str, rejected: bool) {
         if rejected {
             self.rejected.insert(target)
@@ -46,12 +46,12 @@ impl Watch {
         self.rejected.contains(target)
     }
 
-    /// The objects as it knows them.
+    /// Returns the objects that the program knows.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Value> {
         self.kept.values()
     }
 
-    /// The next event; `None` where all are told.
+    /// Returns the next event, or `None` if all are delivered.
     pub(crate) fn next(&mut self, api: &ApiServer) -> Option<Event> {
         if !self.listed {
             return None;
@@ -70,12 +70,12 @@ impl Watch {
         Some(Event::Seen(object.clone()))
     }
 
-    /// Goes on from so many events before.
+    /// Goes back by this many events, which are delivered again.
     pub(crate) fn go_back(&mut self, events: usize) {
         self.next = self.next.saturating_sub(events);
     }
 
-    /// Reads the list anew: what is not on it is gone, whatever events were lost.
+    /// Reads the list again. Missing objects are deleted, regardless of lost events.
     pub(crate) fn list(&mut self, api: &ApiServer) -> Vec<Event> {
         self.next = api.log.len();
         self.listed = true;
@@ -90,7 +90,7 @@ impl Watch {
     }
 }
 
-/// The object's uid.
+/// Returns the object's uid.
 pub(crate) fn uid_of(object: &Value) -> Uid {
     Uid::from(object["metadata"]["uid"].as_str().unwrap_or_default())
 }

@@ -1,6 +1,6 @@
-//! The world: both programs, the API server, the external system, the targets, and the time, each a value.
+//! The world: both programs, the API server, the external system, the targets, and the time, each as a value.
 //!
-//! Whatever an event does is done here, and nothing else happens.
+//! It implements all events, and nothing else happens.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ pub(crate) enum Who {
     Controller,
 }
 
-/// Live programs hear of everything within this time, and no call takes much longer than two of these.
+/// Live programs receive all events within this time. A call takes little more than two of these.
 const SLICE: Duration = Duration::from_secs(5);
-/// The same where nothing is under way.
+/// The same limit while no task is in progress.
 const IDLE_SLICE: Duration = Duration::from_secs(20);
-/// A call that has no answer by then has none.
+/// Deadline of a call.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// More steps than anything that comes to rest takes within one moment.
+/// More steps than a world that comes to rest takes within one moment.
 const MOST_STEPS: usize = 400;
 
-/// Everything there is.
+/// The complete state of a history.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) api: ApiServer,
@@ -55,14 +55,14 @@ pub(crate) struct World {
     /// The targets as the controller knows them.
     known: BTreeMap<&'static str, Arc<Target>>,
     lease: BTreeMap<String, Attestation>,
-    /// So many changes are checked.
+    /// Number of checked changes.
     checked: usize,
-    /// Verdicts of drift that stood once, for whoever writes them back.
+    /// Earlier verdicts of drift, for writers that restore them.
     pub(crate) verdicts: BTreeMap<Uid, Value>,
 }
 
 impl World {
-    /// Lets one thing that is under way go one step on.
+    /// Advances one task by a step.
     pub(crate) fn step(&mut self, who: Who, index: usize, fault: Fault) {
         let Self { api, outside, ledger, clock, poller, controller, .. } = self;
         let mut scene = Scene { api, outside, ledger, clock: *clock };
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// The program looks at what is due.
+    /// Lets the program start due work.
     pub(crate) fn attend(&mut self, who: Who) {
         match who {
             Who::Poller => self.poller.attend(self.clock),
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// The program hears of the next so many events.
+    /// Delivers the next events to the program.
     pub(crate) fn deliver(&mut self, who: Who, events: usize) {
         for _ in 0..events {
             let event = match who {
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// The program's watch tells the last so many events again.
+    /// Makes the program's watch repeat its last events.
     pub(crate) fn repeat(&mut self, who: Who, events: usize) {
         match who {
             Who::Poller => self.poller_watch.go_back(events),
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// The program's watch broke, and events are lost; it lists anew.
+    /// Breaks the program's watch, so that it loses events and lists again.
     pub(crate) fn list(&mut self, who: Who) {
         let events = match who {
             Who::Poller => self.poller_watch.list(&self.api),
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// The program reads its targets.
+    /// Lets the program read its targets.
     pub(crate) fn configure(&mut self, who: Who) {
         let texts: BTreeMap<&'static str, (Text, Arc<Target>)> =
             self.documents.iter().map(|(name, text)| (*name, (*text, target(name, *text)))).collect();
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// Whoever begins to work by a text of the target cannot read its list from now on, or can again.
+    /// Makes the target's list unreadable for later texts, or readable again.
     pub(crate) fn bar(&mut self, who: Who, name: &'static str, rejected: bool) {
         match who {
             Who::Poller => {
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// The poller writes its word to its Lease, and the controller reads it.
+    /// Writes the poller's attestations to its Lease, from which the controller reads them.
     pub(crate) fn renew(&mut self) {
         self.lease.clone_from(&self.poller.active);
         let changed_at = Some(self.clock.moment);
@@ -157,22 +157,22 @@ impl World {
         self.controller.attest(attestations, self.clock);
     }
 
-    /// What the poller's Lease says of the target.
+    /// Returns the attestation of the target in the poller's Lease.
     pub(crate) fn attestation(&self, name: &str) -> Option<&Attestation> {
         self.lease.get(name)
     }
 
-    /// Somebody changes the Secret that corrections send.
+    /// Changes the Secret that corrections send.
     pub(crate) fn rotate(&mut self) {
         self.clock.secret += 1;
     }
 
-    /// Somebody takes that Secret away, or puts it back.
+    /// Removes that Secret, or restores it.
     pub(crate) fn take_secret(&mut self, taken: bool) {
         self.clock.lacks_secret = taken;
     }
 
-    /// The process dies, and another takes over.
+    /// Kills the process and starts another.
     pub(crate) fn crash(&mut self, who: Who) {
         match who {
             Who::Poller => {
@@ -190,14 +190,14 @@ impl World {
         self.configure(who);
     }
 
-    /// The controller loses its Lease, goes on for so many steps, and another process follows.
+    /// Takes the controller's Lease away. It continues for some steps, and another process follows.
     pub(crate) fn end_term(&mut self, steps: u8) {
         self.controller.end_term(self.clock);
         (0..steps).for_each(|_| self.step(Who::Controller, 0, Fault::None));
         self.crash(Who::Controller);
     }
 
-    /// A claim that stands while its process dies is good whatever became of it: nobody can tell.
+    /// Records that the outcome of a claim is unknown if its process dies: the claim counts in any case.
     fn note_doubt(&mut self) {
         for object in self.api.objects.values() {
             if let Some(owned) = crate::ledger::owns(object) {
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// Lets time pass; live programs go on meanwhile, without any luck for what is under way.
+    /// Lets time pass. Live programs continue, and tasks in progress run into their deadlines.
     pub(crate) fn pass(&mut self, seconds: u64) {
         let mut left = Duration::from_secs(seconds);
         while !left.is_zero() && self.ledger.violation.is_none() {
@@ -221,13 +221,13 @@ impl World {
         }
     }
 
-    /// Something happens to the Jobs that have not ended.
+    /// Applies an event to the unfinished Jobs.
     pub(crate) fn happen_to_jobs(&mut self, event: JobEvent) {
         let Self { api, outside, ledger, clock, .. } = self;
         jobs::apply(event, &mut Scene { api, outside, ledger, clock: *clock });
     }
 
-    /// Everybody hears of everything, and what is no program of ours goes on.
+    /// Delivers all events, and advances everything outside of our programs.
     pub(crate) fn hear(&mut self) {
         let Self { api, outside, ledger, clock, .. } = self;
         jobs::go_on(&mut Scene { api, outside, ledger, clock: *clock });
@@ -239,7 +239,7 @@ impl World {
             if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
         }
         self.ledger.decisions.note_heard(&self.api);
-        // Whatever is under way was decided before.
+        // Every task in progress was decided before.
         if self.controller.under_way() == 0 && self.controller.has_all_lists() {
             self.ledger.note_heard(&self.api);
         }
@@ -269,7 +269,7 @@ impl World {
         }
     }
 
-    /// Everything that can go on at this moment goes on, without any fault.
+    /// Advances everything that can continue at this moment, without any fault.
     pub(crate) fn rest(&mut self) {
         for _ in 0..MOST_STEPS {
             if self.poller.under_way() > 0 {
@@ -292,7 +292,7 @@ impl World {
         self.ledger.violate("it does not come to rest within one moment");
     }
 
-    /// What must hold at any time; remembers verdicts for whoever writes them back.
+    /// Checks the invariants. Remembers verdicts for writers that restore them.
     pub(crate) fn check(&mut self) {
         self.poller.violation.take().into_iter().for_each(|violation| self.ledger.violate(violation));
         self.controller.note_ends(&mut self.ledger, &self.outside, &self.api);

@@ -1,4 +1,4 @@
-//! The actions whose every step a program may die in: how each is brought about, and when it has come to rest.
+//! The actions during which a program may die: how each is started, and when it is at rest.
 
 use anyhow::{Context as _, Result};
 use drift_api::condition::CorrectionStatus;
@@ -9,14 +9,14 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, is_verified, message};
 use serde_json::{Value, json};
 
-/// What one of the programs is in the midst of when it dies.
+/// The action in progress when a program dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Create,
     Update,
     Delete,
     Adopt,
-    /// The target deletes no more.
+    /// The target no longer deletes.
     Release,
     /// The object leaves the selection.
     LetGo,
@@ -28,7 +28,7 @@ impl Action {
         matches!(self, Self::Update | Self::Delete | Self::Release | Self::LetGo)
     }
 
-    /// As a part of a sentence.
+    /// Returns its name as a part of a sentence.
     pub(super) fn as_noun(self) -> &'static str {
         match self {
             Self::Create => "a creation in two steps",
@@ -52,9 +52,9 @@ impl Action {
     }
 }
 
-/// Long, so that every poll has a cause: the day is the longest that a target may ask for.
+/// Long, so that every poll has a cause. A day is the maximum of a target.
 const INTERVAL: &str = "24h";
-/// A port that nothing listens on; each update takes another.
+/// An address without a listener. Each update uses another.
 const UPSTREAM: &str = "127.0.0.1:9";
 
 /// The real external system, and a recorder in front of it.
@@ -64,7 +64,7 @@ pub(super) struct Bed<'a> {
     pub(super) outside: Outside,
 }
 
-/// What an object and its external resource have come to, without times, numbers and texts.
+/// The final state of an object and its external resource, without times, numbers and texts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     Gone { outside_too: bool },
@@ -81,11 +81,11 @@ impl<'a> Bed<'a> {
         Ok(bed)
     }
 
-    /// A target that refuses what was there before and one that adopts, told apart by the objects' labels; `deletes`: both
-    /// hold a finalizer.
+    /// Applies a target that refuses existing resources and one that adopts, chosen by the objects' labels. With
+    /// `deletes`, both hold a finalizer.
     pub(super) async fn apply_targets(&self, deletes: bool) -> Result<()> {
         let url = self.outside.url();
-        // The resource exists after the first step and is as desired after the second.
+        // The resource exists after the first step and is in the desired state after the second.
         let create = json!([
             {"method": "POST", "url": format!("{url}/proxies"), "accept": [201],
              "body": {"name": "${self.metadata.name}", "listen": "${desired.listen}",
@@ -106,13 +106,13 @@ impl<'a> Bed<'a> {
         self.world.apply_targets(&[refusing, adopting]).await
     }
 
-    /// Brings an object to where the action can begin. Gives its name.
+    /// Prepares an object for the action. Returns its name.
     pub(super) async fn prepare(&self, action: Action, number: usize) -> Result<String> {
         let world = self.world;
         let name = match action {
-            // Letting go and taking hold again is no correction, so one object does for all.
+            // A release and a new hold are not corrections, so one object is enough.
             Action::Release => "kept".to_owned(),
-            // A further correction of the same object would have to wait for its delay.
+            // Another correction of the same object would have to wait.
             _ => format!("{}-{number}", action.as_str()),
         };
         match action {
@@ -131,7 +131,7 @@ impl<'a> Bed<'a> {
         Ok(name)
     }
 
-    /// What sets the action off; one of the programs does not run.
+    /// Starts the action. One of the programs does not run.
     pub(super) async fn set_off(&self, action: Action, name: &str, number: usize) -> Result<()> {
         match action {
             Action::Create => self.create(name).await,
@@ -158,7 +158,7 @@ impl<'a> Bed<'a> {
         self.world.create_proxy(name, spec).await.map(drop)
     }
 
-    /// Waits until the action is over as it should be, and says what there is then.
+    /// Waits until the action has completed, and returns the final state.
     pub(super) async fn wait_for_rest(&self, action: Action, name: &str) -> Result<End> {
         let what = format!("{} {name} to come to rest", action.as_str());
         wait::until(what, wait::DEADLINE, async || {

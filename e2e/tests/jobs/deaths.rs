@@ -1,5 +1,5 @@
-//! The controller dies at points between its claim, the Job and the note: whoever comes after follows the same Job, and none
-//! begins a second one.
+//! The controller dies at points between its claim, the Job and the note. Its successor follows the same Job, and none
+//! creates a second one.
 
 use anyhow::{Result, ensure};
 use drift_e2e::process::Exit;
@@ -11,11 +11,11 @@ use serde_json::json;
 
 use super::{Cluster, grant_jobs, target};
 
-/// SIGABRT: what ends a process that aborts.
+/// SIGABRT, which ends an aborting process.
 const ABORTED: Exit = Exit::Signal(6);
 
-/// Deaths in one correction, one process after the other. The first step looks for other Jobs, the second begins the Job, and
-/// each further one looks at it.
+/// Deaths in one correction, one process after the other. The first step looks for other Jobs, the second creates the
+/// Job, and later ones check it.
 const DEATHS: [&[(KillPoint, u32)]; 6] = [
     &[(ControllerAfterClaim, 1)],
     &[(ControllerBeforeStep, 2)],
@@ -25,7 +25,7 @@ const DEATHS: [&[(KillPoint, u32)]; 6] = [
     &[(ControllerBeforeNote, 1)],
 ];
 
-/// Controllers die one after the other in one update, and the last lives.
+/// Lets controllers die one after the other during one update. The last one lives.
 async fn die(cluster: &Cluster<'_>, number: usize) -> Result<()> {
     let (world, jobs) = (cluster.world, cluster.all().await?.len());
     cluster.outside.update("web", json!({"upstream": format!("127.0.0.1:{}", 100 + number)})).await?;

@@ -1,4 +1,4 @@
-//! A tenant whose Jobs never get a Pod holds up its own corrections, and neither those of others nor any deletion.
+//! A tenant whose Jobs never get a Pod blocks only its own corrections, and no deletion.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::FINALIZER;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Cluster, grant_jobs, target};
 
-/// The objects of a tenant, in a namespace of their own.
+/// The objects of a tenant, in their own namespace.
 struct Tenant<'w> {
     world: &'w World,
     namespace: String,
@@ -36,7 +36,7 @@ impl Tenant<'_> {
         .await
     }
 
-    /// Takes the finalizers off: the controller is not there any more.
+    /// Removes the finalizers, because the controller has stopped.
     async fn let_go(&self) -> Result<()> {
         for object in self.proxies.list(&Default::default()).await? {
             let name = object.metadata.name.context("an object without name")?;

@@ -16,7 +16,7 @@ async fn drift_is_shown_and_healed_by_pods() -> Result<()> {
         let created = installation.wait_for_verdict("web", "False", "InSync").await?;
         installation.wait_until_verified("web").await?;
 
-        // Held, so that the verdict stands long enough for people.
+        // Paused, so that the verdict lasts long enough for users.
         let annotate = |value| ["annotate", "proxy", "web", "-n", OBJECTS_NAMESPACE, "--overwrite", value];
         installation.kubectl().run(&annotate("driftpoller.dev/paused=true")).await?;
         let writes = installation.outside().writes();

@@ -1,4 +1,4 @@
-//! The same sources give the same programs, so that anybody can check what a published image was built from.
+//! The same sources give the same programs, so that users can verify the sources of a published image.
 
 use anyhow::{Result, ensure};
 use drift_e2e::node::{Again, build_again};

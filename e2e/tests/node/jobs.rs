@@ -1,7 +1,7 @@
-//! Corrections by Jobs whose Pods a kubelet really runs, under the `restricted` Pod Security level: one that fails, one that heals, and
-//! one that deletes.
+//! Corrections by Jobs with Pods on a real kubelet, under the `restricted` Pod Security level: one Job fails, one
+//! heals, and one deletes.
 //!
-//! Elsewhere tests say themselves how a Pod ended. Here the external system is changed by nothing but the program in it.
+//! Other tests set the end of a Pod themselves. Here only the program in the Pod changes the external system.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{condition, describe};
 use serde_json::{Value, json};
 
-/// The right to run Jobs beside the objects, as docs/cookbook/backup-job.md gives it.
+/// Returns the right to run Jobs beside the objects, as in docs/cookbook/backup-job.md.
 fn rights() -> Value {
     const API: &str = "rbac.authorization.k8s.io";
     let metadata = json!({"name": "drift-controller-jobs", "namespace": OBJECTS_NAMESPACE});
@@ -29,7 +29,7 @@ fn rights() -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": [role, binding]})
 }
 
-/// A Job that sends one request.
+/// Returns a Job that sends one request.
 fn job(installation: &Installation, method: &str, path: &str, body: &str) -> Value {
     let (address, port) = (installation.cluster().outside().to_string(), PORT.to_string());
     json!({"activeDeadlineSeconds": 60, "template": {"spec": {
@@ -50,7 +50,7 @@ async fn apply_target(installation: &Installation) -> Result<()> {
     installation.apply_target(|spec| spec["correct"] = json!({"mode": "Correct", "job": jobs})).await
 }
 
-/// The Jobs beside the objects: the end of each, in the order they began.
+/// Returns the Jobs beside the objects with their results, in the order of their creation.
 async fn ends(kubectl: &Kubectl) -> Result<Vec<(String, Value)>> {
     let arguments = ["get", "jobs", "-n", OBJECTS_NAMESPACE, "--sort-by=.metadata.creationTimestamp", "-o", "json"];
     let list: Value = serde_json::from_str(&kubectl.run(&arguments).await?.output)?;
@@ -62,7 +62,7 @@ async fn ends(kubectl: &Kubectl) -> Result<Vec<(String, Value)>> {
     Ok(list["items"].as_array().into_iter().flatten().map(|job| (ended(job), job.clone())).collect())
 }
 
-/// Nothing here runs that is not restricted: what a Job of ours does, it does within that.
+/// Checks that unrestricted Pods are rejected, so that our Jobs work within the restrictions.
 async fn only_restricted_pods_run(kubectl: &Kubectl) -> Result<()> {
     let image = format!("--image={JOB_TOOL}");
     let refused = kubectl.run(&["run", "root", &image, "-n", OBJECTS_NAMESPACE, "--dry-run=server"]).await;
@@ -71,7 +71,7 @@ async fn only_restricted_pods_run(kubectl: &Kubectl) -> Result<()> {
     Ok(())
 }
 
-/// The first Job is answered with 500. Held by a person as soon as its request came, so that what is said of its end stands.
+/// The first Job gets a 500. The object is paused once its request arrives, so that the report of the end stays.
 async fn a_failing_job_is_told(installation: &Installation) -> Result<()> {
     let annotate = |value| ["annotate", "proxy", "web", "-n", OBJECTS_NAMESPACE, "--overwrite", value];
     let hold = Hold::default();
@@ -98,7 +98,7 @@ async fn story(installation: &Installation) -> Result<()> {
     only_restricted_pods_run(kubectl).await?;
     a_failing_job_is_told(installation).await?;
     let failed = began.elapsed();
-    // A regular poll may find what the Job did before the controller finds that it has ended.
+    // A regular poll may see the Job's effect before the controller sees its end.
     wait::until("the second Job to be verified", wait::DEADLINE, async || {
         let number = installation.wait_until_verified("web").await?;
         Ok(if number == 2 { Seen::Met(()) } else { Seen::Instead(format!("correction {number} is verified")) })
@@ -108,7 +108,7 @@ async fn story(installation: &Installation) -> Result<()> {
     let proxy = installation.toxiproxy().proxy("web").await?;
     ensure!(proxy.as_ref().is_some_and(|proxy| proxy.upstream == "127.0.0.1:9"), "{proxy:?}");
     ensure!(installation.outside().writes() == 2, "{:?}", installation.outside().requests());
-    // Left to their time to live, with their logs.
+    // They stay until their time to live, with their logs.
     let ends = ends(kubectl).await?;
     ensure!(ends.iter().map(|(end, _)| end.as_str()).eq(["Failed", "Complete"]), "{ends:?}");
     ensure!(ends.iter().all(|(_, job)| job["spec"]["ttlSecondsAfterFinished"] == 3600), "{ends:?}");

@@ -1,5 +1,5 @@
-//! Pods go, in good order or not, in the middle of a drift: no drift is lost, and no correction is done twice without
-//! saying that it is the same one.
+//! Pods end, gracefully or not, in the middle of a drift: no drift is lost, and a repeated correction has the same
+//! idempotency key.
 
 use std::time::Instant;
 
@@ -11,10 +11,10 @@ use drift_e2e::systems::outside::{Answer, Request};
 use serde_json::json;
 use std::time::Duration;
 
-/// Longer than a Pod needs to be asked to end, shorter than the 10 s that a correction may take.
+/// Longer than the start of a Pod's termination, shorter than the 10 s of a correction.
 const IN_FLIGHT: Duration = Duration::from_secs(4);
 
-/// One object in sync, polled every two seconds.
+/// Creates an object in sync, polled every two seconds.
 async fn settle(installation: &Installation) -> Result<()> {
     installation.set_interval("2s").await?;
     installation.create_proxies(&["web".to_owned()]).await?;
@@ -36,7 +36,7 @@ async fn healed(installation: &Installation, before: usize) -> Result<Vec<Reques
     Ok(writes.skip(before).collect())
 }
 
-/// The drift is made, the poller's Pod goes at once, and whichever poller comes next sees it.
+/// Causes drift, ends the poller's Pod at once, and checks that the next poller sees it.
 async fn play_poller(installation: &Installation, how: &str, arguments: &[&str]) -> Result<()> {
     let before = installation.outside().writes();
     let began = Instant::now();
@@ -73,7 +73,8 @@ async fn a_pod_that_ends_writes_once() -> Result<()> {
         let back = began.elapsed().as_secs_f64();
         let writes = healed(installation, before).await?;
         ensure!(writes.len() == 1, "{writes:?}");
-        // It waited for the answer and noted it; otherwise the creation would still be the last correction.
+        // The controller waited for the response and recorded it. Otherwise the creation would still be the last
+        // correction.
         ensure!(installation.wait_until_verified("web").await? == 2, "the answer was not waited for");
         progress::say(format!(
             "controller deleted with a correction in flight: 1 external write, one Pod after {back:.1} s"
@@ -88,7 +89,7 @@ async fn a_killed_controller_repeats_its_key() -> Result<()> {
     Installation::run("controller-killed", async |installation| {
         settle(installation).await?;
         let before = installation.outside().writes();
-        // The request is lost with the controller: whether it was done nobody can know.
+        // The request is lost with the controller, so its outcome is unknown.
         installation.outside().once("POST", "/proxies/web", Answer::never());
         drift(installation).await?;
         installation.outside().wait_for_requests("POST", before + 1).await?;

@@ -1,6 +1,6 @@
-//! The two programs as what users deploy: two Pods from the shipped images and manifests on a real node.
+//! The two programs as users deploy them: two Pods from the shipped images and manifests on a real node.
 //!
-//! `cargo e2e-node` runs them one after the other: there is one installation.
+//! `cargo e2e-node` runs the tests one after the other, because there is one installation.
 
 mod configuration;
 mod healing;

@@ -1,5 +1,5 @@
-//! A rollout of both programs with 500 objects: no object waits long for its poll, nothing is written that is no news,
-//! and nobody meets a limit.
+//! A rollout of both programs with 500 objects: no object waits long for its poll, no needless write happens, and no
+//! Pod hits a limit.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ const OBJECTS: usize = 500;
 /// The shipped interval.
 const INTERVAL: Duration = Duration::from_secs(30);
 
-/// What a change of leader may cost.
+/// Additional time for a change of leader.
 const SLACK: Duration = Duration::from_secs(15);
 
-/// Objects that are already as they should be outside, so that nothing has to be corrected at first.
+/// Creates objects whose resources are already in the desired state, so that no correction is needed at first.
 async fn populate(installation: &Installation) -> Result<()> {
     let names: Vec<String> = (0..OBJECTS).map(|number| format!("proxy-{number}")).collect();
     for name in &names {
@@ -57,9 +57,9 @@ async fn a_rollout_leaves_no_gap() -> Result<()> {
             installation.wait_for_pod(which).await?;
         }
         let rolled_out = began.elapsed().as_secs_f64();
-        // Until every object has been polled by the new Pod.
+        // Wait until the new Pod has polled every object.
         tokio::time::sleep((INTERVAL + SLACK).saturating_sub(began.elapsed()) + INTERVAL).await;
-        // From the last poll before the rollout on, which may itself have been late.
+        // Includes the last poll before the rollout, which may itself have been late.
         let gaps = installation.gaps_since(began.checked_sub(INTERVAL + SLACK).context("a young clock")?);
         let longest = gaps.values().max().copied().context("no poll at all")?;
         ensure!(gaps.len() == OBJECTS, "{} objects were polled", gaps.len());
@@ -81,7 +81,7 @@ async fn a_rollout_leaves_no_gap() -> Result<()> {
     .await
 }
 
-/// Prints what both Pods used, and fails where one met a limit.
+/// Prints the usage of both Pods, and fails if one hit a limit.
 async fn say_usage(installation: &Installation, when: &str) -> Result<()> {
     for which in BOTH {
         let Some(usage) = installation.usage(which).await? else { return Ok(()) };

@@ -1,6 +1,4 @@
-//! Every line of the documentation that calls one of the programs is a command line that the program takes.
-//!
-//! So are the examples that `--help` shows. Nothing is run: what the commands do is shown elsewhere.
+//! Every documented call of a program is a valid command line, including the examples in `--help`. Nothing is executed.
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
@@ -16,7 +14,7 @@ const PROGRAMS: [(&str, Program); 4] = [
     ("drift-controller ", Program::Controller),
 ];
 
-/// What begins like a call and is none: the name of a connection at a PostgreSQL server.
+/// Looks like a call but is none: the name of a connection at a PostgreSQL server.
 const NO_CALL: &str = "drift-poller hints";
 
 #[derive(Clone, Copy)]
@@ -27,7 +25,7 @@ enum Program {
 }
 
 impl Program {
-    /// What is wrong with a command line, and in which way.
+    /// Returns the error of a command line and its kind.
     fn refusal(self, words: &[String]) -> Option<(ErrorKind, String)> {
         let refused = match self {
             Self::Cli => kubectl_drift::CommandLine::try_parse_from(words).err(),
@@ -65,7 +63,7 @@ fn calls(line: &str) -> Vec<(Program, Vec<String>)> {
     let call = |command: &&str| {
         let (name, program) = PROGRAMS.iter().find(|(name, _)| command.starts_with(name))?;
         let name = name.trim_end();
-        // An explanation stands behind the examples of `--help`.
+        // An explanation follows the examples of `--help`.
         let command = command.split("   ").next().unwrap_or_default();
         Some((*program, words(&command.replacen(name, &name.replace(' ', "-"), 1))))
     };
@@ -87,7 +85,7 @@ fn every_call_in_the_documentation_is_taken() {
     assert!(count >= 15, "only {count} calls were found");
 }
 
-/// What stands between single backticks in paragraphs.
+/// Returns the texts between single backticks in paragraphs.
 fn inline(text: &str) -> Vec<String> {
     let paragraphs: String = text.split("```").step_by(2).collect();
     paragraphs.split('`').skip(1).step_by(2).map(|code| code.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
@@ -101,7 +99,7 @@ fn every_call_in_a_sentence_is_taken() {
         for line in inline(&text).iter().filter(begins) {
             for (program, words) in calls(line) {
                 let refused = program.refusal(&words);
-                // A sentence may leave out what everybody gives.
+                // A sentence may omit required arguments.
                 let lacks = refused.as_ref().is_some_and(|(kind, _)| *kind == ErrorKind::MissingRequiredArgument);
                 assert!(refused.is_none() || lacks, "{}: {line}\n{refused:?}", path.display());
                 count += 1;

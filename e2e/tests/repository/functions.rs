@@ -11,11 +11,11 @@ const SOURCES: [&str; 5] = ["shared", "poller", "controller", "cli", "e2e"];
 /// Test attributes, as they begin.
 const TESTS: [&str; 2] = ["#[test]", "#[tokio::test"];
 
-/// One function.
+/// A function in a source file.
 pub(crate) struct Function {
     pub(crate) file: PathBuf,
     pub(crate) name: String,
-    /// From its first line to its last.
+    /// Number of lines, from the first to the last.
     pub(crate) lines: usize,
     pub(crate) is_test: bool,
 }

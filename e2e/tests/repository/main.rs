@@ -1,6 +1,4 @@
-//! The repository keeps what it promises about itself: its documents and the structure of its sources.
-//!
-//! Nothing here starts a program.
+//! The repository keeps its rules for documents and for the structure of its sources. No program is started.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

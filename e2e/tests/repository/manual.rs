@@ -1,4 +1,4 @@
-//! The manual pages in docs/man are what the command lines of the programs say of themselves.
+//! The manual pages in docs/man match the command lines of the programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ fn pages(mut command: Command, pages: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Examples with their lines, which a paragraph would run together.
+/// Returns examples line by line, because a paragraph would join them.
 fn as_they_stand(examples: &str) -> String {
     if examples.is_empty() {
         return String::new();
@@ -35,7 +35,7 @@ fn as_they_stand(examples: &str) -> String {
     let mut text = ".SH EXAMPLES\n.nf\n".to_owned();
     for line in examples.lines() {
         let line = line.replace('\\', "\\e").replace('-', "\\-");
-        // A line that begins so would be a request.
+        // A line with this start would be a roff request.
         let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
         text += &format!("{guard}{line}\n");
     }

@@ -11,7 +11,7 @@ pub(crate) type ModulePath = Vec<String>;
 
 /// One file of a crate, without what is compiled for tests alone.
 pub(crate) struct Module {
-    /// Where it lies.
+    /// Path of the file.
     pub(crate) file: PathBuf,
     /// Lines outside tests.
     pub(crate) lines: usize,

@@ -14,11 +14,11 @@ const CRATES: [&str; 8] =
 const MAX_LINES: usize = 300;
 /// The longest function, also of tests: what can be seen at once.
 const MAX_FUNCTION: usize = 60;
-/// Longer ones, each a table with a row for each case and a few lines that go through it.
+/// Longer functions: each is a table with a row for each case, and a few lines that process it.
 const TABLES: [&str; 1] = ["every_listed_function_works"];
-/// The longest name of a test. What is shown fits into it; under which circumstances is for its first lines.
+/// Maximum number of words in a test's name. The name states the result, and the first lines the circumstances.
 const MAX_WORDS: usize = 10;
-/// The most files beside each other in a folder: more are several subjects.
+/// Maximum number of files in a folder. More are several subjects.
 const MAX_FILES: usize = 14;
 /// The kinds of systems, by the enums of the language that list them.
 const KINDS: [(&str, &[&str]); 2] = [

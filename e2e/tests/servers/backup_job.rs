@@ -1,7 +1,7 @@
 //! docs/cookbook/backup-job.md: plans of a backup system that only a command line can change.
 //!
-//! The real controller of Jobs makes the Pods and ends the Jobs. No node runs a Pod: the test is the tool in it, which does what its
-//! arguments say, and the kubelet, which says how it ended.
+//! The real Job controller creates the Pods and ends the Jobs. No node runs a Pod. The test plays the tool in it, which
+//! follows its arguments, and the kubelet, which reports its end.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ const SOME_POLLS: Duration = Duration::from_secs(7);
 struct Tool {
     plans: Documents,
     pods: Api<DynamicObject>,
-    /// Where the page's plan stands.
+    /// Path of the page's plan.
     path: String,
 }
 
-/// The command of a Pod, with its arguments.
+/// Returns the command of a Pod, with its arguments.
 fn words(pod: &Value) -> Vec<&str> {
     let container = &pod["spec"]["containers"][0];
     let lists = ["command", "args"].map(|list| container[list].as_array().into_iter().flatten());
@@ -34,7 +34,7 @@ fn words(pod: &Value) -> Vec<&str> {
 }
 
 impl Tool {
-    /// The Pods that wait for a node.
+    /// Returns the Pods that wait for a node.
     async fn waiting(&self) -> Result<Vec<Value>> {
         let pods = self.pods.list(&ListParams::default()).await?.into_iter();
         let pods = pods.map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
@@ -50,7 +50,7 @@ impl Tool {
         .await
     }
 
-    /// What the tool does with these arguments.
+    /// Does the tool's work for the Pod's arguments.
     fn run(&self, pod: &Value) -> Result<()> {
         match words(pod).as_slice() {
             ["backupctl", "plan", "set", _, "--", name, schedule, keep_daily] => {
@@ -65,7 +65,7 @@ impl Tool {
         Ok(())
     }
 
-    /// How a Pod ended.
+    /// Sets the end of a Pod.
     async fn end(&self, pod: &Value, phase: &str) -> Result<()> {
         let name = pod["metadata"]["name"].as_str().context("a Pod without a name")?;
         let patch = Patch::Merge(json!({"status": {"phase": phase}}));
@@ -78,13 +78,13 @@ impl Tool {
         self.end(&pod, "Succeeded").await
     }
 
-    /// The plan with fewer backups than are asked for.
+    /// Stores the plan with fewer backups than desired.
     fn drift(&self) {
         self.plans.put(&self.path, json!({"schedule": "0 3 * * *", "keepDaily": 1}));
     }
 }
 
-/// Nobody knows anything of a system that does not answer, and no Job begins.
+/// Checks that the state is Unknown while the system does not answer, and that no Job starts.
 async fn is_unknown_without_an_answer(subject: &Subject, tool: &Tool, outside: &Outside) -> Result<()> {
     outside.on("GET", "*", Answer::reset());
     subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
@@ -118,7 +118,7 @@ async fn a_plan_is_set_by_jobs() -> Result<()> {
         ensure!(tool.plans.get(&tool.path) == Some(wanted.clone()), "{:?}", tool.plans.get(&tool.path));
 
         is_unknown_without_an_answer(&subject, &tool, &outside).await?;
-        // The first Pod fails; another Job does it.
+        // The first Pod fails, and another Job does the work.
         let failing = tool.next_pod().await?;
         tool.end(&failing, "Failed").await?;
         subject.wait_until_told("it failed with BackoffLimitExceeded").await?;

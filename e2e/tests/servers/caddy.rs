@@ -39,12 +39,12 @@ impl Caddy {
     async fn launch(folder: &Path, address: &str) -> Result<Process> {
         let launch = Launch::new("caddy", program("caddy", "caddy")?).argument("run");
         let launch = launch.argument("--config").argument(folder.join("caddy.json"));
-        // Where it keeps certificates and what it ran last.
+        // Folders for its certificates and its last configuration.
         let launch = launch.variable("XDG_DATA_HOME", folder).variable("XDG_CONFIG_HOME", folder);
         serving(launch, folder, address).await
     }
 
-    /// What the admin API says, asked as anybody may who reaches it.
+    /// Returns the admin API's response, without credentials.
     async fn ask(&self, method: reqwest::Method, path: &str, body: Option<Value>) -> Result<Value> {
         let request = http_client::new()?.request(method, format!("http://{}/{path}", self.address));
         let request = match body {
@@ -79,7 +79,7 @@ async fn a_route_in_caddy_is_kept() -> Result<()> {
         let routes = server.ask(reqwest::Method::GET, ROUTES, None).await?;
         ensure!(routes.as_array().is_some_and(|routes| routes.len() == 1), "{routes}");
 
-        // It comes back without what came by its API.
+        // It restarts without the configuration from its API.
         server.process.stop().await?;
         subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
         server.process = Caddy::launch(&server.folder, &server.address).await?;

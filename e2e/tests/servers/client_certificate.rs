@@ -1,5 +1,5 @@
-//! A server that wants a certificate of its clients, and whose own comes from a private authority: Caddy, with every part
-//! rotated while the programs run.
+//! A server that requires client certificates, with its own from a private authority: Caddy, with every part rotated
+//! while the programs run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::installed::{program, serving};
 
-/// The header by which Caddy says whose certificate a client showed.
+/// The header in which Caddy names the certificate of a client.
 const CLIENT: &str = "x-client";
 
 /// An authority that signs certificates of servers and clients.
@@ -53,7 +53,7 @@ impl Authority {
     }
 }
 
-/// Caddy before a server that takes anybody.
+/// Caddy in front of a server that accepts any client.
 struct Proxy {
     folder: PathBuf,
     address: String,
@@ -77,7 +77,7 @@ impl Proxy {
         Ok(Self { folder, address, admin, behind, _process: process })
     }
 
-    /// From now on with this certificate, for clients of these authorities.
+    /// Switches to this certificate, for clients of these authorities.
     async fn change(&self, own: &Pair, clients: &[&Authority]) -> Result<()> {
         let configuration = configuration(&self.folder, [&self.address, &self.admin, &self.behind], own, clients)?;
         let request = http_client::new()?.post(format!("http://{}/load", self.admin));
@@ -95,7 +95,7 @@ fn configuration(
 ) -> Result<Value> {
     let mut trusted = Vec::new();
     for (number, authority) in clients.iter().enumerate() {
-        // Another file each time: they may be read while the next ones are written.
+        // A new file each time, because the old ones may be read while the next are written.
         let path = folder.join(format!("client-ca-{}-{number}.pem", clients.len()));
         fs::write(&path, &authority.pem)?;
         trusted.push(path);
@@ -108,7 +108,7 @@ fn configuration(
     let main = json!({
         "listen": [address],
         "automatic_https": {"disable": true},
-        // An address is no server name, and the strict check that comes with client certificates wants one.
+        // An address is not a server name, which the strict check for client certificates requires.
         "strict_sni_host": false,
         "routes": [{"handle": [proxy]}],
         "tls_connection_policies": [
@@ -126,7 +126,7 @@ async fn apply_client(world: &World, pair: &Pair) -> Result<()> {
     world.apply_credential("client", "poller", json!({"tls.crt": pair.certificate, "tls.key": pair.key})).await
 }
 
-/// Waits until a request came whose client showed the certificate with that name.
+/// Waits for a request whose client used the certificate with that name.
 async fn wait_until_shown(behind: &Outside, name: &str) -> Result<()> {
     let subject = format!("CN={name}");
     let shows = |request: &Request| request.header(CLIENT) == Some(&subject);
@@ -160,7 +160,7 @@ async fn every_part_of_tls_is_rotated_without_a_failed_poll() -> Result<()> {
         world.wait_for_verdict("web", "False", "InSync").await?;
         wait_until_shown(&behind, "first").await?;
 
-        // One failed poll would be written from here on.
+        // From here on a failed poll would cause a write.
         world
             .nothing_is_written_while(async {
                 apply_client(world, &second).await?;
@@ -190,7 +190,7 @@ async fn every_part_of_tls_is_rotated_without_a_failed_poll() -> Result<()> {
             })
             .await?;
 
-        // And who is not let in any more is not.
+        // A client whose certificate is no longer accepted is rejected.
         apply_client(world, &second).await?;
         world.wait_for_verdict("web", "Unknown", "ExternalUnreachable").await?;
         apply_client(world, &third).await?;

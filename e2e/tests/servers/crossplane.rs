@@ -1,6 +1,6 @@
-//! docs/cookbook/crossplane.md: a role that Crossplane's provider-sql owns, and is woken to correct.
+//! docs/cookbook/crossplane.md: a role that Crossplane's provider-sql owns and is woken to correct.
 //!
-//! No Crossplane runs here: the test is the provider, as its source has it.
+//! No Crossplane runs here: the test plays the provider, by its source code.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::page::{self, Subject};
 
-/// What the page's statement does.
+/// The page's statement, and the observed role.
 const BEFORE: &str = "CREATE ROLE drift_reader LOGIN PASSWORD 'change-me'";
 const ROLE: &str = "SELECT rolcanlogin, rolcreatedb, rolconnlimit FROM pg_roles WHERE rolname = 'orders-api'";
 const WANTED: [&str; 1] = ["t|f|10"];
@@ -31,7 +31,7 @@ fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
     object["metadata"]["annotations"][name].as_str().unwrap_or_default()
 }
 
-/// The provider: names every role, and brings out what is new, edited or asked for.
+/// The provider: names every role, and applies new, edited and requested ones.
 async fn operate(world: &World, server: &Postgres) -> Result<()> {
     let (version, kind) = ("postgresql.sql.m.crossplane.io/v1alpha1", "Role");
     let roles: Api<DynamicObject> = world.api(version, kind, Some(world.objects_namespace()))?;
@@ -67,7 +67,7 @@ async fn bring_out(server: &Postgres, name: &str, desired: &Value) -> Result<()>
     server.administrate(&altered).await.map(drop)
 }
 
-/// Fails where the provider is woken, or the role changed.
+/// Fails if the provider is woken or the role changes.
 async fn nobody_is_woken(subject: &Subject, server: &Postgres) -> Result<()> {
     let before = (annotation(&subject.get().await?, REQUESTED).to_owned(), server.administrate(ROLE).await?);
     wait::throughout("nobody is woken", SOME_POLLS, async || {

@@ -1,4 +1,4 @@
-//! What our connections make of a real PostgreSQL server: values, and what it refuses.
+//! Our connections to a real PostgreSQL server: values, and rejections by the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,7 +123,7 @@ async fn a_query_that_writes_is_refused() -> Result<()> {
         let answer = ours.ask(query, &[]).await;
         ensure!(answer == Err(expected.to_owned()), "{query}: {answer:?}");
     }
-    // A setting ends with its query, and so the next is held to the same.
+    // A setting ends with its query, so the next query has the same restrictions.
     ensure!(ours.value("set_config('default_transaction_read_only', 'off', false)").await.is_ok());
     ensure!(ours.value("current_setting('transaction_read_only')").await == Ok(json!("on")));
     ensure!(ours.value("writing()").await == Err("SQLSTATE 25006".to_owned()));
@@ -131,7 +131,7 @@ async fn a_query_that_writes_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// A session of the role that was dropped never gets the rights of the one that was made in its place.
+/// A session of a dropped role never gets the rights of a new role with the same name.
 #[tokio::test]
 async fn a_role_that_is_made_again_is_served() -> Result<()> {
     let server = server().await?;
@@ -148,7 +148,8 @@ async fn a_role_that_is_made_again_is_served() -> Result<()> {
     Ok(())
 }
 
-/// Whoever may create in `public` could else have a function of theirs run with our rights, since it fits better.
+/// Otherwise a user with the right to create in `public` could have their function called with our rights, because it
+/// matches better.
 #[tokio::test]
 async fn a_function_of_another_user_is_not_called() -> Result<()> {
     let server = server().await?;

@@ -1,7 +1,6 @@
-//! docs/cookbook/database-statefulset.md: a database, and the StatefulSet that stands for it in the same cluster.
+//! docs/cookbook/database-statefulset.md: a database, and the StatefulSet that runs it in the same cluster.
 //!
-//! The real controller of StatefulSets makes the Pod. No node runs it: where it is to be ready the test says so in the place of
-//! the kubelet.
+//! The real StatefulSet controller creates the Pod. No node runs it: the test sets it to ready in place of the kubelet.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::page::{self, Subject};
 
 /// Several polls of the test's interval.
 const SOME_POLLS: Duration = Duration::from_secs(7);
-/// A database whose StatefulSet somebody else made.
+/// A database with a foreign StatefulSet.
 const FOREIGN: &str = "billing";
 
 struct Sets<'w> {
@@ -34,13 +33,13 @@ impl Sets<'_> {
         self.get("orders").await?.context("there is no StatefulSet")
     }
 
-    /// What a person types.
+    /// Runs kubectl like a user.
     async fn kubectl(&self, arguments: &[&str]) -> Result<()> {
         let namespace = ["--namespace", self.world.objects_namespace()];
         self.world.control_plane().kubectl().run(&[arguments, &namespace].concat()).await.map(drop)
     }
 
-    /// The Pod that the controller of StatefulSets made, said to be ready.
+    /// Sets the Pod of the StatefulSet controller to ready.
     async fn make_pod_ready(&self) -> Result<()> {
         let pods = self.world.api("v1", "Pod", Some(self.world.objects_namespace()))?;
         let ready = json!({"type": "Ready", "status": "True"});
@@ -52,7 +51,7 @@ impl Sets<'_> {
         .map(drop)
     }
 
-    /// A StatefulSet that somebody made by hand.
+    /// Creates a StatefulSet by hand.
     async fn make_foreign(&self) -> Result<Value> {
         let labels = json!({"app": FOREIGN});
         let template =
@@ -65,7 +64,7 @@ impl Sets<'_> {
     }
 }
 
-/// The verbs of the page, without which a program that starts would ask again only later.
+/// Waits for the page's verbs. Without them a program would retry only later.
 async fn wait_for_rights(world: &World) -> Result<()> {
     for (which, verb) in [(Which::Poller, "get"), (Which::Controller, CORRECT_VERB)] {
         world.wait_for_right(which, right("apps", "statefulsets", verb, world.objects_namespace()), true).await?;
@@ -100,7 +99,7 @@ async fn is_made_scaled_and_deleted(subject: &Subject, sets: &Sets<'_>) -> Resul
     Ok(())
 }
 
-/// What cannot be read is Unknown, and nothing is written meanwhile.
+/// Checks that an unreadable state is Unknown and causes no external write.
 async fn is_unknown_without_the_right(world: &World, subject: &Subject, sets: &Sets<'_>) -> Result<()> {
     let granted = page::documents(world, "database-statefulset.md", &[])?;
     let granted = granted.iter().find(|document| document["metadata"]["name"] == "drift-poller-databases");

@@ -1,7 +1,7 @@
-//! docs/cookbook/docker-engine.md: a container on a container engine, by the API that Docker's and Podman's speak.
+//! docs/cookbook/docker-engine.md: a container on a container engine, through the API of Docker and Podman.
 //!
-//! The engine lives in namespaces of its own: when its process is killed, the kernel ends its containers and takes its mounts
-//! and networks away, so nothing is left behind on the machine, and its next start is one after a power cut.
+//! The engine runs in its own namespaces. When its process is killed, the kernel ends its containers and removes its
+//! mounts and networks, so nothing stays on the machine. Its next start is like one after a power failure.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ use crate::page;
 /// The image on the page, without its tag.
 const IMAGE: &str = "registry.example/shop/web";
 
-/// What makes a container engine out of Podman where there is no systemd, and root may not raise its limits.
+/// Configuration of Podman as a container engine without systemd, for a root user that may not raise its limits.
 const CONFIGURATION: &str = r#"[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 log_driver = "k8s-file"
@@ -32,7 +32,7 @@ events_logger = "file"
 runtime = "runc"
 "#;
 
-/// What an engine keeps in memory until the machine stops, and then the engine itself: $0 is its socket.
+/// Mounts the engine's volatile folders and starts the engine. $0 is its socket.
 const SERVE: &str = "mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm \
                      && exec podman system service --time=0 \"unix://$0\"";
 
@@ -89,7 +89,7 @@ impl Engine {
         Ok(socket.to_str().context("a path that is no text")?.to_owned())
     }
 
-    /// One program and nothing else, under two tags: no registry is asked.
+    /// Loads images with a single program under two tags, without a registry.
     async fn bring_images(&self) -> Result<()> {
         let root = self.folder.join("image");
         fs::create_dir_all(root.join("bin"))?;
@@ -105,7 +105,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The engine's own command, as somebody on its machine types it; gives what it says.
+    /// Runs the engine's own command like an administrator. Returns its output.
     async fn podman(&self, arguments: &[&str]) -> Result<String> {
         let socket = format!("unix://{}", self.socket()?);
         let mut command = Command::new(program("podman", "podman")?);
@@ -117,7 +117,7 @@ impl Engine {
         Ok(said.trim().to_owned())
     }
 
-    /// The state of a container and the image that it was made from.
+    /// Returns the state of a container and its image.
     async fn state(&self, name: &str) -> Result<String> {
         self.podman(&["inspect", "--format", "{{.State.Status}} {{.ImageName}}", name]).await
     }
@@ -150,7 +150,7 @@ async fn a_container_on_an_engine_is_kept() -> Result<()> {
         subject.edit(json!({"spec": {"image": format!("{IMAGE}:2")}})).await?;
         subject.wait_until_healed_by(5).await?;
         ensure!(engine.state(&name).await? == second);
-        // What cannot be made again is not taken away.
+        // A container that cannot be recreated is not removed.
         subject.edit(json!({"spec": {"image": format!("{IMAGE}:3")}})).await?;
         let object = subject.wait_for_correction("False/CorrectionFailed").await?;
         let said = message(&object, "driftCorrected");
@@ -160,7 +160,7 @@ async fn a_container_on_an_engine_is_kept() -> Result<()> {
         subject.wait_for_verdict("False/InSync").await?;
         let before = subject.wait_for_correction("True/CorrectionApplied").await?;
 
-        // An engine that is down is no missing container. Its next start finds the container at rest.
+        // An engine that is down is not a missing container. Its next start finds the container stopped.
         engine.process.kill().await?;
         let unknown = subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
         let corrected = [&before, &unknown].map(|object| condition(object, "driftCorrected"));

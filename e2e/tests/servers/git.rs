@@ -12,14 +12,14 @@ use drift_e2e::world::{World, condition};
 use crate::installed::{self, program, serving};
 use crate::page;
 
-/// The page.
+/// File name of the page.
 const PAGE: &str = "git.md";
-/// What stands in its hook: where the secret lies, and where the poller takes requests.
+/// The secret's path and the address of the hints, as in the page's hook.
 const SECRET_FILE: &str = "/etc/git/hint-secret";
 const HINTS: &str = "drift-poller-hints.drift-system.svc";
 /// The secret on the page.
 const SECRET: &str = "change-me-to-at-least-16-bytes";
-/// The commit that stands on the page.
+/// The commit on the page.
 const WRITTEN: &str = "6a7078dac115df4262cd6736b10600a8efc49779";
 
 /// Git's own CGI program behind a web server that asks for a password, with the repository `team/app.git`.
@@ -50,7 +50,7 @@ impl GitServer {
         serving(launch.argument("-D").argument("-f").argument(folder.join("lighttpd.conf")), folder, address).await
     }
 
-    /// Puts in the hook that stands on the page.
+    /// Installs the hook from the page.
     fn tell_of_pushes(&self, hints: &str) -> Result<()> {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
         let hooks = blocks(&fs::read_to_string(page)?, "sh");
@@ -64,12 +64,12 @@ impl GitServer {
         Ok(())
     }
 
-    /// As somebody with a checkout.
+    /// Runs git like a user with a checkout.
     async fn git(&self, arguments: &[&str]) -> Result<()> {
         git(&self.folder.join("work"), arguments).await
     }
 
-    /// Makes a commit and gives its id.
+    /// Makes a commit. Returns its id.
     async fn commit(&self, message: &str) -> Result<String> {
         let author = ["-c", "user.name=somebody", "-c", "user.email=somebody@git.example"];
         self.git(&[&author[..], &["commit", "--allow-empty", "--message", message]].concat()).await?;
@@ -114,7 +114,7 @@ async fn a_moved_branch_in_git_is_seen() -> Result<()> {
         let (subject, poller) = page::follow_told(world, (PAGE, &hints), &replaced).await?;
         subject.wait_for_verdict("True/NotCreated").await?;
         server.tell_of_pushes(&hints)?;
-        // A name that begins with the branch's is another branch.
+        // A name with the branch's name as a prefix is another branch.
         server.push("main:release-2").await?;
         server.push("main:release").await?;
         subject.wait_for_verdict("False/InSync").await?;
@@ -131,7 +131,7 @@ async fn a_moved_branch_in_git_is_seen() -> Result<()> {
         server.process = GitServer::launch(&server.folder, &server.address).await?;
         subject.wait_for_verdict("False/InSync").await?;
 
-        // The repository is away: that is no missing branch.
+        // A missing repository is not a missing branch.
         let repository = server.folder.join("repositories/team/app.git");
         let aside = repository.with_extension("aside");
         fs::rename(&repository, &aside)?;

@@ -1,4 +1,4 @@
-//! docs/cookbook/load-balancer.md: what a cloud makes and names by itself.
+//! docs/cookbook/load-balancer.md: resources that a cloud creates and names by itself.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::page::{self, Subject};
 /// Long enough for several polls of the test's interval.
 const SOME_POLLS: Duration = Duration::from_secs(10);
 
-/// The page in a group of the world's own, so that its writes are counted and other worlds have theirs.
+/// Applies the page in the world's own group, so that its writes are counted separately from other worlds.
 async fn apply(world: &World, cloud: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
     let address = cloud.trim_start_matches("http://");
     let roles = ["poller", "controller"].map(|program| {
@@ -40,7 +40,7 @@ fn id(object: &Value) -> Result<String> {
 async fn a_load_balancer_is_kept_by_its_id() -> Result<()> {
     World::run("load balancer", async |world| {
         let cloud = LoadBalancers::start().await?;
-        // Its API, where it does not answer at times.
+        // Its API, which sometimes does not answer.
         let api = world.start_outside().await?;
         api.forward_to(cloud.url());
         let subject = apply(world, api.url(), &[]).await?;
@@ -62,7 +62,7 @@ async fn a_load_balancer_is_kept_by_its_id() -> Result<()> {
         subject.wait_until_healed_by(2).await?;
         ensure!(cloud.all()[0]["size"] == "small", "{:?}", cloud.all());
 
-        // What nobody can look at is Unknown, keeps its address, and is not corrected.
+        // An unreachable resource is Unknown, keeps its address, and is not corrected.
         api.on("*", "*", Answer::reset());
         cloud.change(&first, &json!({"size": "large"}));
         let unknown = subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;
@@ -72,7 +72,7 @@ async fn a_load_balancer_is_kept_by_its_id() -> Result<()> {
         subject.wait_until_healed_by(3).await?;
         ensure!(cloud.all()[0]["size"] == "small", "{:?}", cloud.all());
 
-        // What is observed of it is published, and nothing else is written.
+        // Its observed fields are published, and nothing else is written.
         cloud.change(&first, &json!({"address": "192.0.2.77"}));
         subject.wait_for("another address", |object| object["status"]["address"] == "192.0.2.77").await?;
 
@@ -166,7 +166,7 @@ async fn an_id_is_found_by_name_and_published() -> Result<()> {
     .await
 }
 
-/// How the API server answers a merge patch of the object's status with the token of a program.
+/// Returns the API server's response to a merge patch of the object's status with the token of a program.
 async fn answer_to(world: &World, which: Which, patch: &Value) -> Result<String> {
     let access = world.control_plane().service_account(world.programs_namespace(), which.name()).await?;
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(world.group(), "v1", "LoadBalancer"));

@@ -1,9 +1,8 @@
-//! Each page of the cookbook as its reader would use it: what it says to apply is applied as it stands there, against the
-//! server that it is about, from the distribution's package. Then the server is changed behind the object's back with its
-//! own tools, stopped, and started again.
+//! Follows each page of the cookbook like its reader: applies its documents unchanged, against a server from the
+//! distribution's package. Then the server is changed outside with its own tools, stopped, and started again.
 //!
-//! Each test has a server of its own, on loopback and in a folder of its own. A server that is not installed fails its
-//! test with the package to install, so that nothing is taken for shown that was not.
+//! Each test has its own server, on loopback and in its own folder. A missing server fails its test and names the
+//! package to install, so that nothing counts as tested by mistake.
 
 mod backup_job;
 mod browser;

@@ -1,6 +1,6 @@
-//! A page of the cookbook, followed as it stands there.
+//! Follows a page of the cookbook as written.
 //!
-//! What is put in place of its text is said to its readers in docs/cookbook/README.md, and nothing else is changed.
+//! docs/cookbook/README.md lists the replaced parts of its text. Nothing else is changed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,29 +18,23 @@ use serde_json::Value;
 
 /// The namespace of the objects on every page.
 const OBJECTS: &str = "team-a";
-/// The interval on every page, and what a test takes instead so that it need not wait for half a minute.
+/// The interval on every page, and its replacement, which avoids waits of half a minute.
 const INTERVALS: [&str; 2] = ["interval: 30s", "interval: 3s"];
 
-/// The object that a page ends with.
+/// The last object on a page.
 pub(crate) struct Subject {
     api: Api<DynamicObject>,
     name: String,
 }
 
 /// Applies everything on a page, and starts both programs. See [`apply`].
-///
-/// # Errors
-/// As [`apply`], and when a program does not start.
 pub(crate) async fn follow(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
     let subject = apply(world, page, replaced).await?;
     world.start_both().await?;
     Ok(subject)
 }
 
-/// The same where the page's server tells the poller of changes, at this address.
-///
-/// # Errors
-/// As [`follow`].
+/// Follows a page whose server sends hints to the poller at this address.
 pub(crate) async fn follow_told(
     world: &World,
     (page, hints): (&str, &str),
@@ -53,10 +47,7 @@ pub(crate) async fn follow_told(
     Ok((subject, poller))
 }
 
-/// Waits until a hint has led to a poll: at the interval of a page drift shows without it too.
-///
-/// # Errors
-/// When none has in time.
+/// Waits until a hint has caused a poll. At a page's interval, drift would show without hints too.
 pub(crate) async fn wait_until_hinted(poller: &Program) -> Result<()> {
     wait::until("a hint to lead to a poll", wait::DEADLINE, async || {
         let metrics = poller.metrics().await?;
@@ -68,25 +59,19 @@ pub(crate) async fn wait_until_hinted(poller: &Program) -> Result<()> {
     .await
 }
 
-/// Applies everything on a page, in its order. `replaced` are the server's address, and values of the
-/// object that only the test knows, each with what stands on the page.
-///
-/// # Errors
-/// When a page lacks what is to be replaced, or the API server refuses something.
+/// Applies everything on a page, in its order. `replaced` contains the server's address, and values of the object that
+/// only the test knows, each with the text on the page. Fails if the page lacks such a text.
 pub(crate) async fn apply(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Subject> {
     let documents = documents(world, page, replaced)?;
     apply_all(world, documents).await
 }
 
-/// The documents of a page, with what is replaced.
-///
-/// # Errors
-/// When the page lacks what is to be replaced.
+/// Returns the documents of a page after the replacements. Fails if the page lacks a text to replace.
 pub(crate) fn documents(world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Vec<Value>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(page);
     let mut text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     let of_the_world = [(NAMESPACE, world.programs_namespace()), (OBJECTS, world.objects_namespace())];
-    // A page whose server tells of changes has a longer one, and needs no other here.
+    // A page whose server sends hints has a longer interval, which is kept.
     text = text.replace(INTERVALS[0], INTERVALS[1]);
     for (written, own) in of_the_world.iter().chain(replaced) {
         ensure!(text.contains(written), "{page} has no {written:?}");
@@ -95,10 +80,7 @@ pub(crate) fn documents(world: &World, page: &str, replaced: &[(&str, &str)]) ->
     parse_stream(&yaml_blocks(&text).join("---\n"))
 }
 
-/// Applies documents of which the last is the object.
-///
-/// # Errors
-/// When the API server refuses something.
+/// Applies documents. The last one is the object.
 async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> {
     let object = documents.pop().context("a page without YAML")?;
     for document in &documents {
@@ -109,7 +91,7 @@ async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> 
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let plural = plural(&documents, &kind);
     for which in [Which::Poller, Which::Controller] {
-        // A program that starts before the API server knows of it would ask again only after half a minute.
+        // Otherwise a program that starts before the API server knows the right would retry only after half a minute.
         world.wait_for_right(which, right(group, &plural, "list", world.objects_namespace()), true).await?;
     }
     wait::until("the kind to be served", wait::DEADLINE, async || Ok(Seen::Met(world.apply(&object).await?))).await?;
@@ -117,7 +99,7 @@ async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> 
     Ok(Subject { api, name: word(&object["metadata"]["name"]) })
 }
 
-/// The plural of a kind that the page defines, or of a built-in one.
+/// Returns the plural of a kind that the page defines, or of a built-in one.
 fn plural(documents: &[Value], kind: &str) -> String {
     let names = documents.iter().map(|document| &document["spec"]["names"]).find(|names| names["kind"] == kind);
     let defined = names.and_then(|names| names["plural"].as_str()).map(str::to_owned);
@@ -125,12 +107,12 @@ fn plural(documents: &[Value], kind: &str) -> String {
 }
 
 impl Subject {
-    /// As it is now.
+    /// Returns the current object.
     pub(crate) async fn get(&self) -> Result<Value> {
         Ok(serde_json::to_value(self.api.get(&self.name).await?)?)
     }
 
-    /// Everything that happens to it from now on.
+    /// Starts to record the object's history.
     pub(crate) async fn watch(&self) -> Result<History> {
         History::of(self.api.clone(), &self.name).await
     }
@@ -145,7 +127,7 @@ impl Subject {
         self.wait_for(wanted, |object| describe(object, names::DRIFT_CORRECTED) == wanted).await
     }
 
-    /// Waits until it is in sync and so many corrections, no more and no fewer, are verified.
+    /// Waits until it is in sync and exactly this many corrections are verified.
     pub(crate) async fn wait_until_healed_by(&self, corrections: u64) -> Result<Value> {
         self.wait_for(&format!("in sync, correction {corrections} verified"), |object| {
             describe(object, names::DRIFT_OBSERVED) == "False/InSync" && tag(object).correction == corrections
@@ -153,7 +135,7 @@ impl Subject {
         .await
     }
 
-    /// Waits until it is as wanted.
+    /// Waits until it satisfies `wanted`.
     pub(crate) async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         wait::until(format!("{}: {what}", self.name), wait::DEADLINE, async || {
             let object = serde_json::to_value(self.api.get(&self.name).await?)?;
@@ -162,7 +144,7 @@ impl Subject {
         .await
     }
 
-    /// Waits until `driftCorrected` says this.
+    /// Waits until the message of `driftCorrected` contains this text.
     pub(crate) async fn wait_until_told(&self, words: &str) -> Result<Value> {
         self.wait_for(words, |object| {
             let note = condition(object, names::DRIFT_CORRECTED).and_then(|note| note["message"].as_str());
@@ -171,7 +153,7 @@ impl Subject {
         .await
     }
 
-    /// Merges a patch into it, as its owner would.
+    /// Applies a merge patch to it, like its owner.
     pub(crate) async fn edit(&self, patch: Value) -> Result<()> {
         self.api.patch(&self.name, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())

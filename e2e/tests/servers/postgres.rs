@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::page::{self, Subject};
 
-/// What the page asks for, and the groups of its object.
+/// The page's required setup, and the groups of its object.
 pub(crate) const BEFORE: &str = "CREATE ROLE drift_poller LOGIN PASSWORD 'change-me'; \
      CREATE ROLE drift_controller LOGIN CREATEROLE PASSWORD 'change-me'; CREATE ROLE app_readers; CREATE ROLE app_writers";
 
@@ -18,13 +18,13 @@ pub(crate) const BEFORE: &str = "CREATE ROLE drift_poller LOGIN PASSWORD 'change
 const ROLE: &str = "SELECT r.rolcanlogin, r.rolconnlimit, ARRAY(SELECT m.roleid::regrole FROM pg_auth_members m \
      WHERE m.member = r.oid) FROM pg_roles r WHERE rolname = 'web'";
 
-/// Every role with what an object could change of it.
+/// Every role with the attributes that an object could change.
 const ALL_ROLES: &str = "SELECT rolname, rolcanlogin, rolsuper, rolconnlimit FROM pg_roles ORDER BY 1";
 
 /// Ends the sessions of both programs.
 const TERMINATE: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename LIKE 'drift\\_%'";
 
-/// The password on the page, the one after it, and one that the server is given as its verifier.
+/// The password on the page, its replacement, and one that the server gets as its verifier.
 const FIRST: &str = "change-me-too";
 const SECOND: &str = "second-5e0b71c9";
 const THIRD: &str = "third-5e0b71c9";
@@ -86,7 +86,7 @@ async fn a_role_in_postgresql_is_kept() -> Result<()> {
     .await
 }
 
-/// The page in a group of the world's own, since a kind has one page's text at a time.
+/// Applies the page in the world's own group, because a kind can have only one page's text at a time.
 pub(crate) async fn apply_in_own_group(world: &World, server: &Postgres) -> Result<Subject> {
     let roles = ["poller", "controller"].map(|program| {
         let written = format!("drift-{program}-postgresroles");
@@ -100,7 +100,7 @@ pub(crate) async fn apply_in_own_group(world: &World, server: &Postgres) -> Resu
     Ok(subject)
 }
 
-/// Without the right the controller would ask again only after half a minute.
+/// Without the right the controller would retry only after half a minute.
 async fn wait_for_passwords(world: &World) -> Result<()> {
     world.wait_for_right(Which::Controller, right("", "secrets", "list", world.objects_namespace()), true).await
 }
@@ -131,7 +131,7 @@ async fn a_rotated_password_is_the_roles() -> Result<()> {
         subject.wait_until_healed_by(2).await?;
         ensure!(server.lets_in("web", SECOND).await? && !server.lets_in("web", FIRST).await?, "not the new one");
 
-        // Nobody can read back what somebody sets; whatever is corrected next brings the Secret's again.
+        // A foreign password cannot be read back. The next correction restores the Secret's.
         server.administrate("ALTER ROLE web PASSWORD 'theirs' CONNECTION LIMIT 5").await?;
         subject.wait_until_healed_by(3).await?;
         ensure!(server.lets_in("web", SECOND).await? && !server.lets_in("web", "theirs").await?, "theirs stays");
@@ -152,7 +152,7 @@ async fn a_rotated_password_is_the_roles() -> Result<()> {
     .await
 }
 
-/// Objects whose names try to be more than names change nothing but their own roles and verdicts.
+/// Checks that objects with malicious names change only their own roles and verdicts.
 async fn let_hostile_objects_try(world: &World, server: &Postgres) -> Result<()> {
     let before = server.administrate(ALL_ROLES).await?;
     let names = [
@@ -180,7 +180,7 @@ async fn let_hostile_objects_try(world: &World, server: &Postgres) -> Result<()>
     for (label, spec) in refused {
         let object = role(world, label, spec);
         world.apply(&object).await?;
-        // A name of that size is no identity, or cannot be written.
+        // A name of that size is not a valid identity, or cannot be written.
         wait_for(world, &object, |object| {
             describe(object, "driftObserved") == "Unknown/RuleError"
                 || describe(object, "driftCorrected") == "False/CorrectionFailed"

@@ -1,4 +1,4 @@
-//! docs/cookbook/postgres-all-roles.md: many roles, read by one query.
+//! docs/cookbook/postgres-all-roles.md: many roles, read by a single query.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -18,18 +18,18 @@ use crate::postgres::{BEFORE, apply_in_own_group};
 const LONG: bool = cfg!(feature = "long");
 /// Roles beside that of the page's object, each with an object.
 const ROLES: usize = if LONG { 10_000 } else { 300 };
-/// How long 10,000 objects may take to be made, and to get their first verdict.
+/// Time limit to create 10,000 objects, and for their first verdicts.
 const MANY_WITHIN: Duration = Duration::from_secs(if LONG { 600 } else { 60 });
-/// In place of what the tests of other pages have: a query is to end before the next is due.
+/// Replaces the interval of other pages' tests: a query must end before the next is due.
 const INTERVAL: (&str, &str) = ("interval: 3s", if LONG { "interval: 10s" } else { "interval: 3s" });
-/// So many polls of every object are counted.
+/// Number of counted polls of every object.
 const ROUNDS: usize = 3;
-/// Creations under way at once: they wait for etcd rather than for a core.
+/// Number of concurrent creations, which wait for etcd rather than for a core.
 const CREATED_AT_ONCE: usize = 16;
-/// The server's log has who asks, and every statement whole.
+/// The server logs the user and the whole text of every statement.
 const LOGGED: &str = "log_statement = 'all'\nlog_line_prefix = 'by %u: '";
 
-/// How many queries for roles the poller has sent so far, by the server's own log.
+/// Returns the poller's number of queries for roles so far, by the server's own log.
 fn queries(world: &World) -> Result<usize> {
     let log = fs::read_to_string(world.folder().join("postgres.log"))?;
     let asked = log.split("by drift_poller: ").skip(1).filter_map(|rest| rest.split("\nby ").next());
@@ -62,7 +62,7 @@ async fn wait_until_in_sync(poller: &Program) -> Result<()> {
     .await
 }
 
-/// Some rounds of polls: how many queries they took.
+/// Returns the number of queries for some rounds of polls.
 async fn count_queries(world: &World, poller: &Program) -> Result<usize> {
     let polls = async || Ok::<_, anyhow::Error>(poller.metrics().await?.sum("drift_poller_polls_total", &[]));
     let (began, asked, polled) = (Instant::now(), queries(world)?, polls().await?);
@@ -95,10 +95,10 @@ async fn one_query_serves_all_roles() -> Result<()> {
         ensure!(world.writes().await?.refused == 0, "{:?}", world.writes().await?);
 
         let taken = count_queries(world, &poller).await?;
-        // The last round may be counted in part, and the first was begun before.
+        // The last round may be counted in part, and the first started before.
         ensure!((ROUNDS..=ROUNDS + 1).contains(&taken), "{taken} queries for {ROUNDS} rounds");
 
-        // What was there before is nobody's here: it is seen, and left.
+        // An existing role belongs to no object: it is observed and kept.
         server.administrate("ALTER ROLE \"role-7\" CONNECTION LIMIT 4; ALTER ROLE web CONNECTION LIMIT 4").await?;
         subject.wait_until_healed_by(2).await?;
         wait::until("one role alone to differ", wait::DEADLINE, async || {

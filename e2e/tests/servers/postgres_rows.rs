@@ -1,6 +1,6 @@
-//! docs/cookbook/postgres-rows.md: rows of a table, whose changes a trigger tells of.
+//! docs/cookbook/postgres-rows.md: rows of a table, with a trigger that reports changes.
 //!
-//! The page's interval is five minutes, so whatever shows within seconds was shown by a hint.
+//! The page's interval is five minutes, so any change that shows within seconds was reported by a hint.
 
 use std::path::Path;
 use std::pin::pin;
@@ -20,13 +20,13 @@ use serde_json::json;
 
 use crate::page;
 
-/// The page.
+/// File name of the page.
 const PAGE: &str = "postgres-rows.md";
-/// What the fastest of some changes takes from its commit to the condition at most.
+/// Limit of the fastest of some changes, from its commit to the condition.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// What a hint may take on a machine that has other things to do: far below the interval.
+/// Limit of a hint on a busy machine: far below the interval.
 const SOON: Duration = Duration::from_secs(20);
-/// What the row is changed to, and the verdict on that; the page's object asks for 25.
+/// The new values of the row, with their verdicts. The page's object desires 25.
 const CHANGES: [(u8, &str); 6] = [
     (1, "True/FieldsDiffer"),
     (25, "False/InSync"),
@@ -35,13 +35,13 @@ const CHANGES: [(u8, &str); 6] = [
     (3, "True/FieldsDiffer"),
     (25, "False/InSync"),
 ];
-/// Prompt polls of one object keep a distance of a second.
+/// Prompt polls of one object are at least a second apart.
 const APART: Duration = Duration::from_millis(1_100);
 
 /// The poller's connection that listens.
 const LISTENERS: &str = "FROM pg_stat_activity WHERE application_name = 'drift-poller hints'";
 
-/// The table.
+/// Reads the whole table.
 const ROWS: &str = "SELECT * FROM features";
 
 const HINTS: &str = "drift_poller_hints_total";
@@ -58,7 +58,7 @@ async fn a_row_that_changes_shows_at_once() -> Result<()> {
         wait_until_connected(&poller, 1.0).await?;
         rotate_password(world, &server).await?;
         wait_until_connected(&poller, 1.0).await?;
-        // What changes again and again is corrected with growing delays, which are not what is measured here.
+        // Repeated changes are corrected with growing delays, which are not measured here.
         controller.stop().await?;
 
         let mut taken = changes_until_seen(world, &server).await?;
@@ -87,13 +87,13 @@ async fn a_row_that_changes_shows_at_once() -> Result<()> {
     .await
 }
 
-/// What the page says to run on the server.
+/// Returns the page's statements for the server.
 fn statements() -> Result<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
     Ok(blocks(&std::fs::read_to_string(page)?, "sql").concat())
 }
 
-/// Whoever listens does so by the new password soon, without a restart; what is measured afterwards comes by this session.
+/// Changes the password. The listener soon uses the new one without a restart, and later measurements use its session.
 async fn rotate_password(world: &World, server: &Postgres) -> Result<()> {
     let sessions = format!("SELECT pid {LISTENERS}");
     let before = server.administrate(&sessions).await?;
@@ -116,12 +116,12 @@ async fn wait_until_connected(poller: &Program, wanted: f64) -> Result<()> {
     .await
 }
 
-/// Changes the row to and fro; how long each change took from its commit to the condition.
+/// Changes the row back and forth. Returns the time of each change from its commit to the condition.
 async fn changes_until_seen(world: &World, server: &Postgres) -> Result<Vec<Duration>> {
     let api = world.api("shop.example/v1", "FeatureFlag", Some(world.objects_namespace()))?;
     let mut taken = Vec::new();
     for (percent, wanted) in CHANGES {
-        // Nobody was polled just now.
+        // Keeps the distance between prompt polls.
         tokio::time::sleep(APART).await;
         let now = api.get("dark-mode").await?.metadata.resource_version.context("no resourceVersion")?;
         let mut changes = pin!(api.watch(&WatchParams::default(), &now).await?);
@@ -138,7 +138,7 @@ async fn changes_until_seen(world: &World, server: &Postgres) -> Result<Vec<Dura
     Ok(taken)
 }
 
-/// Names that no object has are counted, and a flood of them holds up nothing.
+/// Checks that unknown names are counted, and that a flood of them blocks nothing.
 async fn count_what_nobody_has(poller: &Program, server: &Postgres) -> Result<()> {
     let before = poller.metrics().await?;
     let polls = |metrics: &drift_e2e::metrics::Metrics| metrics.sum("drift_poller_polls_total", &[]);
@@ -158,7 +158,7 @@ async fn count_what_nobody_has(poller: &Program, server: &Postgres) -> Result<()
     Ok(())
 }
 
-/// A change that is told while nobody listens; then somebody does again.
+/// Makes a change while the poller does not listen, and then reconnects it.
 async fn lose_a_change(poller: &Program, server: &Postgres) -> Result<()> {
     let polls = async || Ok::<_, anyhow::Error>(poller.metrics().await?.sum("drift_poller_polls_total", &[]));
     server.administrate("ALTER ROLE drift_poller NOLOGIN").await?;

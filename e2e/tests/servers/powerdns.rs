@@ -48,14 +48,14 @@ impl PowerDns {
         serving(launch, folder, api).await
     }
 
-    /// As an administrator on the server's machine.
+    /// Runs `pdnsutil` like an administrator on the server's machine.
     async fn pdnsutil(&self, arguments: &[&str]) -> Result<()> {
         let launch = Launch::new("pdnsutil", program("pdnsutil", PACKAGE)?);
         let launch = launch.argument(format!("--config-dir={}", self.folder.display())).arguments(arguments);
         installed::run(launch, &self.folder).await
     }
 
-    /// The contents of a record set, sorted; nothing where there is none.
+    /// Returns the contents of a record set, sorted. Empty without a record set.
     async fn addresses(&self, name: &str, kind: &str) -> Result<Vec<String>> {
         let url = format!("http://{}/api/v1/servers/localhost/zones/example.org.", self.api);
         let answer = http_client::new()?.get(url).header("x-api-key", KEY).send().await?.error_for_status()?;
@@ -98,7 +98,7 @@ async fn a_record_set_in_powerdns_is_kept() -> Result<()> {
         history.wait_for_transitions("driftObserved", &[("True", "ExternalMissing"), ("False", "InSync")]).await?;
         subject.wait_until_healed_by(3).await?;
 
-        // An order of its own is no drift, and what cannot be seen is none either.
+        // Another order is not drift, and neither is an unreachable server.
         subject.edit(json!({"spec": {"addresses": ["192.0.2.11", "192.0.2.10"]}})).await?;
         server.process.stop().await?;
         subject.wait_for_verdict("Unknown/ExternalUnreachable").await?;

@@ -15,10 +15,10 @@ use crate::installed::{program, serving};
 use crate::page;
 
 const PAGE: &str = "registry.md";
-/// Where the page has the registry send its notifications.
+/// Address of the registry's notifications on the page.
 const HINTS: &str = "drift-poller-hints.drift-system.svc";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-/// The digest that stands on the page.
+/// The digest on the page.
 pub(crate) const WRITTEN: &str = "sha256:6a7078dac115df4262cd6736b10600a8efc49779be67be45551b88087d92bedf";
 
 /// A registry with the repository `team/app`.
@@ -26,12 +26,12 @@ pub(crate) struct Registry {
     folder: PathBuf,
     pub(crate) address: String,
     process: Process,
-    /// By which the test itself pushes, where the registry wants one.
+    /// The test's own token to push, if the registry requires one.
     token: Option<String>,
 }
 
 impl Registry {
-    /// One that tells the poller at this address of pushes, as the page says.
+    /// Starts a registry that sends its notifications to the poller at this address, as on the page.
     async fn telling(world: &World, hints: &str) -> Result<Self> {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook").join(PAGE);
         let blocks = blocks(&fs::read_to_string(page)?, "text");
@@ -41,12 +41,12 @@ impl Registry {
         Self::begin(world, notifications, None).await
     }
 
-    /// One that asks for tokens: `auth` of its configuration, and a token that may do all.
+    /// Starts a registry that requires tokens, with `auth` of its configuration and a token with all rights.
     pub(crate) async fn with_tokens(world: &World, (auth, token): (Value, String)) -> Result<Self> {
         Self::begin(world, json!({"auth": auth}), Some(token)).await
     }
 
-    /// One with further parts of a configuration.
+    /// Starts a registry with further parts of a configuration.
     async fn begin(world: &World, further: Value, token: Option<String>) -> Result<Self> {
         let folder = world.folder().join("registry");
         fs::create_dir_all(&folder)?;
@@ -68,13 +68,13 @@ impl Registry {
         format!("http://{}/v2/team/app/{path}", self.address)
     }
 
-    /// The digest of the manifest under a tag.
+    /// Returns the digest of the manifest under a tag.
     async fn digest(&self, tag: &str) -> Result<String> {
         let head = http_client::new()?.head(self.url(&format!("manifests/{tag}"))).header("accept", MANIFEST);
         digest_in(head.send().await?.error_for_status()?.headers())
     }
 
-    /// Puts an image without layers that is told from others by this note under a tag, and gives its digest.
+    /// Pushes an image without layers under a tag and returns its digest. The note makes it unique.
     pub(crate) async fn push(&self, tag: &str, note: &str) -> Result<String> {
         let client = http_client::new()?;
         let authorized = |request: reqwest::RequestBuilder| match &self.token {
@@ -89,7 +89,7 @@ impl Registry {
         let manifest = json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [],
             "annotations": {"note": note}});
         let put = authorized(client.put(self.url(&format!("manifests/{tag}")))).header("content-type", MANIFEST);
-        // As nobody would write it again: who parses it and writes it anew has another manifest.
+        // Unusual formatting: a client that parses and rewrites it would get another digest.
         let text = serde_json::to_string_pretty(&manifest)?.replace("\"note\":", "\"note\" : ");
         digest_in(put.body(text).send().await?.error_for_status()?.headers())
     }
@@ -99,7 +99,7 @@ fn digest_in(headers: &HeaderMap) -> Result<String> {
     Ok(headers.get("docker-content-digest").context("no digest")?.to_str()?.to_owned())
 }
 
-/// As lower-case hex digits.
+/// Returns the hash in lower-case hex digits.
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;
     sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -124,7 +124,7 @@ async fn a_moved_tag_in_a_registry_is_put_back() -> Result<()> {
         ensure!(server.digest("stable").await? == wanted);
         page::wait_until_hinted(&poller).await?;
 
-        // What is not in the repository is refused before anything is written.
+        // An unknown digest is rejected before anything is written.
         let unknown = format!("sha256:{}", "0".repeat(64));
         subject.edit(json!({"spec": {"digest": unknown}})).await?;
         let object = subject.wait_for_correction("False/CorrectionFailed").await?;

@@ -1,4 +1,4 @@
-//! The registry of docs/cookbook/registry.md where it wants the tokens of a server of its choice.
+//! The registry of docs/cookbook/registry.md with tokens from a token server.
 
 use std::fs;
 
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use crate::page;
 use crate::registry::{Registry, WRITTEN};
 
-/// `reader:change-me`
+/// The encoded credential `reader:change-me`.
 const CREDENTIAL: &str = "Basic cmVhZGVyOmNoYW5nZS1tZQ==";
 
-/// How long a token is good, seconds: the registry takes it for a minute longer.
+/// Lifetime of a token in seconds. The registry accepts it for a minute longer.
 const LIFE: i64 = 5;
 
-/// Signs tokens that a registry takes.
+/// Signs tokens that a registry accepts.
 struct Signer {
     key: KeyPair,
     certificate: rcgen::Certificate,
@@ -33,7 +33,7 @@ impl Signer {
         Ok(Self { key, certificate })
     }
 
-    /// A JSON Web Token for actions on `team/app`.
+    /// Returns a JSON Web Token for actions on `team/app`.
     fn token(&self, actions: &[&str], life: i64) -> Result<String> {
         let chain = [BASE64_STANDARD.encode(self.certificate.der())];
         let now = Timestamp::now().as_second();
@@ -64,7 +64,7 @@ fn fixed(der: &[u8]) -> Result<Vec<u8>> {
     Ok(numbers)
 }
 
-/// Gives a token for whatever the scope says, to whoever has the credential.
+/// Issues a token for any requested scope to clients with the credential.
 fn give_tokens(server: &Outside, signer: Signer) {
     server.choose(move |request: &Request| {
         let fits = request.path == "/token?service=registry&scope=repository%3Ateam%2Fapp%3Apull";
@@ -96,7 +96,7 @@ async fn a_registry_that_wants_tokens_is_read_with_them() -> Result<()> {
         let with_auth = format!(
             "          auth: {{challenge: {{secretRef: {{name: registry-read}}, tokenHosts: ['{token_host}']}}}}\n{rule}"
         );
-        // The page's CRD and ClusterRoles belong to the whole cluster, and another test follows the page at the same time.
+        // The page's CRD and ClusterRoles are cluster-wide, and another test follows the page at the same time.
         let replaced = [
             ("registry.images.svc:5000", server.address.as_str()),
             (WRITTEN, &wanted),
@@ -109,7 +109,7 @@ async fn a_registry_that_wants_tokens_is_read_with_them() -> Result<()> {
         server.push("stable", "approved").await?;
         subject.wait_for_verdict("False/InSync").await?;
         let before = identity.requests().len();
-        // Many lives of a token.
+        // Many lifetimes of a token.
         world.nothing_is_written_for(std::time::Duration::from_secs(20)).await?;
         let asked = identity.requests().len() - before;
         ensure!((2..=8).contains(&asked), "{asked} tokens in 20 s");

@@ -13,10 +13,10 @@ use crate::page::{self, Subject};
 
 /// Several polls of the test's interval.
 const SOME_POLLS: Duration = Duration::from_secs(7);
-/// An address of loopback in the place of the load balancer's.
+/// A loopback address in place of the load balancer's.
 const ADDRESS: &str = "127.0.0.10";
 
-/// The load balancer of the page's Service.
+/// Returns the load balancer of the page's Service.
 async fn balancer(edge: &Toxiproxy, name: &str) -> Result<Proxy> {
     edge.proxy(name).await?.context("there is no load balancer")
 }
@@ -55,7 +55,7 @@ async fn is_kept(world: &World, subject: &Subject, edge: &mut Toxiproxy, port: u
     subject.wait_until_healed_by(3).await?;
     ensure!(balancer(edge, &name).await? == wanted);
 
-    // While it stands still nobody knows anything, and nothing is sent.
+    // While it is paused, the state is Unknown and nothing is sent.
     edge.process().pause().await?;
     subject.wait_for_verdict("Unknown/PollTimedOut").await?;
     edge.process().resume()?;

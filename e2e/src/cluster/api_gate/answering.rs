@@ -1,4 +1,4 @@
-//! Passing a request on, and its answer back piece by piece.
+//! Forwards a request and returns its response piece by piece.
 
 use std::io;
 use std::pin::Pin;
@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 use super::rules::{Ruled, Rules};
 use super::{Asked, Fault, fault};
 
-/// Headers that speak of one connection and not of the request, and what this gate negotiates by itself.
+/// Headers of one connection, and those that the gate negotiates itself.
 const NOT_PASSED_ON: [HeaderName; 5] =
     [header::HOST, header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::ACCEPT_ENCODING];
 
-/// Far above what the programs send.
+/// Size limit of a request body, far above what the programs send.
 const MOST_BYTES: usize = 10_000_000;
 
-/// The way from the gate to the API server.
+/// The connection from the gate to the API server.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) server: String,
@@ -71,7 +71,7 @@ fn of_the_message(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Each piece waits in its turn, so that an answer under way can be held back, and broken off, too.
+/// Applies the rules to each piece, so that a response in progress can be held back or cut off.
 fn under_rules(pieces: Pieces, ruled: Ruled) -> impl Stream<Item = io::Result<Bytes>> + Send {
     stream::unfold(Some((pieces, ruled)), async |under_way| {
         let (mut pieces, mut ruled) = under_way?;
@@ -93,7 +93,7 @@ fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "broken off by a test")
 }
 
-/// The answer's pieces as they come with this fault.
+/// Applies a fault to the pieces of a response.
 fn faulty(pieces: Pieces, fault: Option<Fault>) -> Pieces {
     match fault {
         Some(Fault::ExpireAfter(after)) => {
@@ -134,7 +134,7 @@ fn cut(pieces: Pieces, bytes: usize) -> impl Stream<Item = io::Result<Bytes>> + 
     })
 }
 
-/// Of each line the first half.
+/// Returns the first half of each line.
 fn halved(piece: Bytes) -> Bytes {
     let lines = piece.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     Bytes::from(lines.flat_map(|line| [&line[..line.len() / 2], b"\n"].concat()).collect::<Vec<u8>>())

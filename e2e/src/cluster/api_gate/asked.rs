@@ -1,4 +1,4 @@
-//! One request as the gate saw it.
+//! A request as the gate receives it.
 
 use std::time::Instant;
 
@@ -7,46 +7,46 @@ use axum::http::Method;
 /// A request to the API server.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The time at which it came.
+    /// Time of its arrival.
     pub at: Instant,
-    /// Its method.
+    /// The HTTP method.
     pub method: Method,
-    /// Path and query.
+    /// Its path and query.
     pub uri: String,
 }
 
 impl Asked {
-    /// A GET: a read, a list or a watch.
+    /// Returns true for a GET: a read, a list or a watch.
     #[must_use]
     pub fn is_read(&self) -> bool {
         self.method == Method::GET
     }
 
-    /// A watch.
+    /// Returns true for a watch request.
     #[must_use]
     pub fn is_watch(&self) -> bool {
         self.has("watch=true")
     }
 
-    /// A list, of which this is a page. The programs ask for pages, and reads of one object have no limit.
+    /// Returns true for a page of a list. The programs request pages, and reads of one object have no limit.
     #[must_use]
     pub fn is_list(&self) -> bool {
         self.is_read() && self.uri.contains("limit=")
     }
 
-    /// A page of a list that is not its first.
+    /// Returns true for a page of a list after the first.
     #[must_use]
     pub fn is_further_page(&self) -> bool {
         self.is_list() && self.uri.contains("continue=")
     }
 
-    /// Something about a Lease.
+    /// Returns true for a request about Leases.
     #[must_use]
     pub fn is_of_leases(&self) -> bool {
         self.uri.contains("/leases")
     }
 
-    /// Returns true if the query has this part.
+    /// Returns true if the query contains this part.
     fn has(&self, part: &str) -> bool {
         self.uri.split(['?', '&']).skip(1).any(|each| each == part)
     }

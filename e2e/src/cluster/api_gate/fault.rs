@@ -1,4 +1,4 @@
-//! What a request may meet at the gate.
+//! Faults that the gate can apply to a request.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
-/// A fault of an API server, or of the way to it.
+/// A fault of an API server or of the connection to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing comes and nothing is closed, which is how a dead connection looks. Answers under way are held too.
+    /// Sends nothing and closes nothing, like a dead connection. Holds responses in progress too.
     Hold,
-    /// An error as the API server's handlers write it, a `Status`.
+    /// Returns a `Status` error, as the API server's handlers do.
     Refuse(u16),
-    /// Refused by priority and fairness: 429 in plain text, and in a header after how many seconds to come again.
+    /// Rejects by priority and fairness: 429 in plain text, with a `Retry-After` in seconds.
     TooMany(u64),
-    /// A watch that ends after so long, since its version is forgotten (410 in an event).
+    /// Ends a watch after this time because its version is too old (410 in an event).
     ExpireAfter(Duration),
-    /// The connection breaks after so many bytes of the answer.
+    /// Breaks the connection after this many bytes of the response.
     CutAfter(usize),
-    /// Of each event of a watch only the first half comes, as a line of its own.
+    /// Sends only the first half of each event of a watch, as a line of its own.
     Garble,
-    /// All of the answer comes so much later than it was sent; of a watch, each event.
+    /// Delays the whole response by this time. In a watch, delays each event.
     Late(Duration),
-    /// A list as it was at this version: an API server that is behind.
+    /// Returns a list as it was at this version, like an API server that lags behind.
     AsOf(String),
-    /// A list in pages of so many objects, however many were asked for.
+    /// Returns a list in pages of this size, regardless of the requested limit.
     PagesOf(usize),
 }
 
 impl Fault {
-    /// The answer that is given without asking the API server.
+    /// Returns the response that needs no request to the API server.
     pub(super) fn refusal(&self) -> Option<Response> {
         match self {
             Self::Refuse(code) => Some(refused(*code)),
@@ -44,10 +44,10 @@ impl Fault {
         }
     }
 
-    /// Path and query as they are asked for.
+    /// Returns the path and query for the API server.
     pub(super) fn rewritten(&self, uri: &str) -> String {
         match self {
-            // Pages after the first go on from the version in their token.
+            // Later pages continue from the version in their token.
             Self::AsOf(version) if !uri.contains("continue=") => {
                 format!("{uri}&resourceVersion={version}&resourceVersionMatch=Exact")
             }
@@ -68,7 +68,7 @@ fn refused(code: u16) -> Response {
     (code, [(header::CONTENT_TYPE, "application/json")], Body::from(status)).into_response()
 }
 
-/// The event that ends a watch whose version is forgotten.
+/// Returns the event that ends a watch with an expired version.
 pub(super) fn expired() -> String {
     format!("{}\n", json!({"type": "ERROR", "object": status(410, "Expired")}))
 }

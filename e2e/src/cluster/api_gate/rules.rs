@@ -1,4 +1,4 @@
-//! Which requests meet which fault, shared by all connections of a gate.
+//! Maps requests to faults, for all connections of a gate.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ struct Rule {
     fault: Fault,
 }
 
-/// The rules as they are, and their changes. Clones share them.
+/// The current rules and their changes. Clones share them.
 #[derive(Clone)]
 pub(super) struct Rules {
     sender: watch::Sender<Vec<Rule>>,
@@ -34,13 +34,13 @@ impl std::fmt::Debug for Rules {
     }
 }
 
-/// What the rules say of one request, for as long as it is answered.
+/// The rules that apply to one request, for the lifetime of its response.
 pub(super) struct Ruled {
     asked: Asked,
     rules: watch::Receiver<Vec<Rule>>,
-    /// Rules from this number on came after the request.
+    /// Rules from this number on were added after the request.
     later: usize,
-    /// The rule whose end ends the answer too: what is late does not catch up.
+    /// The rule whose removal also ends the response, because a delayed response does not catch up.
     ends_with: Option<usize>,
 }
 
@@ -61,7 +61,7 @@ impl Rules {
 }
 
 impl Ruled {
-    /// The fault that the request meets where it is not held.
+    /// Returns the fault that applies to the request, apart from being held.
     pub(super) fn fault(&mut self) -> Option<Fault> {
         let rules = self.rules.borrow();
         let rule = rules.iter().find(|rule| rule.fault != Fault::Hold && (rule.which)(&self.asked))?;
@@ -69,15 +69,15 @@ impl Ruled {
         Some(rule.fault.clone())
     }
 
-    /// Waits for as long as the request is held.
+    /// Waits while the request is held.
     pub(super) async fn let_through(&mut self) {
         let asked = &self.asked;
         let is_held = |rules: &Vec<Rule>| rules.iter().any(|rule| rule.fault == Fault::Hold && (rule.which)(asked));
-        // The gate's end ends the answer by itself.
+        // If the gate ends, the response ends too.
         let _ = self.rules.wait_for(|rules| !is_held(rules)).await;
     }
 
-    /// Returns true if the answer is to break off, by a rule that came after the request or by the end of its own.
+    /// Returns true if the response must break off: a later rule applies, or its own rule was removed.
     pub(super) fn is_cut(&self) -> bool {
         let cuts = |rule: &Rule| rule.fault != Fault::Hold && rule.number >= self.later && (rule.which)(&self.asked);
         let rules = self.rules.borrow();

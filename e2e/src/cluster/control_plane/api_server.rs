@@ -1,5 +1,5 @@
-//! kube-apiserver's command line. Everything that decides what is allowed (RBAC, admission, PodSecurity, priority
-//! and fairness) is as in any cluster; only what a lone loopback server does not need is switched off there.
+//! The command line of kube-apiserver. RBAC, admission, PodSecurity, and priority and fairness are as in any cluster.
+//! On loopback, features that a lone server does not need are switched off.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::{Site, audit, certificates, site};
 use crate::process::{Launch, Process};
 
-/// What a start needs; kept for starting again on the same data.
+/// Parameters of a start, kept for a restart on the same data.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) etcd_url: String,
@@ -18,7 +18,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Starts it without waiting for it.
+    /// Starts the API server without waiting until it is ready.
     pub(super) fn start(&self, program: &Path) -> Result<Process> {
         let tokens = self.folder.join("tokens.csv");
         let administrator = format!("{},administrator,administrator,system:masters\n", super::ADMIN_TOKEN);

@@ -1,8 +1,8 @@
-//! The API server's audit log: who wrote what.
+//! The API server's audit log, which records the author of each write.
 //!
-//! Its metrics count writes too, but not by whom, which is what "the poller touches nothing but `/status`" needs; and with
-//! the kinds of a hundred tests one look at them is ten megabytes. Reads are not noted: they are many and prove nothing
-//! here.
+//! The API server's metrics count writes but do not name their authors. Tests such as "the poller touches nothing but
+//! `/status`" need them. With the kinds of a hundred tests, one scrape is also ten megabytes. Reads are not logged:
+//! they are many and prove nothing here.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -28,33 +28,33 @@ const POLICY: &str = r#"{
   ]
 }"#;
 
-/// One answered write.
+/// A write that the API server has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// For a ServiceAccount `system:serviceaccount:NAMESPACE:NAME`.
+    /// The user, for a ServiceAccount `system:serviceaccount:NAMESPACE:NAME`.
     pub user: String,
-    /// `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// One of `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// Empty for the core group.
+    /// The API group, empty for the core group.
     pub group: String,
-    /// The plural: `proxies`.
+    /// The plural name, such as `proxies`.
     pub resource: String,
-    /// Empty, or `status`.
+    /// Empty or `status`.
     pub subresource: String,
-    /// Empty for cluster-scoped objects.
+    /// The namespace, empty for cluster-scoped objects.
     pub namespace: String,
-    /// Empty for a create with a generated name.
+    /// The name, empty for a create with a generated name.
     pub name: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub code: u16,
     /// True if a policy with the action `Audit` failed.
     pub fails_a_policy: bool,
-    /// The time at which the API server received it, by its own clock.
+    /// Time of its arrival, by the clock of the API server.
     pub received: Timestamp,
 }
 
 impl AuditRecord {
-    /// Returns true if the API server did it.
+    /// Returns true if the API server accepted the write.
     #[must_use]
     pub fn accepted(&self) -> bool {
         (200..300).contains(&self.code)
@@ -68,28 +68,27 @@ pub(super) fn write_policy(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Where a look for the end of a line begins, counted from the end: many times as much as a line is long.
+/// Distance from the end of the file at which the search for the last line begins: many times the length of a line.
 const LAST_LINES: u64 = 64 * 1024;
 
-/// The log from some moment on. Each look reads only what was noted since the last: it grows to tens of megabytes, and
-/// tests look often.
+/// The audit log from a given moment on. Each read parses only the new records, because the log grows to tens of
+/// megabytes and tests read it often.
 #[derive(Debug)]
 pub struct AuditTail {
     path: PathBuf,
     needles: Vec<String>,
-    /// Always the beginning of a line.
+    /// Always the start of a line.
     position: u64,
     records: Vec<AuditRecord>,
 }
 
 impl AuditTail {
-    /// From the beginning on; lines that contain none of `needles` are passed over, since parsing everything would be
-    /// slow.
+    /// Reads from the beginning. Skips lines that contain none of `needles`, because parsing all of them would be slow.
     pub(super) fn whole(folder: &Path, needles: Vec<String>) -> Self {
         Self { path: folder.join(LOG), needles, position: 0, records: Vec::new() }
     }
 
-    /// The same from now on.
+    /// Reads from the current end of the log.
     pub(super) fn from_now(folder: &Path, needles: Vec<String>) -> Result<Self> {
         let mut tail = Self::whole(folder, needles);
         if tail.path.exists() {
@@ -99,10 +98,7 @@ impl AuditTail {
         Ok(tail)
     }
 
-    /// All that is noted by now, in the order it was answered.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
+    /// Returns all records so far, in the order of their responses.
     pub fn read(&mut self) -> Result<Vec<AuditRecord>> {
         let lines = self.whole_lines().with_context(|| format!("reading {}", self.path.display()))?;
         let text = std::str::from_utf8(&lines)?;
@@ -113,7 +109,7 @@ impl AuditTail {
         Ok(self.records.clone())
     }
 
-    /// What lies behind the position, up to the end of a line: the last one may be half written.
+    /// Returns the bytes after the position, up to the last end of line. The last line may be incomplete.
     fn whole_lines(&self) -> Result<Vec<u8>> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.position))?;

@@ -1,5 +1,5 @@
-//! The keys of one throwaway control plane: an authority, the API server's certificate for its site, its own as the
-//! kubelet's client, and the key that signs ServiceAccount tokens.
+//! The keys of one throwaway control plane: an authority, the API server's certificate for its site, its certificate as
+//! the kubelet's client, and the key that signs ServiceAccount tokens.
 
 use std::fs;
 use std::path::Path;
@@ -21,14 +21,14 @@ pub(super) const SERVER_KEY: &str = "server.key";
 pub(super) const ACCOUNTS_KEY: &str = "service-accounts.key";
 pub(super) const ACCOUNTS_PUBLIC_KEY: &str = "service-accounts.pub";
 
-/// What clients need to know of the keys.
+/// The part of the keys that clients need.
 pub(super) struct Keys {
-    /// The authority's certificate, PEM.
+    /// Certificate of the authority, PEM.
     pub(super) authority: String,
 }
 
 impl Keys {
-    /// Makes fresh keys and writes those that the API server reads into `folder`.
+    /// Generates fresh keys and writes those that the API server reads into `folder`.
     pub(super) fn generate(folder: &Path, site: Site) -> Result<Self> {
         let mut parameters = named("e2e authority", Vec::new())?;
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -52,7 +52,7 @@ impl Keys {
     }
 }
 
-/// The API server as a client of kubelets, for logs and figures.
+/// Returns the API server's certificate as a client of kubelets, for logs and metrics.
 fn kubelet_client() -> Result<CertificateParams> {
     let mut parameters = named("kube-apiserver-kubelet-client", Vec::new())?;
     parameters.distinguished_name.push(DnType::OrganizationName, "system:masters");
@@ -60,7 +60,7 @@ fn kubelet_client() -> Result<CertificateParams> {
     Ok(parameters)
 }
 
-/// Each certificate needs a name of its own: OpenSSL takes one whose issuer has its own name for self-signed.
+/// Sets a unique name: OpenSSL considers a certificate self-signed if its issuer has the same name.
 fn named(name: &str, hosts: Vec<String>) -> Result<CertificateParams> {
     let mut parameters = CertificateParams::new(hosts)?;
     parameters.distinguished_name = DistinguishedName::new();

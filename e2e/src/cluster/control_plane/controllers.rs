@@ -1,5 +1,5 @@
-//! The controllers of Jobs and StatefulSets beside a control plane on loopback. They make Pods, which stay pending since there
-//! is no node, and take what a test writes into a Pod's status for a kubelet's word.
+//! The controllers of Jobs and StatefulSets beside a control plane on loopback. Their Pods stay pending because there
+//! is no node. A test writes a Pod's status in place of a kubelet.
 
 use anyhow::Result;
 
@@ -7,20 +7,17 @@ use super::ControlPlane;
 use crate::binaries::{self, Tool};
 use crate::process::Launch;
 
-/// Those that pages of the cookbook need, and the one of accounts: the API server takes no Pod where its account is missing.
+/// Controllers for pages of the cookbook, and the one of ServiceAccounts: the API server rejects Pods without one.
 const CONTROLLERS: &str = "--controllers=job-controller,statefulset-controller,serviceaccount-controller";
 
 impl ControlPlane {
-    /// Starts them, unless they run already. Nobody waits for them: what they are to make is waited for.
-    ///
-    /// # Errors
-    /// When the controller manager cannot be found, built or started.
+    /// Starts the controllers unless they run already. Does not wait: tests wait for the resulting objects.
     pub async fn start_controllers(&self) -> Result<()> {
         let start = async || {
             let tool = Tool::ControllerManager;
             Launch::new(tool.file_name(), binaries::locate_for_node(tool).await?)
                 .argument(format!("--kubeconfig={}", self.admin_kubeconfig().display()))
-                // Nothing asks for its pages, and 0 opens no port.
+                // Their HTTP pages are not used, and 0 opens no port.
                 .arguments([CONTROLLERS, "--leader-elect=false", "--secure-port=0"])
                 .start(&self.folder)
         };

@@ -1,4 +1,4 @@
-//! etcd, tuned for a life of minutes: no fsync, data that goes with the process.
+//! etcd, tuned for a life of minutes: no fsync, and its data is deleted with the process.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::process::ports;
 use crate::process::{Launch, Process};
 
-/// Starts etcd and returns its client address. It is not waited for: the API server does that.
+/// Starts etcd and returns its client address. Does not wait, because the API server waits for it.
 pub(super) fn start(program: &Path, folder: &Path) -> Result<(Process, String)> {
     let data = folder.join("etcd-data");
     let client = format!("http://127.0.0.1:{}", ports::free_port()?);

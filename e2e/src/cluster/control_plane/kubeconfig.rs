@@ -1,4 +1,4 @@
-//! One identity's way to the API server, as a kubeconfig file and as a client.
+//! The API server access of one identity, as a kubeconfig file and as a client.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -10,21 +10,21 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
-/// Where the API server is, whom to trust, and who we are.
+/// The API server's address, its authority, and an identity.
 #[derive(Clone)]
 pub struct Access {
-    /// The API server's address; a test may put a fault injector in between.
+    /// The API server's address. A test may put a fault injector in between.
     pub server: String,
-    /// The authority's certificate, PEM.
+    /// Certificate of the authority, PEM.
     pub authority: String,
-    /// A name for the kubeconfig's reader.
+    /// The user name in the kubeconfig.
     pub user: String,
-    /// The bearer token.
+    /// The identity's bearer token.
     pub token: String,
 }
 
 impl Access {
-    /// The same identity by way of another address, such as a fault injector's.
+    /// Returns the same identity at another address, such as a fault injector's.
     #[must_use]
     pub fn through(mut self, server: impl Into<String>) -> Self {
         self.server = server.into();
@@ -32,9 +32,6 @@ impl Access {
     }
 
     /// Writes the kubeconfig file, readable by its owner only.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -42,10 +39,7 @@ impl Access {
         Ok(file.write_all(self.document()?.to_string().as_bytes())?)
     }
 
-    /// A client with this identity, bound to the calling runtime.
-    ///
-    /// # Errors
-    /// When the client cannot be built.
+    /// Returns a client with this identity, bound to the calling runtime.
     pub async fn client(&self) -> Result<Client> {
         crate::http_client::choose_tls();
         let kubeconfig = Kubeconfig::from_yaml(&self.document()?.to_string())?;
@@ -53,7 +47,7 @@ impl Access {
         Ok(Client::try_from(config)?)
     }
 
-    /// JSON, which is YAML too.
+    /// Returns the kubeconfig as JSON, which is valid YAML.
     fn document(&self) -> Result<Value> {
         let authority = k8s_openapi::ByteString(self.authority.clone().into_bytes());
         Ok(json!({

@@ -1,5 +1,5 @@
-//! Where a control plane listens, and what that changes: on loopback nobody joins it; where nodes join, the parts of
-//! a cluster get identities of their own and the API server may call the kubelet.
+//! The listen address of a control plane. With nodes, the components of a cluster get identities and the API server may
+//! call the kubelet.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -9,10 +9,10 @@ use anyhow::Result;
 use super::certificates;
 use crate::process::ports;
 
-/// Where Kubernetes API servers listen as a rule; a node's network has nobody else on it.
+/// The usual port of Kubernetes API servers. No other server uses the node's network.
 const NODE_PORT: u16 = 6443;
 
-/// The parts of a cluster and, after a comma, their groups; the API server brings roles for all of them.
+/// The components of a cluster and, after a comma, their groups. The API server has built-in roles for all of them.
 const COMPONENTS: [(&str, &str); 4] = [
     ("system:node:drift", ",system:nodes"),
     ("system:kube-controller-manager", ""),
@@ -20,17 +20,17 @@ const COMPONENTS: [(&str, &str); 4] = [
     ("system:kube-proxy", ""),
 ];
 
-/// Where an API server listens.
+/// Listen address of an API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// On loopback: nothing but programs of this machine talks with it.
+    /// Loopback: only programs of this machine connect to it.
     Loopback,
-    /// On this address, which a node reaches.
+    /// An address that a node reaches.
     ForNodes(Ipv4Addr),
 }
 
 impl Site {
-    /// The address.
+    /// Returns the listen address.
     #[must_use]
     pub fn address(self) -> Ipv4Addr {
         match self {
@@ -46,23 +46,23 @@ impl Site {
         }
     }
 
-    /// The names that the API server's certificate is for.
+    /// Returns the names in the API server's certificate.
     pub(super) fn hosts(self) -> Vec<String> {
         let names = match self {
             Self::Loopback => vec!["localhost".to_owned()],
-            // The first address of the range of Services is the API server's own.
+            // The first address of the Service range belongs to the API server.
             Self::ForNodes(_) => vec!["10.0.0.1".to_owned(), "kubernetes.default.svc".to_owned()],
         };
         [vec![self.address().to_string()], names].concat()
     }
 }
 
-/// A part's token. It guards a server that lives for minutes.
+/// Returns a component's token. It guards a server that lives for minutes.
 pub(super) fn token(user: &str) -> String {
     format!("{}-of-a-throwaway-cluster", user.replace(':', "-"))
 }
 
-/// The lines of the token file besides the administrator's.
+/// Returns the lines of the token file, except the administrator's.
 pub(super) fn tokens(site: Site) -> String {
     match site {
         Site::Loopback => String::new(),
@@ -73,7 +73,7 @@ pub(super) fn tokens(site: Site) -> String {
     }
 }
 
-/// What the site adds to the API server's command line.
+/// Returns the site-specific arguments of the API server.
 pub(super) fn arguments(site: Site, folder: &Path) -> Vec<String> {
     let file = |name: &str| folder.join(name).display().to_string();
     match site {

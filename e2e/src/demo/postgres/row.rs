@@ -1,4 +1,4 @@
-//! The part of the second act in which a row is changed: its trigger notifies, and the poller, which listens, polls at once.
+//! The part of the second act that changes a row: its trigger notifies the listening poller, which polls at once.
 
 use std::fs;
 use std::pin::pin;
@@ -19,7 +19,7 @@ use crate::world::describe;
 /// The objects' kind and namespace.
 const OBJECTS: (&str, &str) = ("featureflags", NAMESPACE);
 
-/// The object, and the row of the same name.
+/// The name of the object and of its row.
 const NAME: &str = "dark-mode";
 const OBJECT: &str = "
 apiVersion: shop.example/v1
@@ -29,10 +29,10 @@ spec: {name: dark-mode, enabled: true, percent: 25}
 ";
 const CHANGE: &str = "UPDATE features SET percent = 100 WHERE name = 'dark-mode'";
 
-/// Prompt polls of one object keep a distance of a second: so long nobody touches the row.
+/// Prompt polls of one object are at least a second apart. The row is not changed during this time.
 const APART: Duration = Duration::from_millis(1_100);
 
-/// An object and its row; the row is changed, which shows at once, and healed.
+/// Creates an object and its row, changes the row, and waits until the poller sees and the controller heals it.
 pub(super) async fn change_and_heal(terminal: &Terminal, stage: &Stage) -> Result<()> {
     terminal.step("A FeatureFlag is created: a row of a table")?;
     let file = stage.installation.folder.join("feature.yaml");
@@ -57,7 +57,7 @@ pub(super) async fn change_and_heal(terminal: &Terminal, stage: &Stage) -> Resul
     terminal.say(&verdict(NAME, &healed.object))
 }
 
-/// The first version that says so, and how long after the commit it came.
+/// Returns the first version that reports the change, and its delay after the commit.
 async fn change_until_seen(stage: &Stage) -> Result<(Value, Duration)> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("shop.example", "v1", "FeatureFlag"));
     let client = stage.installation.plane.admin_client().await?;

@@ -1,4 +1,4 @@
-//! Everything that has to stand before the second act begins: a PostgreSQL server, and the examples with its address.
+//! Setup of the second act: a PostgreSQL server, and the examples with its address.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::systems::postgres::Postgres;
 /// The server's addresses in the examples.
 const ADDRESSES: [&str; 2] = ["orders.db.svc:5432", "shop.db.svc:5432"];
 
-/// The interval of the target of roles and the one used here, where nobody wants to wait for half a minute.
+/// The interval of the roles' target and its replacement, which avoids waits of half a minute.
 const INTERVALS: (&str, &str) = ("interval: 30s", "interval: 1s");
 
 /// The namespace of the examples' objects.
@@ -27,14 +27,14 @@ const FILES: [(&str, &[&str]); 2] = [
     ("postgres-rows", &["kind.yaml", "rbac.yaml", "network-policy.yaml", "secrets.yaml", "target.yaml"]),
 ];
 
-/// Where the table, its trigger and the programs' roles are written.
+/// The page with the table, its trigger and the programs' roles.
 const TABLE: &str = "docs/cookbook/postgres-rows.md";
 
-/// What the server's administrator does besides: drift-controller is to make roles, and the groups of the objects.
+/// Additional setup by the server's administrator: drift-controller may create roles, and the groups exist.
 const BEFORE: [&str; 2] =
     ["ALTER ROLE drift_controller CREATEROLE", "CREATE ROLE app_readers; CREATE ROLE app_writers"];
 
-/// Three roles that teams of different habits ask for.
+/// Three roles with different settings.
 const OBJECTS: &str = "
 apiVersion: db.example/v1
 kind: PostgresRole
@@ -52,7 +52,7 @@ metadata: {name: report, namespace: team-a}
 spec: {roleName: report}
 ";
 
-/// The current set.
+/// The running setup.
 pub(super) struct Stage {
     pub(super) installation: Installation,
     pub(super) server: Postgres,
@@ -61,7 +61,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Builds what is missing, starts the real things and applies manifests and example.
+    /// Builds missing programs, starts the systems and applies the manifests and the example.
     pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
         terminal.step("Preparing the control plane and the external system")?;
         // First what may be missing: else everything else would be built before that is said.
@@ -79,7 +79,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The examples as they are shipped, but for the server's address and the interval.
+    /// Applies the shipped examples with the server's address and the shorter interval.
     async fn apply_examples(&self, terminal: &Terminal) -> Result<()> {
         for (example, files) in FILES {
             for file in files {
@@ -105,7 +105,7 @@ impl Stage {
         Ok(path)
     }
 
-    /// What `--keep` prints.
+    /// Returns the text that `--keep` prints.
     pub(super) async fn things_to_try(&self) -> Result<String> {
         let address = self.server.address();
         let uri = format!("postgresql://postgres:{}@{address}/postgres", crate::systems::postgres::PASSWORD);
@@ -120,7 +120,7 @@ impl Stage {
     }
 }
 
-/// What the page says to run on the server, and what is needed besides.
+/// Runs the page's statements on the server, and the additional setup.
 async fn set_up_database(terminal: &Terminal, server: &Postgres) -> Result<()> {
     let page = fs::read_to_string(manifests::folder().join("..").join(TABLE))?;
     let statements = blocks(&page, "sql").concat();

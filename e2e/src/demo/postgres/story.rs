@@ -1,4 +1,4 @@
-//! The second act, step by step; each step is what really happened, or the demonstration fails.
+//! The second act, step by step. A step that does not happen fails the demonstration.
 
 use std::time::{Duration, Instant};
 
@@ -11,25 +11,25 @@ use super::row;
 use super::stage::{NAMESPACE, Stage};
 use crate::world::describe;
 
-/// The objects, each named as its role.
+/// The objects, each with the name of its role.
 const NAMES: [&str; 3] = ["batch", "report", "web"];
 
 /// Their kind and namespace.
 const OBJECTS: (&str, &str) = ("postgresroles", NAMESPACE);
 
-/// The one that is altered behind everybody's back, and how.
+/// The role that is changed outside, and the statement.
 const CHANGED: &str = "web";
 const ALTERATION: &str = "ALTER ROLE web CONNECTION LIMIT 5; GRANT app_writers TO web";
 
-/// What the server has of them.
+/// Reads the roles from the server.
 const ROLES: &str = "SELECT r.rolname, r.rolcanlogin AS login, r.rolconnlimit AS limit, \
      ARRAY(SELECT m.roleid::regrole FROM pg_auth_members m WHERE m.member = r.oid ORDER BY 1) AS groups \
      FROM pg_roles r WHERE r.rolname IN ('batch', 'report', 'web') ORDER BY 1";
 
-/// For how long a stopped server is looked at: several intervals.
+/// Time for which a stopped server is observed: several intervals.
 const STOPPED_FOR: Duration = Duration::from_secs(3);
 
-/// Tells all of it.
+/// Tells the whole story.
 pub(super) async fn tell(terminal: &Terminal, stage: &mut Stage) -> Result<()> {
     terminal.start_clock();
     let watch = create_objects(terminal, stage).await?;
@@ -92,7 +92,7 @@ async fn alter_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatch
     show_roles(terminal, stage, &expected).await
 }
 
-/// A server that does not answer says nothing of its roles.
+/// Stops and starts the server. While it does not answer, the state of its roles is unknown.
 async fn stop_and_start(terminal: &Terminal, stage: &mut Stage, watch: &KubectlWatch) -> Result<()> {
     terminal.step("The server stops: verdicts become Unknown, and nothing is corrected")?;
     let before = watch.count()?;
@@ -121,7 +121,7 @@ async fn stop_and_start(terminal: &Terminal, stage: &mut Stage, watch: &KubectlW
 
 async fn delete(terminal: &Terminal, stage: &Stage) -> Result<()> {
     terminal.step("An object is deleted, and its finalizer takes the role with it")?;
-    // kubectl waits until the object is really gone, which is when the finalizer was released.
+    // kubectl returns once the object is gone, after the release of the finalizer.
     let arguments = ["delete", "postgresrole", CHANGED, "--namespace", NAMESPACE, "--timeout=50s"];
     let deleted = stage.installation.kubectl.run(&arguments).await?;
     terminal.command(&format!("kubectl {}", arguments[..5].join(" ")))?;

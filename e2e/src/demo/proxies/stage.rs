@@ -1,4 +1,4 @@
-//! Everything that has to stand before the first act begins: toxiproxy, and the manifests with its address in their target.
+//! Setup of the first act: toxiproxy, and the manifests with its address in their target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::manifests;
 use crate::process::ports;
 use crate::systems::toxiproxy::Toxiproxy;
 
-/// The interval of the shipped target and the one used here, where nobody wants to wait for half a minute.
+/// The interval of the shipped target and its replacement, which avoids waits of half a minute.
 const INTERVALS: (&str, &str) = ("interval: 30s", "interval: 1s");
 
-/// The current set.
+/// The running setup.
 pub(super) struct Stage {
     pub(super) installation: Installation,
     pub(super) toxiproxy: Toxiproxy,
@@ -25,7 +25,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Builds what is missing, starts the real things and applies the shipped manifests.
+    /// Builds missing programs, starts the systems and applies the shipped manifests.
     pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
         terminal.step("Preparing the control plane and the external system")?;
         let installation = Installation::start(terminal).await?;
@@ -40,7 +40,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The shipped target with this machine's address and a short interval.
+    /// Returns the shipped target with this machine's address and a short interval.
     fn target(&self) -> Result<Value> {
         let text = manifests::shipped_target(&self.installation.plane.binaries().kubectl, "proxies.yaml")?;
         let changed = text.replace(manifests::TOXIPROXY_URL, self.toxiproxy.url()).replace(INTERVALS.0, INTERVALS.1);
@@ -50,7 +50,7 @@ impl Stage {
         Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}))
     }
 
-    /// What `--keep` prints.
+    /// Returns the text that `--keep` prints.
     pub(super) async fn things_to_try(&self) -> Result<String> {
         let proxies = format!("{}/proxies", self.toxiproxy.url());
         let things = ThingsToTry {
@@ -64,7 +64,7 @@ impl Stage {
     }
 }
 
-/// The shipped example objects with ports that are free on this machine.
+/// Writes the shipped example objects with ports that are free on this machine.
 fn write_objects(folder: &Path) -> Result<PathBuf> {
     let text = fs::read_to_string(manifests::folder().join("examples/proxies.yaml"))?;
     let mut documents = manifests::parse_stream(&text)?;

@@ -1,4 +1,4 @@
-//! The story, step by step; each step is what really happened, or the demonstration fails.
+//! The first act, step by step. A step that does not happen fails the demonstration.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ const OBJECTS: (&str, &str) = ("proxies", manifests::OBJECTS_NAMESPACE);
 const CHANGED: &str = "web";
 const FOREIGN_UPSTREAM: &str = "127.0.0.1:6666";
 
-/// Tells all of it.
+/// Tells the whole story.
 pub(super) async fn tell(terminal: &Terminal, stage: &Stage) -> Result<()> {
     terminal.start_clock();
     let watch = create_objects(terminal, stage).await?;
@@ -108,7 +108,7 @@ async fn change_and_heal(terminal: &Terminal, stage: &Stage, watch: &KubectlWatc
 
 async fn delete(terminal: &Terminal, stage: &Stage) -> Result<()> {
     terminal.step("The object is deleted, and its finalizer takes the proxy with it")?;
-    // kubectl waits until the object is really gone, which is when the finalizer was released.
+    // kubectl returns once the object is gone, after the release of the finalizer.
     let arguments = ["delete", "proxy", CHANGED, "--namespace", manifests::OBJECTS_NAMESPACE, "--timeout=50s"];
     let deleted = stage.installation.kubectl.run(&arguments).await?;
     terminal.command(&format!("kubectl {}", arguments[..5].join(" ")))?;

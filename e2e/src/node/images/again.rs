@@ -1,5 +1,5 @@
-//! A second build of each image, to see whether it gives the same program: only then can somebody else's build say
-//! whether a published image is what its sources say.
+//! Builds each image a second time and compares the programs. Only a reproducible build lets others verify that a
+//! published image matches its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,27 @@ use super::image_cache::{ImageCache, PRODUCT};
 use super::workspace::{WORKSPACE, path, read_by};
 use crate::process::run_folder;
 
-/// How much is built a second time.
+/// The extent of the second build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// The workspace's own crates; the layer with their dependencies is taken from the first build.
+    /// The workspace's own crates. The layer with their dependencies comes from the first build.
     OwnCrates,
-    /// The dependencies too.
+    /// The dependencies as well.
     Everything,
 }
 
 /// A program that was built twice.
 #[derive(Debug)]
 pub struct BuiltTwice {
-    /// Its name.
+    /// Name of the program.
     pub program: String,
     /// The SHA-256 of the program in the image that the node runs.
     pub first: String,
-    /// The SHA-256 of the program that was built for this alone.
+    /// The SHA-256 of the program from the second build.
     pub second: String,
 }
 
-/// Builds both images again, in another folder.
-///
-/// # Errors
-/// When an image cannot be built.
+/// Builds both images again in another folder.
 pub async fn build_again(again: Again) -> Result<Vec<BuiltTwice>> {
     tokio::task::spawn_blocking(move || {
         let cache = ImageCache::open()?;
@@ -65,8 +62,8 @@ fn build_one_again(cache: &ImageCache, ending: &str, name: &str, again: Again) -
     Ok(BuiltTwice { program, first: first.hash, second: second.hash })
 }
 
-/// A copy of all that a build reads, with one file more among the program's sources: so the layers that hold them are
-/// no longer those of the first build.
+/// Copies all inputs of a build and adds one file to the program's sources, so that their layers differ from those of
+/// the first build.
 fn context(ending: &str, dockerfile: &str) -> Result<PathBuf> {
     let context = run_folder::path()?.join(format!("{ending}-again"));
     fs::create_dir_all(&context).with_context(|| format!("making {}", context.display()))?;

@@ -1,4 +1,4 @@
-//! What an archive of an image holds, in the form that `docker save` and buildah write: layers beside a manifest.
+//! Reads an image archive in the format of `docker save` and buildah: layers beside a manifest.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use crate::process::run_folder;
 /// A program in an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    /// Its length.
+    /// Length in bytes.
     pub(super) bytes: u64,
-    /// The SHA-256 of its bytes, in hex digits.
+    /// SHA-256 in hex digits.
     pub(super) hash: String,
 }
 
-/// The program that lies at the root of the image's last layer: the Dockerfiles copy it last.
+/// Returns the program at the root of the image's last layer. The Dockerfiles copy it last.
 pub(super) fn program(archive: &Path, name: &str) -> Result<Program> {
     let scratch = run_folder::path()?.join(format!("{name}.parts"));
     fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;

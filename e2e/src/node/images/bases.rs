@@ -1,8 +1,8 @@
-//! What the Dockerfiles build on: their public defaults where the builder brings them; else what is made here. Then
-//! the base of the build is a minimal Debian with this machine's Rust toolchain and crates, and that of the
-//! programs nothing but a CA bundle.
+//! The base images of the Dockerfiles: their public defaults if the builder can pull them, else local ones. The local
+//! build base is a minimal Debian with this machine's Rust toolchain and crates. The local runtime base contains only a
+//! CA bundle.
 //!
-//! They take the place of the defaults by `--build-arg`, as a mirror of a user's would.
+//! They replace the defaults through `--build-arg`, like a user's mirror.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -18,19 +18,19 @@ use super::workspace::{WORKSPACE, path};
 use crate::binaries::cache;
 use crate::progress::{self, Heartbeat};
 
-/// What the public default, `rust:…-bookworm`, is made of.
+/// The Debian suite and packages of the public default, `rust:…-bookworm`.
 const SUITE: &str = "bookworm";
 const PACKAGES: &str = "gcc,libc6-dev,ca-certificates";
 
 const BUILDER: &str = "localhost/drift-build-base";
 const RUNTIME: &str = "localhost/drift-base";
-/// The names of images that are made here; their tag is the key.
+/// The names of local base images. Their tag is the key.
 pub(super) const NAMES: [&str; 2] = [BUILDER, RUNTIME];
 
-/// Where the toolchain is in the builder.
+/// Paths of the toolchain in the builder.
 const TOOLCHAIN_PROGRAMS: &str = "/usr/local/rust/bin";
 const TOOLCHAIN_LIBRARIES: &str = "/usr/local/rust/lib";
-/// Where crates are in the public default, and so in the builder.
+/// Path of the crates in the public default and in the builder.
 const REGISTRY: &str = "/usr/local/cargo/registry";
 const ENVIRONMENT: [&str; 3] = [
     "PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -38,14 +38,14 @@ const ENVIRONMENT: [&str; 3] = [
     "CARGO_NET_OFFLINE=true",
 ];
 
-/// Stands for rustup in the builder.
+/// Replaces rustup in the builder.
 const RUSTUP: &str = "#!/bin/sh\n# The toolchain is the machine's own: it has the target, or it has not.\n\
     [ \"$1 $2\" = \"target add\" ] && [ -d \"/usr/local/rust/lib/rustlib/$3\" ]\n";
 
 const BUNDLE: &str = "etc/ssl/certs/ca-certificates.crt";
 const BUNDLE_PLACE: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The bases for this machine's toolchain and these dependencies.
+/// The base images for this machine's toolchain and these dependencies.
 #[derive(Debug)]
 pub(super) struct Bases {
     folder: PathBuf,
@@ -55,7 +55,7 @@ pub(super) struct Bases {
 }
 
 impl Bases {
-    /// Finds out what they depend on; nothing is made yet.
+    /// Computes the keys of all inputs. Builds nothing yet.
     pub(super) fn known(folder: &Path) -> Result<Self> {
         let sysroot = PathBuf::from(cargo_tool("rustc", &["--print", "sysroot"])?.trim());
         let mut hash = Sha256::new();
@@ -67,20 +67,20 @@ impl Bases {
         Ok(Self { folder: folder.to_path_buf(), system_key, key: cache::name(hash)?, sysroot })
     }
 
-    /// A name for all that they depend on.
+    /// Returns a hash of all inputs.
     pub(super) fn key(&self) -> &str {
         &self.key
     }
 
-    /// What a build from this Dockerfile has to be told: nothing where its defaults are there.
+    /// Returns the build arguments for a Dockerfile, or none if its defaults are available.
     ///
-    /// Bases that were made here once are kept to, until the dependencies change: a second build has to find the first
-    /// one's layers, and a registry that did not answer is not asked again and again.
+    /// Existing local bases are reused until the dependencies change. A second build needs the layers of the first, and
+    /// an unreachable registry is not asked again each time.
     pub(super) fn arguments(&self, builder: &dyn Builder, dockerfile: &str) -> Result<Vec<String>> {
         let (build, runtime) = (format!("{BUILDER}:{}", self.key), format!("{RUNTIME}:{}", self.key));
         if !builder.has(&build) {
             let text = fs::read_to_string(Path::new(WORKSPACE).join(dockerfile))?;
-            // The small one first: it tells quickly whether there is a registry.
+            // The small image first, because it shows quickly whether a registry is reachable.
             if builder.brings(default(&text, "BASE_IMAGE")?) && builder.brings(default(&text, "BUILD_IMAGE")?) {
                 progress::say("building on the public bases");
                 return Ok(Vec::new());
@@ -91,7 +91,7 @@ impl Bases {
         Ok(vec![format!("BUILD_IMAGE={build}"), format!("BASE_IMAGE={runtime}")])
     }
 
-    /// Makes both. The target and the crates are fetched if this machine does not have them.
+    /// Builds both bases. Fetches the target and the crates if this machine lacks them.
     fn make(&self, builder: &dyn Builder, build: &str, runtime: &str) -> Result<()> {
         let target = format!("{ARCH}-unknown-linux-musl");
         if !self.sysroot.join("lib/rustlib").join(&target).is_dir() {
@@ -113,7 +113,7 @@ impl Bases {
         Ok(())
     }
 
-    /// The folder with the builder's system.
+    /// Returns the folder with the builder's system.
     fn system(&self) -> Result<PathBuf> {
         let system = self.folder.join(format!("{SUITE}-{}", self.system_key));
         if system.is_dir() {
@@ -135,14 +135,14 @@ impl Bases {
     }
 }
 
-/// The public default of a Dockerfile's argument.
+/// Returns the public default of a Dockerfile's argument.
 fn default<'a>(dockerfile: &'a str, argument: &str) -> Result<&'a str> {
     let start = format!("ARG {argument}=");
     let default = dockerfile.lines().find_map(|line| line.strip_prefix(&start));
     default.with_context(|| format!("the Dockerfile has no {start}"))
 }
 
-/// Runs a Rust tool as in the workspace: its toolchain file counts.
+/// Runs a Rust tool in the workspace, so that its toolchain file applies.
 fn cargo_tool(program: &str, arguments: &[&str]) -> Result<String> {
     run("env", &[&["-C", WORKSPACE, program], arguments].concat())
 }

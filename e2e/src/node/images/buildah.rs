@@ -1,5 +1,5 @@
-//! buildah with a storage of our own: it needs no daemon and no registry. Its mounts are in a namespace of their own,
-//! so that one that was killed leaves none behind.
+//! buildah with a storage of our own. It needs no daemon and no registry. Its mounts are in a separate namespace, so
+//! that a killed build leaves none behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(super) struct Buildah {
 }
 
 impl Buildah {
-    /// The storage for bases of this key, made when it is first used.
+    /// Returns the storage for bases of this key. It is created at first use.
     pub(super) fn in_folder(folder: &Path, key: &str) -> Self {
         Self { storage: folder.join(storage(key)) }
     }
@@ -28,7 +28,7 @@ impl Buildah {
         run("unshare", &[&options, arguments].concat())
     }
 
-    /// What stands before buildah's own arguments.
+    /// Returns the global options of buildah.
     fn options(&self) -> Vec<String> {
         let folder = |name: &str| self.storage.join(name).display().to_string();
         let namespace = ["--mount", "--propagation", "private", "buildah"];
@@ -73,7 +73,7 @@ impl Builder for Buildah {
 
     fn save(&self, image: &str, archive: &Path) -> Result<()> {
         let beside = archive.with_extension("partial");
-        // An archive is never added to.
+        // buildah never appends to an archive.
         let _ = fs::remove_file(&beside);
         self.run(&["push", "--quiet", image, &format!("docker-archive:{}:{image}", beside.display())])?;
         Ok(fs::rename(&beside, archive)?)
@@ -91,13 +91,13 @@ impl Builder for Buildah {
         Ok(())
     }
 
-    /// Where there is no engine the suite asks no registry: it has to run on a machine that reaches none, at once.
+    /// Returns false: without an engine the suite asks no registry, so that it starts at once without a network.
     fn brings(&self, _image: &str) -> bool {
         false
     }
 }
 
-/// The name of the folder for a key.
+/// Returns the name of the storage folder for a key.
 fn storage(key: &str) -> String {
     format!("storage-{key}")
 }

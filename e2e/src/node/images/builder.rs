@@ -1,4 +1,4 @@
-//! What builds images. Everything else speaks of images and files, and does not know which builder it is.
+//! The interface of image builders.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -11,60 +11,59 @@ use crate::process::run_folder;
 
 /// Builds images and writes them into archives.
 pub(super) trait Builder: Debug {
-    /// Its name for messages, and for the hash of what an image was built with.
+    /// Returns the builder's name for messages and for the hash of an image's inputs.
     fn name(&self) -> &'static str;
 
-    /// Returns true if it has an image of this name.
+    /// Returns true if it has an image with this name.
     fn has(&self, image: &str) -> bool;
 
-    /// Makes an image of files alone: each file, or all that is in a folder, at its place.
+    /// Makes an image of files: each file, or all contents of a folder, at its path.
     fn make(&self, image: &str, files: &[(PathBuf, &str)], settings: &Settings) -> Result<()>;
 
     /// Builds from a Dockerfile, which may take minutes.
     fn build(&self, build: &Build) -> Result<()>;
 
-    /// Writes an image into an archive that bears its name; complete by construction.
+    /// Writes an image into an archive under its name. The archive is always complete.
     fn save(&self, image: &str, archive: &Path) -> Result<()>;
 
-    /// Removes what was made with bases of other keys than this: layers of other dependencies are by far the largest
-    /// things here, and of no use.
+    /// Removes images and layers with bases of other keys. Layers of old dependencies take the most space by far.
     fn forget_others(&self, key: &str) -> Result<()>;
 
-    /// Returns true if it has this image of somebody else's registry, brought now if it can be.
+    /// Returns true if it has this image of a foreign registry. Pulls it if necessary.
     fn brings(&self, image: &str) -> bool;
 }
 
-/// What an image of files alone says about its programs.
+/// Settings of an image that contains only files.
 #[derive(Debug, Default)]
 pub(super) struct Settings<'a> {
-    /// `NAME=value`.
+    /// Environment variables as `NAME=value`.
     pub(super) environment: &'a [&'a str],
-    /// The program that a container begins with.
+    /// The container's first program.
     pub(super) entrypoint: Option<&'a str>,
 }
 
 /// A build from a Dockerfile.
 #[derive(Debug)]
 pub(super) struct Build<'a> {
-    /// For messages and the log's name.
+    /// Description for messages and the log's name.
     pub(super) what: &'a str,
-    /// The Dockerfile's name in the context.
+    /// Name of the Dockerfile in the context.
     pub(super) dockerfile: &'a str,
     /// The folder that the Dockerfile copies from.
     pub(super) context: &'a Path,
-    /// The name of the image.
+    /// Name of the image.
     pub(super) image: &'a str,
-    /// `NAME=value` for the Dockerfile's arguments.
+    /// Build arguments as `NAME=value`.
     pub(super) arguments: &'a [String],
-    /// Whether layers of former builds may be taken.
+    /// Use of layers from earlier builds.
     pub(super) layers: Layers,
 }
 
 impl Build<'_> {
-    /// Runs a program with what both builders are told in the same words.
+    /// Runs a program with the arguments that both builders share.
     pub(super) fn run_with(&self, program: &str, arguments: &[&str]) -> Result<()> {
         Launch::new(self.what.replace(' ', "-"), packages::find(program)?)
-            // It says where an engine is and how to reach it.
+            // The environment contains the engine's address.
             .with_whole_environment()
             .arguments(arguments)
             .arguments(["--file", self.dockerfile, "--tag", self.image])
@@ -75,11 +74,11 @@ impl Build<'_> {
     }
 }
 
-/// What a build does with the layers of former ones.
+/// Use of layers from earlier builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layers {
-    /// What is the same is taken.
+    /// Reuses unchanged layers.
     Taken,
-    /// Everything is built.
+    /// Builds every layer again.
     Anew,
 }

@@ -1,4 +1,4 @@
-//! A Docker engine that answers: the person's own, so that nothing of theirs is touched but images of our names.
+//! A running Docker engine. It belongs to the user, so only images with our names are touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use super::workspace::path;
 use crate::process::run_folder;
 use crate::progress;
 
-/// How long an engine may take to say that it is there: it answers within a second, and where none is, at once.
+/// An engine's deadline to answer. It answers within a second, and a missing one fails at once.
 const ANSWER_SECONDS: &str = "5";
 
-/// How long a registry may take to bring an image. The largest, the public Rust image, has half a gigabyte.
+/// Time limit to pull an image. The largest, the public Rust image, has half a gigabyte.
 const PULL_SECONDS: &str = "600";
 
 /// The engine that the `docker` command line reaches.
 #[derive(Debug)]
 pub(super) struct Docker;
 
-/// Returns true if there is an engine. The command line alone is often there without one.
+/// Returns true if an engine answers. The command line alone is often installed without one.
 pub(in super::super) fn answers() -> bool {
     docker_within(ANSWER_SECONDS, &["info", "--format", "{{.ServerVersion}}"])
         .is_ok_and(|version| !version.trim().is_empty())
@@ -91,13 +91,13 @@ fn docker_within(seconds: &str, arguments: &[&str]) -> Result<String> {
     run("timeout", &[&[seconds, "docker"], arguments].concat())
 }
 
-/// Adds a file, or all that is in a folder, to an archive at its place.
+/// Adds a file, or all contents of a folder, to an archive at the given path.
 fn add(mode: &str, archive: &Path, file: &Path, place: &str) -> Result<()> {
     let folder = file.parent().with_context(|| format!("{} has no folder", file.display()))?;
     let name = file.file_name().with_context(|| format!("{} has no name", file.display()))?.to_string_lossy();
     let place = place.trim_start_matches('/');
     let place = if place.is_empty() { "." } else { place };
-    // `S`: what a symbolic link says is not a name of ours.
+    // `S` leaves the targets of symbolic links unchanged.
     let renamed = format!("--transform=s,^{name},{place},S");
     run("tar", &[mode, path(archive)?, "-C", path(folder)?, &renamed, &name]).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Where images are built, by one process at a time, and kept for as long as their sources stay the same.
+//! Builds images, one process at a time, and keeps them until their sources change.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ use super::workspace::{WORKSPACE, add, path, read_by};
 use crate::binaries::cache;
 use crate::progress;
 
-/// The image of the process that does nothing in every Pod.
+/// The image of the pause container in every Pod.
 pub(in super::super) const PAUSE: &str = "drift.local/pause:1";
 
-/// The largest image that is still quickly pulled onto a node: the program is nearly all of it.
+/// Size limit of an image, which still pulls quickly onto a node. The program is nearly all of it.
 const MOST_BYTES: u64 = 22_000_000;
 
-/// What the public base of the programs brings: about 2 MB by its own documentation, and half a megabyte that it may grow
-/// by. The base that is made here has 0.2 MB, so an image on it says too little.
+/// Size of the programs' public base: about 2 MB by its documentation, plus a margin of half a megabyte. The local base
+/// has only 0.2 MB, so the size of an image on it is too optimistic.
 const PUBLIC_BASE_BYTES: u64 = 2_500_000;
 
-/// The images of the product: their Dockerfile's ending and the name that the manifests use.
+/// The product's images: the suffix of their Dockerfile and their name in the manifests.
 pub(super) const PRODUCT: [(&str, &str); 2] =
     [("poller", "docker.io/library/drift-poller:0.1.0"), ("controller", "docker.io/library/drift-controller:0.1.0")];
 
 const PAUSE_PROGRAM: &str = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n";
 
-/// The image of a command line that sends one request: what Jobs run. Its arguments stand at the top of its source.
+/// The image of a command line that sends one request, for Jobs. The top of its source documents its arguments.
 pub const JOB_TOOL: &str = "drift.local/job-tool:1";
 
 const JOB_TOOL_PROGRAM: &str = include_str!("job_tool.c");
 
-/// All images as archives that containerd can import, built if they have changed.
+/// Returns all images as archives for containerd and builds changed ones.
 pub(in super::super) async fn built() -> Result<Vec<PathBuf>> {
     tokio::task::spawn_blocking(built_blocking).await?
 }
@@ -54,7 +54,7 @@ fn built_blocking() -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Where images are built.
+/// Folder and builder of the images.
 #[derive(Debug)]
 pub(super) struct ImageCache {
     folder: PathBuf,
@@ -97,7 +97,7 @@ impl ImageCache {
         Ok(archive)
     }
 
-    /// The image of one program in C, linked statically, and of nothing else.
+    /// Builds an image that contains only one statically linked C program.
     fn of_program(&self, image: &str, name: &str, source: &str) -> Result<PathBuf> {
         let archive = self.archive(&format!("{name}-{}", cache::name(Sha256::new_with_prefix(source))?));
         if !archive.is_file() {
@@ -113,7 +113,7 @@ impl ImageCache {
         Ok(archive)
     }
 
-    /// A hash of everything that a build of this Dockerfile reads, and of what it is built with.
+    /// Returns a hash of all inputs of a Dockerfile's build, and of its builder.
     fn sources(&self, dockerfile: &str) -> Result<String> {
         let mut hash = Sha256::new();
         hash.update(self.builder.name());
@@ -136,7 +136,7 @@ fn ensure_small(archive: &Path, program: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes the archives of former sources.
+/// Removes the archives of earlier sources.
 fn forget_others(archive: &Path, program: &str) -> Result<()> {
     let archives = archive.parent().context("an archive without a folder")?;
     for entry in fs::read_dir(archives)? {
@@ -148,7 +148,7 @@ fn forget_others(archive: &Path, program: &str) -> Result<()> {
     Ok(())
 }
 
-/// Docker where an engine answers, since that is what most people will build with; else buildah, which needs none.
+/// Chooses Docker if an engine answers, because most users build with it. Otherwise buildah, which needs no engine.
 fn find(folder: &Path, key: &str) -> Box<dyn Builder> {
     if docker::answers() {
         return Box::new(docker::Docker);

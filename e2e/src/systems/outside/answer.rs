@@ -1,4 +1,4 @@
-//! How one request is answered, well or badly.
+//! Correct and faulty responses to a request.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::hold::Hold;
 
-/// An answer; the methods that add something return it, so that rules read as one sentence.
+/// A response. Methods that modify it return it, so that rules read as one sentence.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(super) content: Content,
@@ -26,21 +26,21 @@ pub(super) enum Content {
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     Whole(Vec<u8>),
-    /// Content-Length promises this many bytes more than come.
+    /// Content-Length promises this many more bytes than are sent.
     Truncated(Vec<u8>, usize),
-    /// This many bytes, made while they are sent, without a Content-Length.
+    /// This many bytes, generated on the fly, without a Content-Length.
     Streamed(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// The connection stays open for the next request.
+    /// Keeps the connection open for the next request.
     KeptAlive,
-    /// Closed right after the answer, without having said so.
+    /// Closes the connection right after the response, without announcing it.
     Closed,
-    /// The next request on the same connection is read and then the connection is reset without an answer.
+    /// Reads the next request on the same connection, then resets the connection without a response.
     ResetNext,
-    /// No answer at all: the connection is reset.
+    /// Resets the connection without a response.
     Reset,
 }
 
@@ -53,69 +53,69 @@ impl Answer {
         Self::new(Content::Given { status, body })
     }
 
-    /// A status without a body.
+    /// Returns a status without a body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self::given(status, Body::Whole(Vec::new()))
     }
 
-    /// A JSON body.
+    /// Returns a JSON body.
     #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
         Self::text(status, "application/json", &body.to_string())
     }
 
-    /// An HTML page, like an ingress's 404.
+    /// Returns an HTML page, like an ingress's 404.
     #[must_use]
     pub fn html(status: u16) -> Self {
         Self::text(status, "text/html", "<html><body><h1>default backend</h1></body></html>")
     }
 
-    /// Any text with any content type.
+    /// Returns a text with any content type.
     #[must_use]
     pub fn text(status: u16, content_type: &str, body: &str) -> Self {
         Self::given(status, Body::Whole(body.as_bytes().to_vec())).header("content-type", content_type)
     }
 
-    /// A JSON body that breaks off: Content-Length promises `missing` bytes more, then the connection closes.
+    /// Returns an incomplete JSON body: Content-Length promises `missing` more bytes, then the connection closes.
     #[must_use]
     pub fn truncated(status: u16, body: &str, missing: usize) -> Self {
         let body = Body::Truncated(body.as_bytes().to_vec(), missing);
         Self { ending: Ending::Closed, ..Self::given(status, body) }.header("content-type", "application/json")
     }
 
-    /// A JSON string of about this many bytes, without a Content-Length.
+    /// Returns a JSON string of about this many bytes, without a Content-Length.
     #[must_use]
     pub fn streamed(status: u16, bytes: u64) -> Self {
         let answer = Self::given(status, Body::Streamed(bytes)).header("content-type", "application/json");
         Self { ending: Ending::Closed, ..answer }
     }
 
-    /// JSON arrays nested this deep.
+    /// Returns JSON arrays with this nesting depth.
     #[must_use]
     pub fn nested(status: u16, depth: usize) -> Self {
         Self::text(status, "application/json", &format!("{}{}", "[".repeat(depth), "]".repeat(depth)))
     }
 
-    /// Whatever the upstream answers.
+    /// Returns the upstream's response.
     #[must_use]
     pub fn forwarded() -> Self {
         Self::new(Content::Forwarded)
     }
 
-    /// Whatever the store of documents answers; see [`super::Outside::keep_documents`].
+    /// Returns the response of the store of documents. See [`super::Outside::keep_documents`].
     #[must_use]
     pub fn stored() -> Self {
         Self::new(Content::Stored)
     }
 
-    /// The connection is reset instead of an answer; nothing takes effect.
+    /// Resets the connection instead of a response. Nothing takes effect.
     #[must_use]
     pub fn reset() -> Self {
         Self { ending: Ending::Reset, ..Self::status(500) }
     }
 
-    /// Nothing, for a day: the caller's own deadline has to end it.
+    /// Sends nothing for a day, so the client's own deadline must end the request.
     #[must_use]
     pub fn never() -> Self {
         Self::status(500).after(Duration::from_secs(24 * 3600))
@@ -128,36 +128,35 @@ impl Answer {
         self
     }
 
-    /// Waits this long before it answers. A forwarded or stored request takes effect first.
+    /// Delays the response. A forwarded or stored request takes effect before the delay.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Waits until `hold` is released before it answers. A forwarded request takes effect first.
+    /// Delays the response until `hold` is released. A forwarded request takes effect before.
     #[must_use]
     pub fn held_by(mut self, hold: &Hold) -> Self {
         self.hold = Some(hold.clone());
         self
     }
 
-    /// The request takes effect (with [`Answer::forwarded`]), but the connection is reset before the answer.
+    /// Resets the connection before the response, but the request takes effect (with [`Answer::forwarded`]).
     #[must_use]
     pub fn answer_lost(mut self) -> Self {
         self.ending = Ending::Reset;
         self
     }
 
-    /// Closes the connection right after the answer, without having announced it.
+    /// Closes the connection right after the response, without announcing it.
     #[must_use]
     pub fn then_close(mut self) -> Self {
         self.ending = Ending::Closed;
         self
     }
 
-    /// Keeps the connection open, but resets it when the next request on it has been read: the stale pooled
-    /// connection.
+    /// Keeps the connection open, but resets it after reading the next request, like a stale pooled connection.
     #[must_use]
     pub fn then_reset_next(mut self) -> Self {
         self.ending = Ending::ResetNext;

@@ -1,57 +1,57 @@
 //! An external system with hundreds of resources: JSON documents by path, kept in memory.
 //!
-//! It exists for storms and outages, where a real system would need a port or a process for each resource, and where
-//! many of them have to change behind the programs' backs at one instant. It knows nothing of connections.
+//! It serves storms and outages. There a real system would need a port or a process for each resource, and many
+//! resources must change at one instant.
 //!
-//! `GET` answers a document or 404; `PUT` stores one, 201 where it is new and 200 where it was there; `POST` merges
-//! into one that is there, else 404; `DELETE` answers 204 or 404.
+//! `GET` returns a document or 404. `PUT` stores one and returns 201 for a new document, else 200. `POST` merges into
+//! an existing one, else returns 404. `DELETE` returns 204 or 404.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-/// All documents. Cheap to clone; every clone is the same store.
+/// The store of documents. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
     by_path: Arc<Mutex<BTreeMap<String, Value>>>,
 }
 
 impl Documents {
-    /// The document at a path such as `/proxies/web`.
+    /// Returns the document at a path such as `/proxies/web`.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Value> {
         self.lock().get(path).cloned()
     }
 
-    /// Puts a document there, as somebody else's hand.
+    /// Stores a document as a foreign change.
     pub fn put(&self, path: &str, document: Value) {
         self.lock().insert(path.to_owned(), document);
     }
 
-    /// Takes a document away, as somebody else's hand.
+    /// Removes a document as a foreign change.
     pub fn remove(&self, path: &str) {
         self.lock().remove(path);
     }
 
-    /// How many there are.
+    /// Returns the number of documents.
     #[must_use]
     pub fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// How many are as `wanted`.
+    /// Returns the number of documents that satisfy `wanted`.
     #[must_use]
     pub fn count_of(&self, wanted: impl Fn(&Value) -> bool) -> usize {
         self.lock().values().filter(|document| wanted(document)).count()
     }
 
-    /// Changes every document at one instant: no request sees some changed and others not.
+    /// Changes all documents at one instant. No request sees only some of the changes.
     pub fn change_all(&self, mut change: impl FnMut(&str, &mut Value)) {
         self.lock().iter_mut().for_each(|(path, document)| change(path, document));
     }
 
-    /// Does what a request asks for; gives status and body.
+    /// Serves a request. Returns status and body.
     pub(super) fn serve(&self, method: &str, path: &str, body: &[u8]) -> (u16, Option<Value>) {
         let mut documents = self.lock();
         let sent = || serde_json::from_slice::<Value>(body).ok();

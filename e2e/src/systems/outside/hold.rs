@@ -1,6 +1,6 @@
-//! Answers that wait for the test instead of for a time.
+//! Responses that wait for the test instead of for a time.
 //!
-//! "While the request is under way" then needs no guess about how fast anything is. It knows nothing of requests.
+//! A test of "while the request is in progress" then needs no guess about durations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::wait::{self, Seen};
 
-/// Keeps answers back until it is released; whatever comes later is not kept back.
+/// Holds responses back until it is released. Later ones are not held.
 #[derive(Clone, Debug)]
 pub struct Hold {
     released: Arc<Semaphore>,
@@ -24,10 +24,7 @@ impl Default for Hold {
 }
 
 impl Hold {
-    /// Waits until it keeps an answer back: what was forwarded has taken effect by then.
-    ///
-    /// # Errors
-    /// When it does not before the deadline.
+    /// Waits until it holds a response. A forwarded request has then taken effect.
     pub async fn wait_until_reached(&self) -> Result<()> {
         wait::until("an answer to be kept back", wait::DEADLINE, async || {
             let kept = self.kept.load(Ordering::Relaxed);
@@ -36,14 +33,14 @@ impl Hold {
         .await
     }
 
-    /// Lets all answers go.
+    /// Releases all responses.
     pub fn release(&self) {
         self.released.close();
     }
 
     pub(super) async fn released(&self) {
         self.kept.fetch_add(1, Ordering::Relaxed);
-        // Nobody adds a permit: it ends when the semaphore is closed.
+        // No permits are added: the wait ends when the semaphore is closed.
         let _ = self.released.acquire().await;
     }
 }

@@ -1,4 +1,4 @@
-//! How requests are answered: rules that are used up once, rules that stand, and what is behind them all.
+//! Chooses responses: one-time rules, permanent rules, and the background behind them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use super::answer::Answer;
 use super::documents::Documents;
 use super::request::Request;
 
-/// What was said about answers.
+/// The configured responses.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// Asked before all others.
+    /// Checked before all rules.
     pub(super) choice: Choice,
-    /// The last one that fits counts.
+    /// Permanent rules. The last match counts.
     pub(super) current: Vec<Rule>,
-    /// The first one that fits is used up; asked before the current ones.
+    /// One-time rules, checked before the permanent ones. The first match is used up.
     pub(super) queued: Vec<Rule>,
     pub(super) upstream: Option<String>,
     pub(super) documents: Option<Documents>,
 }
 
-/// Chooses answers by whatever a request holds.
+/// Chooses responses by any property of a request.
 #[derive(Clone, Default)]
 pub(super) struct Choice(pub(super) Option<Arc<Choose>>);
 
@@ -32,7 +32,7 @@ impl fmt::Debug for Choice {
     }
 }
 
-/// Which requests are answered how.
+/// A response for matching requests.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) method: String,
@@ -50,7 +50,7 @@ impl Rule {
     }
 }
 
-/// What stands behind the rules.
+/// The source of responses to requests without a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     pub(super) upstream: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Background {
 }
 
 impl Script {
-    /// How to answer a request: what is queued is used up by it.
+    /// Returns the response to a request. Uses up a matching one-time rule.
     pub(super) fn answer(&mut self, request: &Request) -> Answer {
         if let Some(chosen) = self.choice.0.as_ref().and_then(|choose| choose(request)) {
             return chosen;
@@ -73,7 +73,7 @@ impl Script {
         })
     }
 
-    /// What stands behind the rules now.
+    /// Returns the current background.
     pub(super) fn background(&self) -> Background {
         Background { upstream: self.upstream.clone(), documents: self.documents.clone() }
     }

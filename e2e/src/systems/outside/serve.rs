@@ -1,4 +1,4 @@
-//! The wire: HTTP/1.1 by hand, since a well-behaved HTTP library refuses to misbehave.
+//! A handwritten HTTP/1.1 server, because a correct HTTP library refuses to misbehave.
 
 use std::io;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use tokio::task::JoinSet;
 use super::answer::{Answer, Body, Content, Ending};
 use super::{Background, Request, State};
 
-/// More headers than any client of ours sends.
+/// Limit of headers, above what any of our clients sends.
 const MOST_HEADERS: usize = 100;
 
 /// The size of one piece of a streamed body.
 const PIECE: usize = 64 * 1024;
 
-/// An answer ready to be written.
+/// A response that is ready to be written.
 struct Ready {
     status: u16,
     headers: Vec<(String, String)>,
     body: Body,
 }
 
-/// Accepts connections until it is aborted; aborting it aborts them.
+/// Accepts connections. If it is aborted, its connections are too.
 pub(super) async fn accept(listener: TcpListener, state: Arc<State>) {
     static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
     let mut connections = JoinSet::new();
@@ -34,7 +34,7 @@ pub(super) async fn accept(listener: TcpListener, state: Arc<State>) {
             let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
             let state = state.clone();
             connections.spawn(async move {
-                // What a broken connection breaks is the client's finding.
+                // The client reports broken connections.
                 let _ = serve(stream, number, &state).await;
             });
         }
@@ -97,7 +97,7 @@ async fn prepare(answer: &Answer, request: &Request, background: &Background, st
     }
 }
 
-/// Passes a request on with its method, path, body, and the headers that an answer may depend on.
+/// Forwards a request with its method, path, body, and the headers that can affect the response.
 async fn forward(request: &Request, upstream: &str, state: &State) -> anyhow::Result<Ready> {
     let method = reqwest::Method::from_bytes(request.method.as_bytes())?;
     let mut passed = state.client.request(method, format!("{upstream}{}", request.path)).body(request.body.clone());
@@ -113,7 +113,7 @@ async fn forward(request: &Request, upstream: &str, state: &State) -> anyhow::Re
     Ok(Ready { status, headers, body: Body::Whole(answer.bytes().await?.to_vec()) })
 }
 
-/// The next request on a connection, or nothing when the client has closed it.
+/// Reads the next request on a connection. Returns `None` if the client has closed it.
 async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: u64) -> io::Result<Option<Request>> {
     loop {
         if let Some((mut request, head, length)) = parse(buffer)?
@@ -130,7 +130,7 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: 
     }
 }
 
-/// The request's head, its length in bytes, and the length of the body; nothing while the head is incomplete.
+/// Parses the request's head. Returns its length in bytes and that of the body, or `None` if the head is incomplete.
 fn parse(buffer: &[u8]) -> io::Result<Option<(Request, usize, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -181,7 +181,7 @@ async fn write_answer(stream: &mut TcpStream, ready: &Ready, method: &str) -> io
     }
 }
 
-/// A JSON string of this many letters, piece by piece.
+/// Writes a JSON string of this many letters, piece by piece.
 async fn write_stream(stream: &mut TcpStream, bytes: u64) -> io::Result<()> {
     let piece = vec![b'a'; PIECE];
     let mut left = bytes;

