@@ -18,11 +18,11 @@ use crate::engine::execution::{Event, Execution, ExecutionEnd, Interrupt, Purpos
 /// One operation of the shell for an object.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// The newest known state of the object.
+    /// Newest known state of the object.
     pub object: LeanObject,
-    /// The correction, if the object is corrected.
+    /// Correction, if the object is corrected.
     pub correction: Option<Box<Correction>>,
-    /// The decision for one object.
+    /// Operation for the shell to perform.
     pub operation: Operation,
     /// True if places at hosts are kept. Otherwise they are released first.
     pub keeps_hosts: bool,
@@ -64,7 +64,7 @@ pub enum Operation {
 /// Continuation after an event.
 #[derive(Debug)]
 pub enum Next {
-    /// The shell does this; the result comes back.
+    /// The shell performs this work and returns the result.
     Do(Box<Work>),
     /// The object is decided on again.
     Decide {
@@ -121,7 +121,7 @@ impl OngoingDecision {
         self.execution.object()
     }
 
-    /// The end of the pause, while there is one.
+    /// Returns the end of the current pause.
     #[must_use]
     pub const fn due(&self) -> Option<Moment> {
         self.due
