@@ -18,8 +18,8 @@ const WINDOW: Duration = Duration::from_secs(600);
 /// Fewer objects than this never open the breaker. A person would not notice so few either.
 const MIN_OBJECTS: usize = 10;
 
-/// A share that switches the breaker off. Were it a share like any other, the breaker would open at the very last object
-/// of a target that drifted as a whole, when nothing is left to save, and hold that one.
+/// A share that disables the breaker. As a normal share, it would open the breaker at the very last object of a target
+/// that drifted as a whole. Then nothing is left to protect, and the breaker would hold that one object.
 const NEVER: u8 = 100;
 
 /// State of an object for the breaker.
