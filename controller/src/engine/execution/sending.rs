@@ -38,7 +38,7 @@ pub(super) struct Progress {
     made: bool,
     /// The statements of the answers about the resource.
     pub(super) answers_seen: AnswersSeen,
-    /// The last write was accepted, and is not done.
+    /// Set if the last write was accepted but is not complete.
     underway: Option<Outcome>,
     /// True if a sent write continues by itself.
     pub(super) is_open: bool,
