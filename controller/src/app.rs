@@ -245,8 +245,8 @@ impl Program {
         tokio::join!(working, watching);
     }
 
-    /// Lets running work finish and be recorded, then releases the Lease so that the next controller need not wait for
-    /// it.
+    /// Lets running work finish and be recorded, then releases the Lease so that the next controller need not
+    /// wait for it.
     async fn drain(self) {
         let jobs = &self.context.jobs;
         jobs.close();

@@ -143,8 +143,8 @@ impl Targets {
     }
 }
 
-/// Reads the Lease if a controller ever led in this namespace. Acquiring it instead would create it, even in a mistyped
-/// namespace.
+/// Reads the Lease if a controller ever led in this namespace. Acquiring it instead would create it, even in
+/// a mistyped namespace.
 async fn read_lease(site: &Site, name: &str) -> anyhow::Result<Option<Lease>> {
     let leases = Api::<Lease>::namespaced(site.client.clone(), &site.namespace);
     let found = tokio::time::timeout(CONFIGURATION_PATIENCE, leases.get_opt(name)).await;

@@ -47,8 +47,8 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
 
 /// Returns the earliest time of the decided write, given the results of the last writes; `None` if nothing is written.
 ///
-/// A deletion does not wait for status writes. Otherwise a status that is always refused would keep the finalizer for
-/// ever.
+/// A deletion does not wait for status writes. Otherwise a status that is always refused would keep the
+/// finalizer for ever.
 fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Moment, Held)> {
     let Situation { object, memory, now, .. } = situation;
     let writes = &memory.writes;
@@ -70,8 +70,8 @@ const fn not_ours_to_touch(surroundings: &Surroundings) -> Option<Held> {
     if surroundings.listed { None } else { Some(Held::NotListed) }
 }
 
-/// Returns true if a correction that was decided on `before` is still valid for `after`, the same object after our own
-/// writes.
+/// Returns true if a correction that was decided on `before` is still valid for `after`, the same object after
+/// our own writes.
 #[must_use]
 pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
     before.generation == after.generation

@@ -24,11 +24,11 @@ use crate::engine::corrections::outcome::Outcome;
 pub use delay::Delay;
 pub use writes::WritePace;
 
-/// Time that a possibly outdated verdict is held back, for example one that came with the object into the selection or
-/// one that another writer restored. The poller sees the object within 1 s and removes the target or the object from
-/// its Lease within another 1 s. The controller reads the Lease every 2 s. After that, either the attestation is gone
-/// or the poller has judged anew. The constant is more than twice that sum, because either program may pause for a
-/// moment.
+/// Time that a possibly outdated verdict is held back, for example one that came with the object into the selection
+/// or one that another writer restored. The poller sees the object within 1 s and removes the target or the object
+/// from its Lease within another 1 s. The controller reads the Lease every 2 s. After that, either the attestation
+/// is gone or the poller has judged anew. The constant is more than twice that sum, because either program may
+/// pause for a moment.
 pub const VERDICT_HELD_FOR: Duration = Duration::from_secs(10);
 
 /// Memory about one object.

@@ -160,8 +160,8 @@ impl OngoingDecision {
         Some(self.follow(Event::Waited(interrupt), now))
     }
 
-    /// Records that the object is being deleted. Returns true the first time, because a deletion interrupts a pause
-    /// once.
+    /// Records that the object is being deleted. Returns true the first time, because a deletion interrupts
+    /// a pause once.
     pub fn note_deletion(&mut self) -> bool {
         !std::mem::replace(&mut self.deleting, true)
     }

@@ -16,8 +16,8 @@ pub trait SharedState {
     /// Removes an object. Returns the target's other objects whose rights may have changed.
     fn remove(&mut self, uid: &Uid) -> Vec<Uid>;
 
-    /// Registers the object with a claim on its resource. Returns false if the object has no right to it at this
-    /// moment.
+    /// Registers the object with a claim on its resource. Returns false if the object has no right to it
+    /// at this moment.
     fn claim(&mut self, uid: &Uid, claimant: Claimant) -> bool;
 
     /// Returns the rights of the object as that claimant.

@@ -35,9 +35,9 @@ use scope_wait::ScopeWait;
 use supervision::Underway;
 use unreadable::Unreadable;
 
-/// Maximum concurrent executions of one target that are no corrections and wait only for the API server. Without it, a
-/// target with thousands of finalizers to add would delay all other targets. A quarter of all calls keeps the API
-/// server busy.
+/// Maximum concurrent executions of one target that are no corrections and wait only for the API server. Without
+/// it, a target with thousands of finalizers to add would delay all other targets. A quarter of all calls keeps the
+/// API server busy.
 const WRITES_AT_ONCE: usize = 8;
 
 /// Engine of one version of a target.

@@ -86,8 +86,8 @@ pub struct Context {
     pub watches: KindWatches,
     /// Owners of external resources in the current term.
     pub identities: Identities,
-    /// State that ended actors leave behind. It is dropped with the term, because another leader may act between two
-    /// terms.
+    /// State that ended actors leave behind. It is dropped with the term, because another leader may act
+    /// between two terms.
     pub handovers: Handovers,
 }
 

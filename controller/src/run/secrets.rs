@@ -49,8 +49,8 @@ impl Secrets {
         self.known(target, object, |known| ObjectSecrets::of(target, object, known))
     }
 
-    /// Returns the versions of the object's write-only secrets; `None` until the Secrets are listed, or if there are
-    /// none.
+    /// Returns the versions of the object's write-only secrets; `None` until the Secrets are listed, or if
+    /// there are none.
     #[must_use]
     pub fn watched(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
         if target.compare.write_only.is_empty() {

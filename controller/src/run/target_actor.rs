@@ -150,8 +150,8 @@ impl TargetActor {
         }
     }
 
-    /// Passes an operation to the execution of the object. The first operation starts the execution, and the end stops
-    /// it.
+    /// Passes an operation to the execution of the object. The first operation starts the execution, and the
+    /// end stops it.
     fn pass_on(&mut self, uid: Uid, work: Box<Work>) {
         let is_end = matches!(work.operation, Operation::End(_));
         let execution = self.running.remove(&uid).unwrap_or_else(|| self.begin(uid.clone()));

@@ -377,8 +377,8 @@ fn short(key: &str) -> &str {
     key.rsplitn(3, '-').nth(2).unwrap_or(key)
 }
 
-/// Runs the external system. It accepts everything unless a test replaces the response, and a refusal repeats the
-/// credential.
+/// Runs the external system. It accepts everything unless a test replaces the response, and a refusal
+/// repeats the credential.
 async fn serve_outside(state: Arc<Mutex<State>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

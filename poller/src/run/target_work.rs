@@ -1,7 +1,7 @@
 //! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
 //!
-//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD may come or be
-//! mended.
+//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD may
+//! come or be mended.
 
 use std::sync::Arc;
 

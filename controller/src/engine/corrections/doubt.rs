@@ -15,8 +15,8 @@ pub enum Doubt {
     ServerError,
     /// The Secret is missing, not labelled for the controller, or not for this host. Nothing was sent.
     CredentialUnavailable,
-    /// A Secret in the request is missing, not labelled for that use, not for this host, or unreadable. Nothing was
-    /// sent.
+    /// A Secret in the request is missing, not labelled for that use, not for this host, or unreadable.
+    /// Nothing was sent.
     SecretUnavailable,
     /// The token server returned no token. Nothing was sent.
     TokenUnavailable,
@@ -56,8 +56,8 @@ impl Doubt {
         self.sent_nothing() && !matches!(self, Self::TokenUnavailable)
     }
 
-    /// Returns true if the API server temporarily refused a correction of its own objects. It refuses before it changes
-    /// anything.
+    /// Returns true if the API server temporarily refused a correction of its own objects. It refuses before
+    /// it changes anything.
     #[must_use]
     pub const fn is_refusal_of_api_server(self) -> bool {
         matches!(self, Self::RightMissing | Self::ApiServerBusy)

@@ -46,8 +46,8 @@ fn uid_test(object: &LeanObject) -> Value {
     json!({"op": "test", "path": "/metadata/uid", "value": &*object.id.uid})
 }
 
-/// The operations above are always well formed. The API server refuses an empty patch, so a bug cannot change an
-/// object.
+/// The operations above are always well formed. The API server refuses an empty patch, so a bug cannot
+/// change an object.
 fn into_patch(operations: Vec<Value>) -> Patch {
     serde_json::from_value(Value::Array(operations)).unwrap_or_default()
 }

@@ -66,8 +66,8 @@ words! {
     AttemptsExhausted => "attempts_exhausted",
     /// The delay after the last correction is not over.
     Delayed => "delayed",
-    /// The correction could not be sent, because a Secret is missing or unusable, or a template fails. It is retried
-    /// later.
+    /// The correction could not be sent, because a Secret is missing or unusable, or a template fails. It
+    /// is retried later.
     Unsendable => "unsendable",
     /// A Job of the object for an earlier request has not ended.
     JobUnfinished => "job_unfinished",
@@ -103,8 +103,8 @@ impl Held {
         }
     }
 
-    /// Returns true if the reason matters to a person who looks for uncorrected drift. The other reasons are normal
-    /// operation.
+    /// Returns true if the reason matters to a person who looks for uncorrected drift. The other reasons
+    /// are normal operation.
     #[must_use]
     pub const fn is_noteworthy(self) -> bool {
         !matches!(self, Self::NoVerdict | Self::InSync | Self::VerdictUnknown | Self::Observing | Self::Deleting)

@@ -19,8 +19,8 @@ pub struct TargetFacts {
     pub mode: Mode,
     /// Treatment of resources that existed before their object.
     pub existing: Existing,
-    /// Time until a read of the external system shows a correction. For an operator, the time until it has processed an
-    /// edit.
+    /// Time until a read of the external system shows a correction. For an operator, the time until it has
+    /// processed an edit.
     pub settle: Duration,
     /// Rates and bounds of corrections.
     pub limits: CorrectLimits,

@@ -9,8 +9,8 @@ use super::{Execution, Stage};
 use crate::engine::corrections::outcome::Sighting;
 
 impl Execution {
-    /// Continues with running work. Only a later stage than the reported one is written, so the number of writes is
-    /// bounded.
+    /// Continues with running work. Only a later stage than the reported one is written, so the number of
+    /// writes is bounded.
     pub(super) fn go_on(&mut self, index: usize, sighting: Option<Sighting>) -> Step {
         self.progress.is_open = true;
         let told = self.progress.told;
@@ -26,8 +26,8 @@ impl Execution {
         Step::Write(Write::Status(status, Purpose::Word))
     }
 
-    /// Continues even if the report was not written. A report that another writer overtook is repeated after the next
-    /// check.
+    /// Continues even if the report was not written. A report that another writer overtook is repeated after
+    /// the next check.
     pub(super) fn told_progress(&mut self, index: usize, event: Event) -> Step {
         match event {
             Event::Written(Ok(object)) | Event::Read(Ok(Some(object))) => self.object = *object,

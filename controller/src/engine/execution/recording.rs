@@ -27,8 +27,8 @@ pub(super) struct Recording {
 }
 
 impl Execution {
-    /// Writes the outcome to the object. A completed or skipped deletion needs no status, because the object is
-    /// removed.
+    /// Writes the outcome to the object. A completed or skipped deletion needs no status, because the
+    /// object is removed.
     pub(super) fn record(&mut self, outcome: Outcome) -> Step {
         self.note_secrets(&outcome);
         let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
@@ -164,8 +164,8 @@ impl Execution {
     }
 }
 
-/// Returns the outcome of a correction whose stored fields the API server refuses, so that the created resource is
-/// unknown here.
+/// Returns the outcome of a correction whose stored fields the API server refuses, so that the created resource
+/// is unknown here.
 fn without_fields(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Applied => {

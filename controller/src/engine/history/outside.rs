@@ -42,8 +42,8 @@ impl World {
         *self.outside_mut() = Some(Resource { value: self.spec, foreign, unread: true });
     }
 
-    /// Marks all resources as read: a verdict exists from a poll that saw our change, or the record of the change is
-    /// lost.
+    /// Marks all resources as read: a verdict exists from a poll that saw our change, or the record of the
+    /// change is lost.
     pub(super) fn read_everything(&mut self) {
         self.outside.iter_mut().flatten().for_each(|resource| resource.unread = false);
     }

@@ -56,16 +56,16 @@ pub(super) struct World {
     pub(super) crashed: bool,
     /// True once the object is deleted.
     pub(super) gone: bool,
-    /// True if another writer removed the status and the process crashed before it could restore it, so that the claim
-    /// is lost.
+    /// True if another writer removed the status and the process crashed before it could restore it, so that the
+    /// claim is lost.
     pub(super) claim_lost: bool,
     pub(super) status_refused: bool,
     /// An outcome that the API server refuses to store, which blocks other corrections.
     pub(super) unrecorded: Option<(Correction, Outcome)>,
     /// The last drift verdict, which another writer may restore.
     pub(super) old_verdict: Option<Placed>,
-    /// The newest transition time that this process saw. The next field is the time since when an older one is on the
-    /// object.
+    /// The newest transition time that this process saw. The next field is the time since when an older one is
+    /// on the object.
     pub(super) newest_seen: TransitionTime,
     pub(super) replayed_at: Option<Moment>,
     /// Reaction of the external system to deletions of replacements.

@@ -26,8 +26,8 @@ const WINDOW: Duration = Duration::from_secs(600);
 /// per minute and block other objects.
 const MOST_FOR_FORMER_SPECS: u32 = 4;
 
-/// Number of start times that are kept. It exceeds the number of delays in the series, so that dropping older ones
-/// changes nothing.
+/// Number of start times that are kept. It exceeds the number of delays in the series, so that dropping older
+/// ones changes nothing.
 const KEPT_ATTEMPTS: usize = 8;
 
 /// Delay of the next correction of one object.
@@ -199,8 +199,8 @@ impl Delay {
         self.tried().doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
     }
 
-    /// Returns true if requests with this hash created a resource whose name was lost. Each retry would create another
-    /// one.
+    /// Returns true if requests with this hash created a resource whose name was lost. Each retry would
+    /// create another one.
     #[must_use]
     pub fn lost_what_it_made(&self, correct_hash: u64) -> bool {
         self.tried().unstored_hash == Some(correct_hash)

@@ -12,8 +12,8 @@ use drift_api::object::LeanObject;
 /// Objects that are being deleted and have our finalizer.
 #[derive(Debug, Default)]
 pub struct Deletions {
-    /// Request time of each deletion in seconds since 1970, so that the age survives a restart and an edit of the
-    /// target.
+    /// Request time of each deletion in seconds since 1970, so that the age survives a restart and an edit
+    /// of the target.
     requested: HashMap<Uid, u32>,
 }
 

@@ -94,8 +94,8 @@ impl ObjectStore {
         Handover { memories, breaker: self.breaker, usage: self.usage }
     }
 
-    /// Returns the results of the templates for the object. They are evaluated again only if a field that they read has
-    /// changed.
+    /// Returns the results of the templates for the object. They are evaluated again only if a field that they
+    /// read has changed.
     #[must_use]
     pub fn facts_of(&self, target: &Target, object: &LeanObject) -> ObjectFacts {
         let known = self.known.get(&object.id.uid).filter(|known| known.object.reads_as(object));
@@ -248,8 +248,8 @@ impl ObjectStore {
         self.usage.begin(&line, now)
     }
 
-    /// Ends the delays of unsent corrections of these objects, because a Secret changed. Returns the objects that had
-    /// one.
+    /// Ends the delays of unsent corrections of these objects, because a Secret changed. Returns the objects
+    /// that had one.
     pub fn send_anew(&mut self, concerns: impl Fn(&LeanObject) -> bool) -> Vec<Uid> {
         let concerned = self.known.iter_mut().filter(|(_, known)| concerns(&known.object));
         concerned.filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone())).collect()

@@ -1,5 +1,5 @@
-//! The HTTP requests of one correction, rendered from the object and from earlier responses, and the meaning of the
-//! responses.
+//! The HTTP requests of one correction, rendered from the object and from earlier responses, and the meaning
+//! of the responses.
 //!
 //! Every part that needs no response is rendered before the first request is sent. So a failing template changes
 //! nothing outside, as far as this can be detected early.
@@ -49,8 +49,8 @@ pub struct Rendering {
     desired: Option<Value>,
     /// Keys of `desired` that differ.
     differs: Option<Value>,
-    /// Responses by step name, without skipped steps. Responses of the deletion part are not visible to the steps after
-    /// it.
+    /// Responses by step name, without skipped steps. Responses of the deletion part are not visible to the
+    /// steps after it.
     answers: [Value; 2],
     raw: [RawAnswers; 2],
     /// Memory that the responses take, in bytes.
@@ -262,8 +262,8 @@ impl fmt::Debug for Rendering {
     }
 }
 
-/// Hashes the content of a request that may change between tries. Requests with different content are not the same
-/// request.
+/// Hashes the content of a request that may change between tries. Requests with different content are not
+/// the same request.
 fn fingerprint(request: &HttpRequest) -> u64 {
     let mut digest = Sha256::new();
     let mut take = |part: &[u8]| {

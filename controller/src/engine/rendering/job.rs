@@ -1,8 +1,8 @@
 //! The Job of one correction: its name, its manifest, and the meaning of its end.
 //!
-//! The name is a hash of the object, its generation and desired state, the action and the number of the correction. A
-//! process that finds a started correction finds its Job by that name and follows it. So the Job is never created
-//! twice.
+//! The name is a hash of the object, its generation and desired state, the action and the number of the
+//! correction. A process that finds a started correction finds its Job by that name and follows it. So the Job is
+//! never created twice.
 
 mod job_verdict;
 mod words;
@@ -33,8 +33,8 @@ pub use job_verdict::{Course, Turn};
 const MAX_NAME_CHARS: usize = 24;
 /// Bytes of the hash in the name.
 const HASH_BYTES: usize = 5;
-/// Delay before the next look at an object whose other Jobs have not ended. Those may take hours, so a short delay
-/// brings nothing.
+/// Delay before the next look at an object whose other Jobs have not ended. Those may take hours, so a short
+/// delay brings nothing.
 const UNTIL_OTHERS_END: Duration = Duration::from_secs(10);
 
 /// Job of one correction.

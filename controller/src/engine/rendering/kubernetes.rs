@@ -1,5 +1,5 @@
-//! Corrections of cluster objects: created, applied or deleted from one manifest, and the meaning of the API server's
-//! responses.
+//! Corrections of cluster objects: created, applied or deleted from one manifest, and the meaning of the
+//! API server's responses.
 //!
 //! A name does not identify an owner: another party may have deleted our object and created a new one. So each object
 //! that we create carries the uid of the object that it was made for. Without that mark it is neither changed nor
@@ -38,7 +38,7 @@ const GONE: &str = "the object of the cluster is gone meanwhile";
 /// One correction of a cluster object.
 #[derive(Debug)]
 pub struct Manifests {
-    /// Which object.
+    /// Cluster object to correct.
     pub resource: ClusterResource,
     steps: Vec<ManifestStep>,
     uid: Uid,

@@ -55,14 +55,14 @@ impl ObjectSecrets {
         Self { declared, credentials: credentials_of_correct(target, known.own) }
     }
 
-    /// Returns all values that a shown response must not repeat: the declared secrets and the credentials of the
-    /// requests.
+    /// Returns all values that a shown response must not repeat: the declared secrets and the credentials
+    /// of the requests.
     #[must_use]
     pub fn kept_secret(&self) -> SecretValues {
         self.values().and(&self.credentials)
     }
 
-    /// As templates see them; one that is missing is missing there too.
+    /// Returns the secrets as templates see them. Missing secrets are absent.
     #[must_use]
     pub fn values(&self) -> SecretValues {
         // Values from files often end with a line break.
@@ -139,8 +139,8 @@ impl SecretChange {
     }
 }
 
-/// Versions of the Secrets in our own namespace that a target's corrections use, by name; `None` until these Secrets
-/// are listed.
+/// Versions of the Secrets in our own namespace that a target's corrections use, by name; `None` until these
+/// Secrets are listed.
 pub type OwnVersions = Option<BTreeMap<String, Option<SecretVersion>>>;
 
 /// Returns the versions of the Secrets in our own namespace that the target's corrections use.

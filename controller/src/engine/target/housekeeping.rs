@@ -14,12 +14,12 @@ use crate::engine::shared_state::SharedState;
 /// Interval of housekeeping, which detects changes without an input, such as an expired attestation.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
-/// Interval of checks for a changed Secret while a correction waits for one. A person who fixes a Secret watches the
-/// result.
+/// Interval of checks for a changed Secret while a correction waits for one. A person who fixes a Secret
+/// watches the result.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
-/// Interval of the search for outdated records in the memory of the objects. The longest-lived record counts for an
-/// hour.
+/// Interval of the search for outdated records in the memory of the objects. The longest-lived record counts
+/// for an hour.
 const GIVE_ROOM_BACK: Duration = Duration::from_secs(60);
 
 /// Times of the periodic work.
@@ -58,8 +58,8 @@ impl<P: SharedState> Target<P> {
         self.add_all(&held);
     }
 
-    /// Decides on every object again if the poller's attestation appears, disappears, or excludes other objects than
-    /// before.
+    /// Decides on every object again if the poller's attestation appears, disappears, or excludes other
+    /// objects than before.
     pub(super) fn note_attestation(&mut self, now: Moment) {
         let attestation = self.program.attestation(now);
         if attestation != self.attestation {

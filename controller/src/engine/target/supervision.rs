@@ -21,8 +21,8 @@ use crate::engine::shared_state::SharedState;
 /// Delay after an object could not be read, written or locked.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Delay after an object that no target sees was found to claim the resource. Few objects are affected, and a person
-/// resolves it.
+/// Delay after an object that no target sees was found to claim the resource. Few objects are affected, and a
+/// person resolves it.
 const READ_HOLDERS_AGAIN: Duration = Duration::from_secs(60);
 
 /// One running execution.

@@ -76,8 +76,8 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Skips an object that another target owns (the first by name wins). Two targets that both write would never
-    /// settle.
+    /// Skips an object that another target owns (the first by name wins). Two targets that both write
+    /// would never settle.
     pub(super) fn skip(&mut self, object: Box<LeanObject>) {
         let uid = object.id.uid.clone();
         self.forget(&uid);

@@ -8,8 +8,8 @@ use drift_kube::kinds::{KindError, locate_served_kind};
 use super::Run;
 
 impl Run<'_> {
-    /// Returns true if one of the objects claims the resource, or cannot be read. A kind without a served version has
-    /// no objects.
+    /// Returns true if one of the objects claims the resource, or cannot be read. A kind without a served version
+    /// has no objects.
     pub(super) async fn is_claimed(&mut self, holders: &[ObjectRef], resource: &ResourceName) -> bool {
         // Each read takes its own call slot.
         self.call = None;

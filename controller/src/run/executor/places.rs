@@ -1,5 +1,5 @@
-//! The places that a correction needs to begin: one at the host of its first request, and a call slot for the API
-//! server.
+//! The places that a correction needs to begin: one at the host of its first request, and a call slot for
+//! the API server.
 
 use drift_kube::object_writer::CallSlot;
 

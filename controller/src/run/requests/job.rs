@@ -85,8 +85,8 @@ impl<'a> JobRequest<'a> {
         self.next == Some(JobStep::Run)
     }
 
-    /// Performs the current step. The step that creates the Job is repeated until the Job has ended, with one check
-    /// each time.
+    /// Performs the current step. The step that creates the Job is repeated until the Job has ended, with one
+    /// check each time.
     async fn do_next(&mut self) -> JobReply {
         let done = match self.followed.take() {
             Some(followed) => return self.follow(followed).await,

@@ -1,7 +1,7 @@
-//! From a finding to the verdict that should stand, in the light of what stands now.
+//! Derives the verdict from a finding and the current verdict.
 //!
-//! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll verified, and how many
-//! corrections in a row left it drifted.
+//! The numbers of the tag are computed here: if the object was in sync before, the correction that this poll verified,
+//! and the number of consecutive corrections that left it drifted.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,21 +11,21 @@ use drift_api::object::LeanObject;
 
 use crate::engine::judgement::finding::{Failure, Finding};
 
-/// The state of the object that a poll began from; its result is written onto no other.
+/// State of the object at the start of a poll. The result is written only onto this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basis {
-    /// `metadata.generation`; `None` for a kind without.
+    /// Value of `metadata.generation`; `None` for a kind without it.
     pub generation: Option<i64>,
-    /// The hash of the desired state; `None` if it could not be rendered.
+    /// Hash of the desired state; `None` if rendering fails.
     pub desired_hash: Option<DesiredHash>,
-    /// K, the corrections that had a definite outcome.
+    /// K: the number of corrections with a definite outcome.
     pub correction: u64,
     /// Fingerprint of the secrets that changed since they were sent; 0 if none did.
     pub moved: u64,
 }
 
 impl Basis {
-    /// The state of an object as it is, with this desired state.
+    /// Returns the basis of an object in its current state, with this desired state.
     #[must_use]
     pub fn of(object: &LeanObject, desired_hash: Option<DesiredHash>) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Basis {
         }
     }
 
-    /// Returns true if a current verdict speaks of this spec.
+    /// Returns true if a current verdict is about this spec.
     #[must_use]
     pub fn is_spoken_of_by(&self, current: &CurrentVerdict) -> bool {
         current.is_of(self.generation, self.desired_hash)

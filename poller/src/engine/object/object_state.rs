@@ -1,7 +1,7 @@
 //! One object's life as the poller sees it: when it is polled, what is believed, what is written.
 //!
-//! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held against the state it
-//! began from.
+//! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held against
+//! the state it began from.
 
 mod polling;
 mod writing;
@@ -69,8 +69,8 @@ pub enum NextWrite {
     Write(Verdict, Urgency),
 }
 
-/// One object and all that is remembered of it. There are very many of them, and what nearly none of them needs has its own
-/// room.
+/// One object and all that is remembered of it. There are very many of them, and what nearly none of them needs has
+/// its own room.
 #[derive(Debug)]
 pub struct ObjectState {
     object: LeanObject,

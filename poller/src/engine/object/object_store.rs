@@ -103,10 +103,10 @@ impl ObjectStore {
         self.heard = self.heard.max(Some(since));
     }
 
-    /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
-    /// stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict cannot be
-    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not attested
-    /// at all.
+    /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no
+    /// object stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict
+    /// cannot be renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is
+    /// not attested at all.
     #[must_use]
     pub fn attested_except(&self, now: Moment) -> Option<Exceptions> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);

@@ -48,8 +48,8 @@ impl OwingObjects {
         }
     }
 
-    /// The exceptions; `None` if the target is not attested. Asked at every turn, so that no more is looked at than may
-    /// be excepted.
+    /// The exceptions; `None` if the target is not attested. Asked at every turn, so that no more is looked at than
+    /// may be excepted.
     #[must_use]
     pub fn exceptions(&self, is_waited_for: impl Fn(&Uid) -> bool) -> Option<Exceptions> {
         let most_namespaces = MOST_EXCEPTIONS + MOST_EXCEPTED_NAMESPACES;

@@ -1,5 +1,5 @@
-//! From an object of the cluster to an observation, and from what the API server says instead to the reason that people are
-//! told.
+//! From an object of the cluster to an observation, and from what the API server says instead to the reason that
+//! people are told.
 
 use drift_api::condition::ObservedReason;
 use drift_api::object::cluster_resource::{ClusterResource, ResourceError};

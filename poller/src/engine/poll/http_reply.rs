@@ -1,7 +1,7 @@
 //! From an HTTP reply to an observation: the order of judgement.
 //!
-//! The order decides what an answer may mean at most: an answer that says "not now" or "not you" is never asked whether the resource
-//! exists.
+//! The order decides what an answer may mean at most: an answer that says "not now" or "not you" is never asked whether
+//! the resource exists.
 
 use drift_api::condition::ObservedReason;
 use drift_language::cel::{Mistake, Variables};

@@ -53,8 +53,8 @@ impl Definite {
     }
 }
 
-/// Where the last verdict on an object that was not Unknown is found. Nearly always it stands, and there are very many
-/// objects.
+/// Where the last verdict on an object that was not Unknown is found. Nearly always it stands, and there are
+/// very many objects.
 #[derive(Debug, Default)]
 pub enum LastDefinite {
     /// It is what stands, if that is not Unknown; otherwise there was none.

@@ -39,8 +39,8 @@ use crate::run::rate_limit::SharedRate;
 /// The largest body: what forges and registries send of one event takes some tens of KiB.
 const BODY_BYTES: usize = 256 * 1024;
 
-/// Right requests for one target at once, and one more every so often: more than a forge or a registry sends of what one target
-/// reads.
+/// Right requests for one target at once, and one more every so often: more than a forge or a registry sends of what
+/// one target reads.
 const REQUESTS_AT_ONCE: u32 = 100;
 /// See [`REQUESTS_AT_ONCE`].
 const ONE_MORE_AFTER: Duration = Duration::from_millis(100);

@@ -1,5 +1,5 @@
-//! One poll: a rendered request goes out, a finding comes back; or one traversal of a collection, with a finding for each of
-//! its objects.
+//! One poll: a rendered request goes out, a finding comes back; or one traversal of a collection, with a finding for
+//! each of its objects.
 //!
 //! Thin: the answers are judged in the engine.
 

@@ -10,8 +10,8 @@ use drift_api::timing::moment::Moment;
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::corrections::correction::AskedFor;
 
-/// Start times are needed for this long at most: after the attempts of a target are used up, one more follows each
-/// hour.
+/// Start times are needed for this long at most: after the attempts of a target are used up, one more
+/// follows each hour.
 const REMEMBERED_FOR: Duration = RETRY_EVERY;
 
 /// Attempts for one object and their outcomes.

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
 
-/// Maximum characters of a response in a refusal message: about an error's first line, because the message has other
-/// parts.
+/// Maximum characters of a response in a refusal message: about an error's first line, because the message
+/// has other parts.
 const MAX_BECAUSE_CHARS: usize = 128;
 
 /// Cause when `refusedWhen` fails for an accepted response.

@@ -21,8 +21,8 @@ const STANDS_STILL_AFTER: Duration = Duration::from_secs(30);
 pub enum Turn {
     /// The Job may begin now.
     Now,
-    /// The Job may begin after others are gone or have ended. Of those, delete these: whatever blocks them would block
-    /// the object.
+    /// The Job may begin after others are gone or have ended. Of those, delete these: whatever blocks them would
+    /// block the object.
     After(Vec<Job>),
 }
 
@@ -38,8 +38,8 @@ pub enum Course {
 }
 
 impl CorrectionJob {
-    /// Judges by all Jobs with the object's label. Other parties may set the label, so only Jobs that the object owns
-    /// count.
+    /// Judges by all Jobs with the object's label. Other parties may set the label, so only Jobs that the
+    /// object owns count.
     #[must_use]
     pub fn turn(&self, found: &[Job]) -> Turn {
         let of_object = found.iter().filter(|job| job.is_owned_by(&self.object));

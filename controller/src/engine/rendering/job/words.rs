@@ -1,7 +1,7 @@
 //! Texts about a Job for people: a closed set of sentences, and the reason given by Kubernetes.
 //!
-//! The reason that blocks a Pod is in its Events, whose texts are arbitrary. People with access find them by the Job's
-//! name.
+//! The reason that blocks a Pod is in its Events, whose texts are arbitrary. People with access find them by
+//! the Job's name.
 
 use drift_api::requests::job::JobStage;
 

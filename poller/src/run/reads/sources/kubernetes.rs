@@ -1,5 +1,5 @@
-//! Reads of other objects of the cluster: one request over connections of their own, with a slot at the kind's place as at any
-//! host.
+//! Reads of other objects of the cluster: one request over connections of their own, with a slot at the kind's place as
+//! at any host.
 //!
 //! Thin: objects and failures are judged in the engine.
 
