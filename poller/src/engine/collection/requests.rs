@@ -53,9 +53,9 @@ pub struct CollectionRequest {
 pub enum OwnEntry<'t> {
     /// The entry has this name.
     Named(&'t str),
-    /// It is among those of another request.
+    /// The entry belongs to another request.
     Elsewhere,
-    /// It was never found out what the object asks for.
+    /// The object's request was never determined.
     Unknown,
 }
 

@@ -51,15 +51,15 @@ pub enum Change<'v> {
     Unexpected(&'v Value),
     /// Items that should have unique keys occur this many times.
     Repeated(usize),
-    /// It cannot be read back, and was sent in another version.
+    /// The write-only field was sent in another version.
     Moved,
-    /// The items are there in another order.
+    /// The items are present in another order.
     Order,
-    /// A long list has more or fewer items.
+    /// The list has more or fewer items.
     Length {
-        /// Items of the desired state.
+        /// Number of desired items.
         desired: usize,
-        /// Items observed.
+        /// Number of observed items.
         observed: usize,
     },
 }
