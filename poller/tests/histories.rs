@@ -68,7 +68,7 @@ enum Step {
     AskToWait(u64),
     /// The host is paused for this long because of other requests.
     PauseHost(u64),
-    /// The next write lands, and its answer is lost on the way.
+    /// The next write succeeds, and its response is lost.
     LoseAnswer,
     /// A hint reports a possible external change; it may have to wait for this long.
     Hint(u64),

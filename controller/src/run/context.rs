@@ -40,7 +40,7 @@ pub struct Context {
     pub client: kube::Client,
     /// Resolves the kinds of targets.
     pub kinds: KindSearch,
-    /// Active targets.
+    /// Targets that are currently active.
     pub configuration: watch::Receiver<Arc<Configuration>>,
     /// Attestations of the poller.
     pub attestations: watch::Receiver<Attestations>,

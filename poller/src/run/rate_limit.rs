@@ -8,7 +8,7 @@ use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::process::clock;
 
-/// A rate. Clones share it.
+/// A rate limit. Clones share it.
 #[derive(Clone, Debug)]
 pub struct SharedRate(Arc<Mutex<TokenBucket>>);
 

@@ -24,7 +24,7 @@ const USUAL_HEADER: &str = "x-hub-signature-256";
 /// Placeholder secret, so that unknown targets cost the same time.
 const NOBODYS: &[u8] = b"nobody knows a secret that is not there";
 
-/// Returns true if the request proves knowledge of the secret of these hints. `None` stands for an unknown target.
+/// Returns true if the request proves knowledge of the secret of these hints. `None` means an unknown target.
 #[must_use]
 pub fn is_authentic(of: Option<(&WebhookHints, &[u8])>, headers: &HeaderMap, body: &[u8]) -> bool {
     let known = of.filter(|(_, secret)| secret.len() >= LEAST_SECRET_BYTES);

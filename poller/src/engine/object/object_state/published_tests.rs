@@ -131,7 +131,7 @@ fn a_value_that_always_moves_is_written_once_a_minute() {
         object.poll(seconds, Finding::InSync, Some(json!(seconds)));
         written += usize::from(object.write(seconds, |status| status).is_some());
     }
-    // One with the first verdict, the bucket's six at once, and one for each minute after.
+    // One with the first verdict, the burst of six, and one for each minute after.
     assert!((16..=17).contains(&written), "{written} writes");
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Writing {
     /// Bucket for writes that only inform people; `None` if full.
     quiet: Option<TokenBucket>,
     last_definite: LastDefinite,
-    /// See [`ObjectState::owes_verdict`].
+    /// Cause of the missing verdict, see [`ObjectState::owes_verdict`].
     pub(super) owing: Option<Owing>,
 }
 
