@@ -1,7 +1,7 @@
-//! The program from its command line to its end: everything is made here, once, and handed on.
+//! The program from its command line to its exit. Creates every part once and passes it on.
 //!
-//! Only this file knows all the parts. The order at the end matters: no new work begins, what is under way outside
-//! ends and is noted, then the Lease is released, so that no other controller begins while this one still acts.
+//! Only this file knows all parts. The shutdown order matters: no new work begins, running external calls finish and
+//! are recorded, then the Lease is released. So no other controller starts while this one still acts.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -44,16 +44,16 @@ use crate::run::metrics::Metrics;
 use crate::run::secrets::Secrets;
 use crate::run::target_work::work;
 
-/// Time for Events that still wait at the end. The Lease is released meanwhile, and only
-/// people read depends on them.
+/// Time for Events that are still queued at shutdown. The Lease is already being released meanwhile, and only people
+/// who read Events depend on them.
 const TELL_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Shown at the end of `--help` of `run`.
+/// Examples and exit codes at the end of `run --help`.
 const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
   drift-controller run --namespace drift-system --admin-address 127.0.0.1:8081
 
 Exit codes: 0 ended as it was told to, 1 it could not start or a part of it failed, 3 bad usage";
-/// Shown at the end of `--help` of `release`.
+/// Examples and exit codes at the end of `release --help`.
 const RELEASE_EXAMPLES: &str = "Examples, once drift-controller is scaled to 0:
   drift-controller release --namespace drift-system --context production --dry-run      which objects it would release
   drift-controller release --namespace drift-system --context production
@@ -92,10 +92,10 @@ struct Settings {
     clean_up: CleanUpSettings,
 }
 
-/// Runs the program; its exit code tells the truth.
+/// Runs the program and returns its exit code.
 ///
 /// # Errors
-/// When it cannot start.
+/// Fails when the program cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
     let runtime = tasks::runtime().context("starting the async runtime")?;
@@ -103,7 +103,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Run(settings) => runtime.block_on(serve(&settings)),
         Command::Release(settings) => runtime.block_on(release(&settings)),
     };
-    // What has not ended by now has had its time to drain.
+    // Tasks that are still running have used up their time to drain.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
 }
@@ -125,10 +125,10 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     Ok(if site.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Everything that the work needs, and what ends last.
+/// All parts of the running program, with those that end last.
 struct Program {
     context: Context,
-    /// The time that no target must have selected an object that keeps a condition of ours.
+    /// Time that an object must be unselected by every target before its leftover condition is removed.
     patience: Duration,
     missing: MissingTargets,
     lease: LeaseHandle,
@@ -136,7 +136,7 @@ struct Program {
     lease_task: JoinHandle<()>,
     events_stop: CancellationToken,
     events_task: JoinHandle<()>,
-    /// Cuts off what is under way outside.
+    /// Aborts running external calls.
     cut_off: CancellationToken,
     _home_rights: Need,
 }
@@ -144,7 +144,7 @@ struct Program {
 impl Program {
     fn assemble(site: &Site, settings: &Settings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
         let mut registry = metrics::registry("controller");
-        // Its own end, since what ends while the program drains is told too.
+        // Separate stop signal, because Events are still sent while the program drains.
         let events_stop = CancellationToken::new();
         let (events, events_task) = site.write_events(&mut registry, events_stop.clone());
         let lease_name = settings.run.home.lease_name(CONTROLLER_LEASE);
@@ -202,7 +202,7 @@ impl Program {
         }
     }
 
-    /// Works while we hold the Lease, again and again, until told to stop.
+    /// Works during each term of holding the Lease, until shutdown.
     async fn lead(&self) {
         self.lease.leadership().in_each_term(&self.context.stop, async |term| self.work_for(term).await).await;
     }
@@ -212,7 +212,7 @@ impl Program {
         reach(KillPoint::ControllerAfterLease);
         let ended = self.context.stop.child_token();
         let acting = self.cut_off.child_token();
-        // What is under way outside is cut off with the term, also while the program drains.
+        // Losing the term aborts running external calls, also while the program drains.
         let (lost, cut) = (term.clone(), acting.clone());
         tasks::spawn("term", self.context.failed.clone(), async move {
             lost.cancelled().await;
@@ -225,7 +225,7 @@ impl Program {
         let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), SweepSettings::of_finalizers());
         let conditions =
             Collector::new(&around, ConditionCleaner(context.clone()), SweepSettings::of_conditions(self.patience));
-        // Boxed, since with them the future of a term would be large.
+        // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(async { tokio::join!(finalizers.run(), conditions.run()) });
         let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
         let start = |target, stop| work(context.clone(), target, stop);
@@ -245,21 +245,22 @@ impl Program {
         tokio::join!(working, watching);
     }
 
-    /// Lets what is under way end and be noted, then gives the Lease back, so that the next need not wait for it.
+    /// Lets running work finish and be recorded, then releases the Lease so that the next controller need not
+    /// wait for it.
     async fn drain(self) {
         let jobs = &self.context.jobs;
         jobs.close();
         if tokio::time::timeout(DRAIN_DEADLINE, jobs.wait()).await.is_err() {
             tracing::warn!("{} pieces of work did not end in time and are cut off", jobs.len());
             self.cut_off.cancel();
-            // What cannot even be noted now is asked again by the next controller, with the same idempotency key.
+            // The next controller retries work that could not be recorded, with the same idempotency key.
             let _ = tokio::time::timeout(NOTE_DEADLINE, jobs.wait()).await;
         }
         self.lease_stop.cancel();
-        // What ended while the program drained is told too.
+        // Events about work that ended during the drain are sent too.
         self.events_stop.cancel();
         let telling = tokio::time::timeout(TELL_DEADLINE, self.events_task);
-        // The task of the Lease bounds its release by itself.
+        // The Lease task bounds its own release.
         let _ = tokio::join!(self.lease_task, telling);
     }
 }

@@ -1,6 +1,7 @@
 //! The drift controller: corrects external systems when the poller says that they drifted from the spec.
 //!
-//! It watches the Kubernetes API and nothing else; it never reads an external system to find drift. [`engine`] decides, [`run`] does.
+//! The controller only watches the Kubernetes API. It never reads an external system to find drift. [`engine`]
+//! decides, [`run`] executes.
 
 pub mod app;
 pub mod engine;

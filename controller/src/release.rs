@@ -1,8 +1,8 @@
-//! `drift-controller release`: before an uninstall, the finalizer is taken off every object of ours.
+//! `drift-controller release`: removes our finalizer from every object before an uninstall.
 //!
-//! Without a controller nobody would ever take it off, and a deletion would wait for ever. It holds the controller's
-//! Lease meanwhile, so that no controller puts finalizers on again, and touches nothing outside. What it would do is told
-//! without any of that.
+//! Without a controller the finalizer would stay, and deletions would hang. The command holds the controller's Lease,
+//! so that no controller adds finalizers meanwhile. It changes nothing in external systems. A dry run takes no Lease
+//! and writes nothing.
 
 mod dry_run;
 mod held;
@@ -37,18 +37,18 @@ use dry_run::{Holder, print_plan};
 use held::{Search, kinds_of};
 use printing::{print_error, say};
 
-/// The time that the Lease may take to become ours: one that a controller left when it died is free after twelve seconds.
+/// Time to acquire the Lease. The Lease of a controller that crashed is free after 12 seconds.
 const LEASE_PATIENCE: Duration = Duration::from_secs(20);
-/// The time that the ConfigMaps, and the Lease, may take to be read.
+/// Time to read the ConfigMaps, and to read the Lease.
 const CONFIGURATION_PATIENCE: Duration = Duration::from_secs(30);
-/// Attempts while another writer changes the object at the same moment.
+/// Attempts to patch an object while another writer changes it.
 const TRIES: usize = 5;
-/// What is said where a release is told to end.
+/// Message when a release is interrupted.
 const RELEASE_ENDED: &str = "told to end before everything was released";
-/// The same of a dry run.
+/// Message when a dry run is interrupted.
 const DRY_RUN_ENDED: &str = "told to end before everything was looked through; a dry run releases nothing";
 
-/// From where finalizers are taken off.
+/// Settings of the `release` command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReleaseSettings {
     #[command(flatten)]
@@ -60,14 +60,14 @@ pub struct ReleaseSettings {
     cluster: KubeconfigSettings,
 }
 
-/// Takes every finalizer off; the exit code is 0 only where none is left, and 3 while a controller holds the Lease or where
-/// nothing in the namespace says what was selected.
+/// Removes every finalizer. Returns exit code 0 only if none is left, and 3 if a controller holds the Lease or if the
+/// namespace contains no record of selected objects.
 ///
 /// # Errors
-/// When the API server cannot be asked.
+/// Fails when the API server cannot be queried.
 pub async fn release(settings: &ReleaseSettings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
-    // A name that no controller has.
+    // Differs from the instance name of every controller.
     let instance = format!("release-{}", settings.home.instance());
     let home = HomeSettings { instance: Some(instance), ..settings.home.clone() };
     let site = match Site::connect(settings.cluster.clone(), &home, CONTROLLER_MANAGER).await {
@@ -98,7 +98,7 @@ pub async fn release(settings: &ReleaseSettings) -> anyhow::Result<ExitCode> {
     ended
 }
 
-/// Does it unless the program is told to end before, which these words say.
+/// Runs the work, or fails with the message `told_to_end` if the program is interrupted first.
 async fn unless_ended<T>(
     site: &Site,
     told_to_end: &'static str,
@@ -111,7 +111,7 @@ async fn unless_ended<T>(
     }
 }
 
-/// What says what was selected.
+/// Reads the targets and the Lease, which record the selected kinds.
 async fn read(site: &Site, lease_name: &str) -> anyhow::Result<(Targets, Option<Lease>)> {
     Ok((Targets::read(site).await?, read_lease(site, lease_name).await?))
 }
@@ -121,12 +121,12 @@ async fn by_lease(site: &Site, name: &str, targets: &Targets) -> anyhow::Result<
     let (lease, lease_task) = site.hold_lease(name.to_owned(), BTreeMap::new(), &stop);
     let ended = unless_ended(site, RELEASE_ENDED, with_lease(site, &lease, (name, targets))).await;
     stop.cancel();
-    // The task bounds its release by itself.
+    // The Lease task bounds its own release.
     let _ = lease_task.await;
     ended
 }
 
-/// The active targets, as the ConfigMaps have them.
+/// Active targets from the ConfigMaps.
 struct Targets(BTreeMap<String, Arc<Target>>);
 
 impl Targets {
@@ -143,7 +143,8 @@ impl Targets {
     }
 }
 
-/// The Lease, where a controller ever led here. Holding it would make it, also in a namespace that somebody mistyped.
+/// Reads the Lease if a controller ever led in this namespace. Acquiring it instead would create it, even in
+/// a mistyped namespace.
 async fn read_lease(site: &Site, name: &str) -> anyhow::Result<Option<Lease>> {
     let leases = Api::<Lease>::namespaced(site.client.clone(), &site.namespace);
     let found = tokio::time::timeout(CONFIGURATION_PATIENCE, leases.get_opt(name)).await;
@@ -181,7 +182,7 @@ async fn with_lease(site: &Site, lease: &LeaseHandle, (name, targets): (&str, &T
     Ok(if left + unknown == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints what a release would do now.
+/// Prints the effects of a release now.
 async fn dry_run(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Targets)) -> anyhow::Result<ExitCode> {
     let noted = lease.and_then(|lease| lease.metadata.annotations.as_ref()?.get(SELECTIONS_ANNOTATION));
     let notes = all_notes(noted.map(String::as_str), targets)?;
@@ -196,7 +197,7 @@ async fn dry_run(site: &Site, lease: Option<&Lease>, (name, targets): (&str, &Ta
     Ok(if all_looked_through { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Waits for the Lease; gives who holds it instead, and lives.
+/// Waits for the Lease. Returns the current holder if another live instance keeps it.
 async fn holder_instead(site: &Site, lease: &LeaseHandle, name: &str) -> anyhow::Result<Option<String>> {
     let (watch, mut observed) = LeaseWatch::new(site.client.clone(), &site.namespace, name);
     let leadership = lease.leadership();
@@ -250,7 +251,7 @@ struct Release<'a> {
 }
 
 impl Release<'_> {
-    /// Gives how many are left.
+    /// Releases all objects of the kind. Returns the number of objects that still have the finalizer.
     async fn of_kind(&self) -> anyhow::Result<usize> {
         let (search, name) = (self.search, &self.search.name.kind);
         let Some(kind) = search.locate().await? else { return Ok(0) };
@@ -258,7 +259,7 @@ impl Release<'_> {
         for (number, object) in held.iter().enumerate() {
             progress.tell(&format!("releasing {name} {} of {}", number + 1, held.len()));
             let ended = self.free(&kind, object).await;
-            // On a terminal both stand on one screen.
+            // Stdout and stderr share the screen of a terminal.
             progress.clear();
             match ended {
                 Ok(()) => say(&format!("released {name} {}", object.id)),

@@ -1,8 +1,8 @@
-//! What a comparison costs: it happens with every poll of every object.
+//! Benchmarks of the comparison, which runs with every poll of every object.
 //!
 //!     cargo bench -p drift-poller --bench compare
 //!
-//! It says figures and judges none.
+//! They print figures and have no thresholds.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -22,7 +22,7 @@ use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-/// Rules as a target of a load balancer has them.
+/// Rules like those of a target for a load balancer.
 const RULES: &str = "{path: /members, list: set}, {path: /records, list: map, keys: [name]}, \
                      {path: '/records/*/values', list: set}, {path: /limits, as: quantity}, {path: /token, redact: true}";
 
@@ -54,7 +54,7 @@ fn object() -> Value {
     })
 }
 
-/// The same as another server would say it, with fields of its own.
+/// The same state in another server's response, with additional fields.
 fn observed() -> Value {
     let mut observed = object();
     observed["id"] = json!("0b2f6d1e");
@@ -70,7 +70,7 @@ fn drifted() -> Value {
     drifted
 }
 
-/// Differences that are found until the comparison ends or is given up.
+/// Counts the differences until the comparison ends or is given up.
 fn count(target: &Target, desired: &Value, observed: &Value) -> usize {
     let mut count = 0;
     find_differences(&target.compare.rules, desired, observed, &mut |found| count += 1 + found.more).ok();
@@ -93,7 +93,7 @@ fn compare(criterion: &mut Criterion) {
     said("2 KB, three fields differ and are told, rules", &ruled);
 }
 
-/// The largest that an external system may make of it.
+/// Benchmarks the largest comparison that an external system can cause.
 fn hostile(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("hostile");
     group.sample_size(10);
@@ -112,10 +112,10 @@ fn hostile(criterion: &mut Criterion) {
     });
 }
 
-/// Objects of one collection.
+/// Number of objects in one collection.
 const ENTRIES: usize = 1_000;
 
-/// A traversal of one page, and what it says of each object: the time is that of all of them.
+/// Benchmarks a traversal of one page with the result for each object. The time is that of all objects.
 fn collection(criterion: &mut Criterion) {
     let target = target_of("url: \"http://h/x\", each: \"${response.body}\", key: {item: \"${item.name}\"}", "");
     let read = target.read.http().unwrap();

@@ -1,8 +1,8 @@
-//! What the pieces of a poll cost that changes nothing, and what a watch event costs.
+//! Benchmarks of the parts of a poll without changes, and of a watch event.
 //!
 //!     cargo bench -p drift-poller --bench pieces
 //!
-//! It says figures and judges none.
+//! They print figures and have no thresholds.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -30,7 +30,7 @@ use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-/// As a user writes one for a kind with a handful of fields.
+/// A typical target for a kind with a few fields.
 const TEXT: &str = r#"
 apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -43,7 +43,7 @@ spec:
   compare: {desired: {listen: "${self.spec.listen}", upstream: "${self.spec.upstream}", members: "${self.spec.members}"}}
 "#;
 
-/// Objects in a queue whose turns are measured.
+/// Number of objects in the measured queue.
 const QUEUED: u64 = 10_000;
 
 fn target() -> Arc<Target> {
@@ -55,7 +55,7 @@ fn spec() -> Value {
     json!({"listen": "127.0.0.1:80", "upstream": "here:1", "members": members, "note": "x".repeat(110)})
 }
 
-/// An object as the API server sends it, 1.5 KB with what everybody's managed fields take.
+/// An object as the API server sends it: 1.5 KB, including managed fields of all writers.
 fn event(version: u64) -> String {
     let managed = json!([{"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:listen": {}, "f:upstream": {}}}}]);
     let condition = json!({

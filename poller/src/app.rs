@@ -1,7 +1,7 @@
-//! The program from its command line to its end: everything is made here, once, and handed on.
+//! The program from its command line to its exit. Creates every part once and passes it on.
 //!
-//! Only this file knows all the parts. The order at the end matters: work stops first, then the Lease is released,
-//! so that no other poller begins while this one still writes.
+//! Only this file knows all parts. The shutdown order matters: work stops first, then the Lease is released. So no
+//! other poller starts while this one still writes.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,10 +42,10 @@ use crate::run::target_work::work;
 
 pub use crate::command_line::CommandLine;
 
-/// Runs the program; its exit code tells the truth.
+/// Runs the program and returns its exit code.
 ///
 /// # Errors
-/// When it cannot start.
+/// Fails when the program cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     let CommandLine { command: Command::Run(settings), logs } = command_line;
     telemetry::start(&logs.log_level, logs.log_format)?;
@@ -55,7 +55,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
 fn run_until_told(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     let runtime = tasks::runtime().context("starting the async runtime")?;
     let ended = runtime.block_on(serve(settings));
-    // What has not ended by now has had its time to drain.
+    // Tasks that are still running have used up their time to drain.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
 }
@@ -85,10 +85,10 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     Ok(if site.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Everything that the work needs, and what ends last.
+/// All parts of the running program, with those that end last.
 struct Program {
     context: Context,
-    /// The time that no target must have selected an object that keeps a condition of ours.
+    /// Time that an object must be unselected by every target before its leftover condition is removed.
     patience: Duration,
     missing: MissingTargets,
     lease: LeaseHandle,
@@ -147,7 +147,7 @@ impl Program {
         Self { context, patience, missing, lease, lease_stop, lease_task, stop, _home_rights }
     }
 
-    /// Works while we hold the Lease, again and again, until told to stop.
+    /// Works during each term of holding the Lease, until shutdown.
     async fn lead(&self) {
         self.lease.leadership().in_each_term(&self.stop, async |term| self.work_for(&term).await).await;
     }
@@ -164,7 +164,7 @@ impl Program {
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
         let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(self.patience));
-        // Boxed, since with them the future of a term would be large.
+        // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(collector.run());
         let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
         let watching = async {
@@ -182,10 +182,10 @@ impl Program {
         tokio::join!(working, watching);
     }
 
-    /// Gives the Lease back, so that the next poller need not wait for it to expire.
+    /// Releases the Lease, so that the next poller need not wait for its expiry.
     async fn release(self) {
         self.lease_stop.cancel();
-        // The task bounds its release by itself.
+        // The Lease task bounds its own release.
         let _ = self.lease_task.await;
     }
 }

@@ -1,10 +1,10 @@
-//! The command line of `drift-poller`.
+//! Command line of `drift-poller`.
 
 use std::net::SocketAddr;
 
 use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings};
 
-/// Shown at the end of `--help` of `run`.
+/// Examples at the end of `run --help`.
 const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
   drift-poller run --namespace drift-system --admin-address 127.0.0.1:8080";
 
@@ -18,7 +18,7 @@ pub struct CommandLine {
     pub(crate) logs: LogSettings,
 }
 
-/// A command.
+/// Subcommands of the program.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Poll until told to end

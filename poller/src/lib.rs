@@ -1,7 +1,7 @@
-//! The drift poller: reads the real state behind Kubernetes objects and keeps one condition on each of them true.
+//! The drift poller: reads the real state behind Kubernetes objects and keeps one condition on each of them up to date.
 //!
-//! It never writes outside and changes nothing of an object but that condition and the status fields that a target
-//! publishes. [`engine`] decides, [`run`] does. The poller does not depend on the controller.
+//! It never writes to external systems. On objects it changes only that condition and the status fields that a target
+//! publishes. [`engine`] decides, [`run`] executes. The poller does not depend on the controller.
 
 pub mod app;
 mod command_line;

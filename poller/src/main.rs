@@ -1,4 +1,4 @@
-//! The drift poller's program: reads its command line and hands over to the library.
+//! Entry point of the drift poller. It parses the command line and calls the library.
 
 use std::process::ExitCode;
 

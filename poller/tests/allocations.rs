@@ -1,8 +1,8 @@
-//! What a poll costs whose answer is as before, counted in allocations: the same on every machine, so that the number can
-//! be checked in.
+//! The cost of a poll with an unchanged response, counted in allocations. The count is the same on every machine, so
+//! that it can be checked in.
 //!
-//! The target's own actor polls a server on loopback, with everything that belongs to a poll: schedule, limits, request,
-//! answer, judgement, what is believed, what is to be written, metrics. Only the thread of the actor is counted.
+//! The target's own actor polls a server on loopback, with all parts of a poll: schedule, limits, request, response,
+//! judgement, confirmation, the pending write, and metrics. Only the thread of the actor is counted.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{Read, Write};
@@ -45,26 +45,27 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Allocations of one poll: 72, of which 60 are the sender's and four carry it to the engine and back, and room for some
-/// connections that a busy machine opens meanwhile. Where it falls write the new number; where it rises say why.
+/// Allocations of one poll: 72, of which the sender makes 60 and four carry it to the engine and back, plus room
+/// for some connections that a busy machine opens meanwhile. If the count falls, write the new number; if it rises,
+/// give the reason.
 const ALLOCATIONS: u64 = 80;
 
-/// Polled once a second each.
+/// Number of objects, each polled once a second.
 const OBJECTS: usize = 100;
 
-/// Until every object was polled twice and connections, tables and lines have their size.
+/// Time until every object was polled twice, and connections, tables and queues have their size.
 const WARM_UP: Duration = Duration::from_millis(2_500);
 
-/// For so long is counted.
+/// Duration of the count.
 const COUNTED: Duration = Duration::from_secs(3);
 
-/// What is read of each resource: about as much as one of a cloud's API has that is small.
+/// Content of each resource: about the size of a small one of a cloud API.
 fn document() -> String {
     let labels: serde_json::Map<_, _> = (0..6).map(|number| (format!("label-{number}"), json!("some value"))).collect();
     json!({"listen": "127.0.0.1:80", "upstream": "here:1", "enabled": true, "labels": labels}).to_string()
 }
 
-/// A server that gives every request the same answer.
+/// A server with the same response to every request.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -108,7 +109,7 @@ spec:
     Arc::new(drift_language::fixtures::target(&text))
 }
 
-/// An object on which it stands already that it is in sync.
+/// An object with a verdict in sync.
 fn object(target: &Target, number: usize) -> LeanObject {
     let name = format!("proxy-{number}");
     let mut object = json!({
@@ -127,7 +128,7 @@ fn object(target: &Target, number: usize) -> LeanObject {
     LeanObject::prune(&object, &target.poll_fields)
 }
 
-/// An API server that has nothing and is never asked.
+/// An API server without objects that is never called.
 fn context() -> Arc<Context> {
     let client = kube::Client::new(axum::Router::new(), "drift-system");
     let mut registry = Registry::default();
@@ -192,7 +193,7 @@ fn a_poll_that_changes_nothing_allocates_little() {
     assert!(each <= ALLOCATIONS, "{each} allocations a poll");
 }
 
-/// Rules for each way in which items and fields of an answer are told apart.
+/// Rules for each way of identifying items and fields of a response.
 const RULES: &str = "[{path: /set, list: set}, {path: /map, list: map, keys: [k]}, {path: /open, extra: drift}, \
                      {path: /text, as: json}, {path: '/text/*', list: map, keys: [k]}]";
 
@@ -212,7 +213,7 @@ spec:
     drift_language::fixtures::target(&text)
 }
 
-/// Bytes that are allocated at once to compare an answer with a desired state, and what is said of it.
+/// Returns the bytes allocated at once for a comparison of a response with a desired state, and the resulting text.
 fn allocated(desired: &Value, answer: &str) -> (u64, String) {
     let (target, object) =
         (target_that_compares("${self.spec}", RULES), json!({"metadata": {"name": "x"}, "spec": desired}));
@@ -226,7 +227,7 @@ fn allocated(desired: &Value, answer: &str) -> (u64, String) {
     (counted.bytes_max, said)
 }
 
-/// A list or a map of as many parts as an answer may have.
+/// A list or a map with the maximum number of parts in a response.
 fn many(head: &str, part: impl Fn(usize) -> String, tail: &str) -> String {
     let parts: Vec<_> = (0..199_000).map(part).collect();
     format!("{head}{}{tail}", parts.join(","))
@@ -256,7 +257,7 @@ fn comparing_allocates_in_proportion_to_the_answer() {
     }
 }
 
-/// A text is parsed to look into it. Beside that it is as any answer.
+/// A text is parsed for the comparison. Otherwise it is like any response.
 #[test]
 fn comparing_inside_a_text_allocates_in_proportion() {
     let long = "x".repeat(400_000);
@@ -276,7 +277,7 @@ fn comparing_inside_a_text_allocates_in_proportion() {
     }
 }
 
-/// Each of these patterns has some thousand states on a text of two letters in turn.
+/// Each of these patterns has some thousand states on a text of two alternating letters.
 #[test]
 fn patterns_of_an_object_take_little_memory() {
     let patterns: Vec<_> = ('A'..='L').map(|letter| format!("(a|b)*a(a|b){{16}}[^ab{letter}]")).collect();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/reference/target/compare.md");
 
-/// A recipe: an object's spec, what is outside, and what comes of it.
+/// A recipe: an object's spec, the external state, and the result.
 struct Recipe<'p> {
     spec: &'p str,
     observed: &'p str,

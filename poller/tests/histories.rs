@@ -52,25 +52,25 @@ enum Step {
     ForgeCondition,
     Restart,
     LoseRace,
-    /// The process dies in the midst of its next write, before or after that has landed.
+    /// The process crashes during its next write, before or after it takes effect.
     DieWriting {
         landed: bool,
     },
-    /// From now on answers take their time, or come at once again.
+    /// From now on responses are slow, or immediate again.
     Slow(bool),
-    /// The answer that is under way arrives.
+    /// The pending response arrives.
     Answer,
-    /// Somebody deletes the object, and a finalizer keeps it.
+    /// The object is deleted, and a finalizer delays the removal.
     Delete,
     /// The object is suspended, not allowed or contested, or free again.
     Bar(bool),
-    /// From now on answers ask to be left alone for so long; zero: no more.
+    /// From now on responses ask for a delay of this length; zero for none.
     AskToWait(u64),
-    /// The host is paused because of others, for so long.
+    /// The host is paused for this long because of other requests.
     PauseHost(u64),
-    /// The next write lands, and its answer is lost on the way.
+    /// The next write succeeds, and its response is lost.
     LoseAnswer,
-    /// Somebody says that the outside may have changed; that may have to wait for so long.
+    /// A hint reports a possible external change; it may have to wait for this long.
     Hint(u64),
     /// Hints may have been missed.
     MissHints,
@@ -108,20 +108,20 @@ struct World {
     outside: Outside,
     failing: bool,
     lose_races: u32,
-    /// Whether the next write, in which the process dies, lands.
+    /// Set if the process crashes in its next write; true if that write takes effect.
     death: Option<bool>,
     slow: bool,
     rejected: bool,
     asked_pause: Duration,
-    /// No poll may begin before that: an answer asked for it.
+    /// End of the delay that a response asked for.
     left_alone_until: Moment,
     host_paused_until: Moment,
     lose_answer: bool,
-    /// A poll under way: what its result is held against, what it will find, and what the outside was when it looked.
+    /// A running poll: its basis, its finding, and the external state at the time of the read.
     under_way: Option<(BegunPoll, Finding, Outside)>,
-    /// What the outside was when the last complete poll looked.
+    /// External state at the last complete poll.
     looked_at: Outside,
-    /// The generation that a complete poll saw in sync, as long as none is believed that saw otherwise.
+    /// Generation that a complete poll saw in sync, as long as no confirmed poll saw otherwise.
     sighted: Option<i64>,
     absences: u32,
     corrected_at: Option<Moment>,
@@ -129,7 +129,7 @@ struct World {
     state: ObjectState,
     writes: u32,
     announced: Vec<Announcement>,
-    /// Writes that the history itself asks for: each change of the world may cost some.
+    /// Number of writes that the history itself causes: each change of the world may cost some.
     allowance: u32,
 }
 
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// Any writer's change: a new resourceVersion, and the watch tells the poller.
+    /// A change by any writer: a new resourceVersion, and the watch delivers it to the poller.
     fn change(&mut self, edit: impl FnOnce(&mut Value)) {
         edit(&mut self.object);
         let version: u64 = self.object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
@@ -220,7 +220,7 @@ impl World {
             match &finding {
                 Finding::InSync => self.sighted = begun.basis.generation,
                 Finding::Differs(_) => self.sighted = None,
-                // One absence is not believed yet.
+                // One absence is not confirmed yet.
                 Finding::Absent if self.absences >= SETTINGS.confirm.absent => self.sighted = None,
                 Finding::Absent | Finding::Failed(_) => {}
             }
@@ -311,7 +311,7 @@ impl World {
         }
     }
 
-    /// What the shell does when it wakes.
+    /// Performs the shell's work on a wake-up.
     fn act(&mut self) {
         self.state.notice_silence(self.now.moment);
         if self.state.poll_due().is_some_and(|due| due <= self.now.moment) {
@@ -368,7 +368,7 @@ impl World {
         }
     }
 
-    /// Not observed is not drift: what is written must be what the last complete poll found, of this very state.
+    /// A failed poll is not drift: the written verdict must match the last complete poll of this very state.
     fn hold_against_the_world(&self, verdict: &Verdict) {
         assert_eq!(verdict.generation, Some(self.generation()), "a verdict of another spec");
         let fulfilled = self.looked_at == Outside::Fulfils(self.generation());
@@ -401,14 +401,14 @@ impl World {
         lean(&self.object).conditions.observed().map(|condition| condition.reason.clone().to_string())
     }
 
-    /// Lets polls pass that are due within this span, so that none is in the next one but for what happens there.
+    /// Runs the polls that are due within this span, so that the next span contains none without a cause.
     fn pass_regular_poll(&mut self, span: Duration) {
         while let Some(due) = self.state.poll_due().filter(|due| *due < self.now.moment + span) {
             self.run_for(due - self.now.moment + Duration::from_millis(1));
         }
     }
 
-    /// Corrections in a row that were verified and left the object drifted, as the verdict says.
+    /// Returns the number of consecutive verified corrections that left the object drifted, from the verdict.
     fn unhealed(&self) -> Option<u32> {
         lean(&self.object).conditions.observed().and_then(CurrentVerdict::read).map(|current| current.tag.unhealed)
     }
@@ -577,7 +577,7 @@ fn a_late_word_is_not_written_over_a_newer() {
         ],
     ];
     for step in history.concat() {
-        // The world holds every write against what the last look saw.
+        // The world checks every write against the last read.
         world.take(step);
         world.run_for(Duration::from_millis(1));
     }

@@ -1,4 +1,4 @@
-//! Whatever an external system answers changes nothing but the object's own verdict, and takes bounded time.
+//! Responses of an external system change only the object's own verdict, and take bounded time.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::LazyLock;
@@ -15,17 +15,17 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Longest that one answer of 1 MiB may take in a build without optimisation on a machine with other work; such builds are
-/// some twenty times slower than what is shipped.
+/// Maximum time for one response of 1 MiB in a build without optimisation on a busy machine. Such builds are some
+/// twenty times slower than release builds.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Bytes of eight fields, each with a path and two values of 128 characters at most.
+/// Maximum bytes of eight fields, each with a path and two values of at most 128 characters.
 const LONGEST_TEXT: usize = 16 * 1024;
 
-/// The cap on an answer.
+/// Maximum size of a response.
 const MIB: usize = 1024 * 1024;
 
-/// A target that asks for everything an answer has, and compares in every way.
+/// A target that reads every part of a response and compares in every way.
 const TEXT: &str = r#"
 apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -71,7 +71,7 @@ fn judge(status: u16, headers: HeaderMap, body: ReplyBody) -> Finding {
     }
 }
 
-/// What an answer makes of the object's verdict.
+/// Judges a response within the time limit.
 fn judge_in_time(status: u16, headers: HeaderMap, body: &[u8]) -> Finding {
     let began = clock::now();
     let finding = judge(status, headers, ReplyBody::Whole(body.to_vec()));
@@ -84,7 +84,7 @@ fn judge_in_time(status: u16, headers: HeaderMap, body: &[u8]) -> Finding {
     finding
 }
 
-/// One piece again and again, up to the cap.
+/// One piece repeated up to the size limit.
 fn filled(before: &str, piece: &str, after: &str) -> Vec<u8> {
     let count = (MIB - before.len() - after.len()) / piece.len();
     [before, &piece.repeat(count), after].concat().into_bytes()
@@ -137,7 +137,7 @@ fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..200).prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-/// What the object asks for, damaged in a few places.
+/// The object's desired state, damaged in a few places.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..4).prop_map(|damages| {
         let mut bytes = object()["spec"].to_string().into_bytes();

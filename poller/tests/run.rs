@@ -25,11 +25,11 @@ fn a_signal_ends_run_though_nobody_reads_its_logs() {
     let text = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n\
                 contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\ncurrent-context: c\n";
     std::fs::write(&kubeconfig, text).unwrap();
-    // It hands a signal on, and kills what does not end.
+    // The command passes a signal on, and kills a process that does not end.
     let mut command = Command::new("timeout");
     command.args(["--signal=KILL", "20", PROGRAM, "run", "--namespace", "x", "--admin-address", "127.0.0.1:0"]);
     let mut child = command.env("KUBECONFIG", kubeconfig).stderr(Stdio::piped()).spawn().unwrap();
-    // It runs by then.
+    // The program is running now.
     let read = child.stderr.take().unwrap().read(&mut [0]).unwrap();
     assert_eq!(read, 1);
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());

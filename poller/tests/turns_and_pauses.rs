@@ -1,4 +1,4 @@
-//! Random histories of what bounds the polls of many objects: the turns of one target, and the pauses of one host.
+//! Random histories of the limits on polls of many objects: the turns of one target, and the pauses of one host.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
-//! The limits of a target's corrections: how many at once, and how many begun in a minute.
+//! The limits of a target's corrections: the number at once, and the number begun in a minute.
 //!
-//! Deletions count like corrections, since they are the same load to the external system. One deletion may begin while corrections
-//! hold every place, so none waits for a correction that takes long. A Job gives its place back once it is begun: it goes on by
-//! itself, and may wait hours for a Pod. From then on it counts only among the Jobs of its namespace, so that the Jobs of one
-//! tenant do not hold up another.
+//! Deletions count like corrections, because they put the same load on the external system. One deletion may begin
+//! while corrections hold every place, so no deletion waits for a long correction. A Job releases its place once it is
+//! created: it runs by itself, and may wait hours for a Pod. From then on it counts only among the Jobs of its
+//! namespace, so that the Jobs of one tenant do not block another tenant.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,60 +14,60 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_language::CorrectLimits;
 
-/// The span that `perMinute` speaks of.
+/// The interval of `perMinute`.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Between two tries of an object whose attempts are exhausted.
+/// Interval between two tries of an object whose attempts are exhausted.
 pub const RETRY_EVERY: Duration = Duration::from_secs(3600);
 
-/// The answer to "may one more correction begin?".
+/// Answer to "may one more correction begin?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// It may.
+    /// A correction may begin now.
     Free,
-    /// Only after one that is under way ends.
+    /// A correction may begin after a running one ends.
     AfterAnEnd,
-    /// Only from then on.
+    /// A correction may begin at this time.
     From(Moment),
 }
 
-/// The properties of a correction that decide which places it may take. Corrections with the same ones wait in one line.
+/// Properties of a correction that decide which places it may take. Corrections with equal properties share a line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// The namespace of the object.
+    /// Namespace of the object.
     pub namespace: Option<SharedText>,
-    /// The object is being deleted.
+    /// True if the object is being deleted.
     pub deletes: bool,
-    /// A Job does it.
+    /// True if a Job performs the correction.
     pub by_job: bool,
 }
 
 impl Line {
-    /// The line of an object, of a target that corrects by Jobs or not.
+    /// Returns the line of an object; `by_job` is true if its target corrects with Jobs.
     #[must_use]
     pub fn of(object: &LeanObject, by_job: bool) -> Self {
         Self { namespace: object.id.namespace.clone(), deletes: object.deleting, by_job }
     }
 }
 
-/// The used part of a target's limits.
+/// Usage of a target's limits.
 #[derive(Debug, Default)]
 pub struct LimitUsage {
-    /// Oldest first.
+    /// Start times, oldest first.
     begun: VecDeque<Moment>,
     places: Places,
-    /// The Jobs of each namespace, from their begin to their end.
+    /// Jobs of each namespace, from creation to completion.
     jobs: HashMap<Option<SharedText>, Places>,
 }
 
-/// Places that are taken: each taker holds one more reference.
+/// Taken places. Each taker holds one more reference.
 #[derive(Debug, Default)]
 struct Places {
     all: Arc<()>,
     deletions: Arc<()>,
 }
 
-/// A correction that begins: the place that it takes, and when it began.
+/// A correction that begins: its place and its start time.
 #[derive(Debug)]
 #[must_use = "the place is free again when this is dropped"]
 pub struct Place {
@@ -75,7 +75,7 @@ pub struct Place {
     taken: Option<Taken>,
 }
 
-/// A correction is under way while this lives, also when it outlives the text of the target that began it.
+/// Counts a running correction while this value lives, even after the target was edited.
 #[derive(Debug)]
 #[must_use = "the place is free again when this is dropped"]
 pub struct Taken {
@@ -90,14 +90,14 @@ struct TakenPlace {
 }
 
 impl Place {
-    /// Hands the place over to whoever does the correction; it is free once that one drops it.
+    /// Passes the place to the executor of the correction. It is free again once the executor drops it.
     pub fn hand_over(&mut self) -> Option<Taken> {
         self.taken.take()
     }
 }
 
 impl Taken {
-    /// Gives the place back for a Job that was begun. Returns true if it was not given back before.
+    /// Releases the place for a Job that was created. Returns true the first time.
     pub fn begin_job(&mut self) -> bool {
         self.place.take().is_some()
     }
@@ -108,7 +108,7 @@ impl Places {
         TakenPlace { _all: self.all.clone(), _deletion: deletes.then(|| self.deletions.clone()) }
     }
 
-    /// A deletion has room beside any number of corrections while it is the only one.
+    /// Allows one deletion beside any number of corrections.
     fn have_room(&self, concurrent: usize, deletes: bool) -> bool {
         taken(&self.all) < concurrent || deletes && taken(&self.deletions) == 0
     }
@@ -133,7 +133,7 @@ impl LimitUsage {
         blocking.map_or(Room::Free, |begun| Room::From(*begun + MINUTE))
     }
 
-    /// A correction begins.
+    /// Takes a place for a correction that begins.
     pub fn begin(&mut self, line: &Line, now: Moment) -> Place {
         while self.begun.front().is_some_and(|begun| now.is_past(*begun, MINUTE)) {
             self.begun.pop_front();
@@ -146,7 +146,7 @@ impl LimitUsage {
         Place { begun: now, taken: Some(taken) }
     }
 
-    /// The one in this place was called off before anything was sent: it did not begin.
+    /// Removes a correction that was called off before anything was sent.
     pub fn call_off(&mut self, place: Place) {
         if let Some(index) = self.begun.iter().rposition(|begun| *begun == place.begun) {
             self.begun.remove(index);
@@ -177,7 +177,7 @@ mod tests {
         Line { namespace: Some(namespace.into()), by_job: true, ..update() }
     }
 
-    /// A Job that was begun and has not ended.
+    /// A Job that was created and has not ended.
     fn begun(usage: &mut LimitUsage, line: &Line) -> Option<Taken> {
         let mut taken = usage.begin(line, at(0)).hand_over();
         assert_eq!(taken.as_mut().map(Taken::begin_job), Some(true));

@@ -1,8 +1,8 @@
-//! The decision: what to do for one object now.
+//! Decides the next action for one object.
 //!
-//! A drifted object is corrected only when the verdict speaks of exactly this spec and of the state after our last correction, the
-//! poller attests it, the resource is ours or may become so, and delays, limits and the breaker allow. Everything else is a reason to
-//! do nothing, a status, or a moment to look again.
+//! A drifted object is corrected only under these conditions: the verdict matches exactly this spec and the state after
+//! our last correction, the poller attests it, the resource is ours or may become ours, and delays, limits and the
+//! breaker allow it. Every other case is a reason to do nothing, a status write, or a time for the next look.
 
 pub mod attempts;
 pub mod attestation;
@@ -30,7 +30,7 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::decide::deletion::decide_deletion;
 use crate::engine::decide::situation::{Situation, Surroundings};
 
-/// Decides what to do for an object that nothing is under way for.
+/// Decides the next action for an object without running work.
 #[must_use]
 pub fn decide(situation: &Situation<'_>) -> Decision {
     if let Some(held) = not_ours_to_touch(&situation.surroundings) {
@@ -45,9 +45,10 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     }
 }
 
-/// Returns the time at which what was decided may be written, by what became of the last writes; `None` where nothing is to be written.
+/// Returns the earliest time of the decided write, given the results of the last writes; `None` if nothing is written.
 ///
-/// A deletion waits for no status: a finalizer that stays while every status is refused would hold the object for ever.
+/// A deletion does not wait for status writes. Otherwise a status that is always refused would keep the
+/// finalizer for ever.
 fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Moment, Held)> {
     let Situation { object, memory, now, .. } = situation;
     let writes = &memory.writes;
@@ -64,12 +65,13 @@ fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Mome
     reasons.into_iter().max_by_key(|(until, _)| *until)
 }
 
-/// Why the target may not so much as take a finalizer off.
+/// Returns the reason why the target may not even remove a finalizer.
 const fn not_ours_to_touch(surroundings: &Surroundings) -> Option<Held> {
     if surroundings.listed { None } else { Some(Held::NotListed) }
 }
 
-/// Returns true if a correction that was decided on `before` still holds on `after`, the same object after our own writes.
+/// Returns true if a correction that was decided on `before` is still valid for `after`, the same object after
+/// our own writes.
 #[must_use]
 pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
     before.generation == after.generation
@@ -92,8 +94,8 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if let Some(status) = without_given_up(situation, status) {
         return Decision::WriteStatus(status);
     }
-    // A status that another writer took away is put back before anything else: a claim that stands in our memory alone is
-    // lost with the process, and the poller does not verify a correction that it cannot see.
+    // A status that another writer removed is restored first. A claim that only exists in memory is lost with the
+    // process, and the poller does not verify a correction that it cannot see.
     if let Some(lost) = situation.memory.lost_status(object).filter(|_| !is_planted(Mutant::StatusLost)) {
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
@@ -118,7 +120,8 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     decide_by_verdict(situation, status, &resource)
 }
 
-/// With Adopt on first sight, and on whatever is claimed already (the target may have got its `delete` later).
+/// With Adopt, the finalizer is due on first sight. Otherwise it is due on claimed resources, because the target may
+/// have gained its `delete` later.
 fn needs_finalizer(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> bool {
     let is_claimed = status.claim.as_ref().is_some_and(|claim| claim.name().names(resource));
     let due = is_claimed || situation.target.existing == Existing::Adopt;
@@ -160,14 +163,14 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
 fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
     let generation = situation.object.generation;
     let cleared = || {
-        // A claim that permits to create only is void once the resource is there by another hand.
+        // A claim that only permits a create is void once another party created the resource.
         let claim = status.claim.clone().filter(|claim| matches!(claim, Claim::Owns(_)));
         let applied = status.keeping(CorrectedReason::CorrectionApplied, "in sync again", generation);
         Decision::WriteStatus(CorrectionStatus { claim, ..applied })
     };
     match status.reason {
         Some(CorrectedReason::NotOurs) if status.correction == 0 => Decision::WriteStatus(CorrectionStatus::default()),
-        // It was corrected once, and its next correction must not bear the number of that: what was sent for it would be sent again.
+        // The object was corrected before. Reusing that number for the next correction would repeat the same request.
         Some(CorrectedReason::NotOurs) => cleared(),
         Some(
             CorrectedReason::CorrectionStarted
@@ -175,11 +178,11 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
             | CorrectedReason::AttemptsExhausted
             | CorrectedReason::IdentityFree,
         ) => cleared(),
-        // The identity, or the scope, was edited back: the status would be a lie for ever.
+        // The identity or the scope was changed back, so the status is no longer true.
         Some(CorrectedReason::IdentityChanged) if status.owned().is_some_and(|owned| owned.names(resource)) => {
             cleared()
         }
-        // It helped: what drifts from now on may be replaced.
+        // The replacement helped. Later drift may be replaced again.
         _ if status.replaced => Decision::WriteStatus(CorrectionStatus { replaced: false, ..status.clone() }),
         _ => Decision::Nothing(Held::InSync),
     }

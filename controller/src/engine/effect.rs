@@ -11,54 +11,54 @@ use super::operation::Work;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
 
-/// One thing to do.
+/// One action for the shell.
 #[derive(Debug)]
 pub enum Effect {
-    /// Do this for the object, after everything that was to be done for it before. The result comes back as
-    /// [`Input::Done`](super::Input::Done), except of a pause and of the end.
+    /// Perform this work for the object, after all earlier work for it. The result comes back as
+    /// [`Input::Done`](super::Input::Done), except for a pause and for the end.
     Do(Uid, Box<Work>),
-    /// Read an object live because a list shows it older than it is known.
+    /// Read an object live because a list returned an older version than the known one.
     ReadAnew(Box<LeanObject>),
-    /// Tell people: an Event, a line of the log, or a metric.
+    /// Notify people with an Event, a log line, or a metric.
     Report(Report),
-    /// Give an [`Input::Tick`](super::Input::Tick) at this time at the latest.
+    /// Send an [`Input::Tick`](super::Input::Tick) at this time at the latest.
     WakeAt(Moment),
 }
 
-/// One thing to tell people.
+/// One notification for people.
 #[derive(Debug)]
 pub enum Report {
     /// The breaker opened or closed.
     Breaker(Transition),
-    /// Whether the breaker is open.
+    /// True if the breaker is open.
     BreakerOpen(bool),
-    /// A deletion waits for a person.
+    /// A deletion is held until a person acts.
     DeletionHeld(Box<LeanObject>, Held),
     /// A deletion found nothing where the last poll saw the resource.
     DeletionFoundNothing(Box<LeanObject>),
-    /// Another target, first by name, owns the object.
+    /// The object is owned by another target (the first by name wins).
     ClaimedTwice(Box<LeanObject>),
-    /// The object waits for these targets of its scope, whose objects are not known.
+    /// The object waits for these targets of its scope, whose objects are not listed yet.
     ScopeIncomplete(Box<LeanObject>, String),
-    /// The API server refuses writes to the object, for the reason in this sentence.
+    /// The API server refuses writes to the object, with this reason.
     WriteRefused(Box<LeanObject>, String),
     /// The first of the target's objects cannot be read live.
     Unreadable(ObjectId, String),
     /// Every object of the target can be read live again.
     ReadableAgain,
-    /// The object is forgotten: whatever is told of it next is news.
+    /// The object was forgotten, so its next report counts as new.
     Forgotten(Uid),
-    /// The attestation of the target changed to this.
+    /// New attestation of the target.
     Attestation(Option<Attestation>),
-    /// So many more objects are held for this reason.
+    /// Change in the number of objects held for this reason.
     HeldBy(Held, i64),
-    /// Deletions that our finalizer keeps from their end.
+    /// Deletions that are blocked by our finalizer.
     Deletions {
-        /// How many.
+        /// Number of blocked deletions.
         count: usize,
-        /// The age of the oldest.
+        /// Age of the oldest one.
         oldest: Duration,
     },
-    /// The engine of this text of the target ended.
+    /// The engine of this version of the target ended.
     Ended,
 }

@@ -1,8 +1,9 @@
-//! The order in which a decision is carried out, as a state machine that a crash at any point leaves safe.
+//! The order in which a decision is executed, as a state machine that is safe after a crash at any point.
 //!
-//! A correction: live read, decision on that, look-ups, finalizer, claim, a last look that the object is still what was decided on,
-//! the writes, and what came of them on the object. Each step is told what came of the one before. It waits for nothing and sends
-//! nothing itself: the shell does, and random histories do instead of it.
+//! A correction has these steps: a live read, a decision on it, look-ups, the finalizer, the claim, a second read to
+//! check that the object did not change since the decision, the external writes, and the record of the outcome on the
+//! object. Each step receives the result of the previous one. The state machine neither waits nor sends: the shell does
+//! that, or random histories in tests.
 
 mod deletion_found_nothing;
 mod end;
@@ -27,13 +28,13 @@ pub use end::ExecutionEnd;
 pub use readiness::Outgoing;
 pub use step::{Event, Failure, Interrupt, Purpose, Readiness, Rendered, Step, StepAnswer, Write};
 
-/// One decision on its way.
+/// One decision during its execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
     decision: Decision,
-    /// The newest state that we know; what is written goes onto it.
+    /// Newest known state. Writes are based on it.
     object: LeanObject,
-    /// The state that the correction was decided on.
+    /// State that the correction was decided on.
     decided_on: LeanObject,
     stage: Stage,
     progress: Progress,
@@ -41,44 +42,44 @@ pub struct Execution {
 
 #[derive(Clone, Debug)]
 enum Stage {
-    /// Until the object is decided anew.
+    /// Before the object is decided anew.
     Opening,
-    /// A single write.
+    /// One write to the object.
     Writing,
-    /// Before the write of this index, as the two that follow.
+    /// The finalizer write before the external write of this index. The next two stages use the same index.
     PuttingFinalizer(usize),
     Claiming(usize),
     LookingAgain(usize),
     TakingBack,
     Rendering(usize),
     Sending(usize),
-    /// How far what the write of this index began has come is said on the object.
+    /// Writes the progress of the request of this index to the object.
     TellingProgress(usize),
     Recording(Box<Recording>),
 }
 
 impl Execution {
-    /// Carries out a decision that was made on `object`.
+    /// Creates the execution of a decision that was made on `object`.
     #[must_use]
     pub fn new(object: LeanObject, decision: Decision) -> Self {
         let decided_on = object.clone();
         Self { decision, object, decided_on, stage: Stage::Opening, progress: Progress::default() }
     }
 
-    /// The newest state of the object that is known.
+    /// Returns the newest known state of the object.
     #[must_use]
     pub const fn object(&self) -> &LeanObject {
         &self.object
     }
 
-    /// Takes in the object as a write to the object itself left it.
+    /// Takes in the object as returned by one of our writes to it.
     fn see(&mut self, object: LeanObject) {
         if object.id == self.object.id && object.is_as_new_as(&self.object) {
             self.object = object;
         }
     }
 
-    /// The correction, if it is one.
+    /// Returns the correction, if the decision is one.
     #[must_use]
     pub fn correction(&self) -> Option<&Correction> {
         match &self.decision {
@@ -87,7 +88,7 @@ impl Execution {
         }
     }
 
-    /// Takes in the result of the last step. Returns the next step.
+    /// Processes the result of the last step. Returns the next step.
     pub fn next(&mut self, event: Event) -> Step {
         match (&self.stage, event) {
             (Stage::Opening, Event::Begin) => self.begin(),
@@ -109,7 +110,7 @@ impl Execution {
             }
             (Stage::LookingAgain(index), Event::Read(read)) => self.seen_again(*index, read),
             (Stage::TakingBack, Event::Written(written)) => {
-                // Where it failed the claim is found current, counts as interrupted, and a poll follows.
+                // If the write failed, the claim is found current, counts as interrupted, and a poll follows.
                 if let Ok(object) = written {
                     self.object = *object;
                 }
@@ -123,8 +124,8 @@ impl Execution {
         }
     }
 
-    /// A live read comes before an external write, and before a finalizer is taken off. Other writes test what they were
-    /// decided on.
+    /// Reads live before an external write and before a finalizer is removed. Other writes test the state that they
+    /// were decided on.
     fn begin(&mut self) -> Step {
         match &self.decision {
             Decision::Correct(_) if is_planted(Mutant::NoLiveRead) => self.carry_out(self.decision.clone()),
@@ -160,7 +161,7 @@ impl Execution {
         Step::Write(write)
     }
 
-    /// The resource is nobody else's, unless one of those who had it claims it.
+    /// Takes the resource, unless one of its former holders still claims it.
     fn take_up(&mut self, is_claimed: bool) -> Step {
         match &self.decision {
             Decision::TakeUp { status, .. } if !is_claimed || is_planted(Mutant::HolderUnread) => {

@@ -25,7 +25,7 @@ use crate::engine::memory::ObjectMemory;
 use crate::engine::rendering::job::CorrectionJob;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// A situation that owns what it is made of; as it is made, a drifted object of ours is about to be updated.
+/// A situation that owns its parts. By default, a drifted object of ours is about to be updated.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct Scene {
     pub(in crate::engine) object: LeanObject,
@@ -93,7 +93,7 @@ pub(in crate::engine) fn resource(identity: &str) -> ResourceName {
     target().named(identity.into())
 }
 
-/// One in another scope.
+/// Returns a resource in another scope.
 pub(in crate::engine) fn elsewhere(identity: &str) -> ResourceName {
     ResourceName { scope: ScopeId::of("elsewhere"), ..resource(identity) }
 }
@@ -114,7 +114,7 @@ pub(in crate::engine) fn moved(claim: Option<Claim>) -> Option<Claim> {
     })
 }
 
-/// What is said of an object, whatever the reason.
+/// Returns a status without a reason.
 pub(in crate::engine) fn status(correction: u64, claim: Option<Claim>) -> CorrectionStatus {
     CorrectionStatus { correction, claim, ..CorrectionStatus::default() }
 }
@@ -147,12 +147,12 @@ pub(in crate::engine) fn refused(status: u16) -> Outcome {
     Outcome::Refused(FailedStep { label: None, reach }, Refusal { code: status.into(), because: None })
 }
 
-/// A first step of which nobody knows what came.
+/// Returns an outcome in doubt at the first step.
 pub(in crate::engine) fn doubtful(why: Doubt) -> Outcome {
     doubtful_until(why, None)
 }
 
-/// The same, after which the external system asks to be left alone.
+/// The same, with a delay that the external system requested.
 pub(in crate::engine) fn doubtful_until(why: Doubt, retry_after: Option<Duration>) -> Outcome {
     let reach = match why {
         why if why.asked_nobody() => Reach::Unsent,
@@ -162,7 +162,7 @@ pub(in crate::engine) fn doubtful_until(why: Doubt, retry_after: Option<Duration
     Outcome::Doubtful(FailedStep { label: None, reach }, Uncertainty { retry_after, ..Uncertainty::unanswered(why) })
 }
 
-/// A Job that updates.
+/// Returns a Job that updates.
 pub(in crate::engine) fn job_of(
     change: impl FnOnce(&mut LeanObject, &mut Correction),
 ) -> Result<CorrectionJob, Unrenderable> {
@@ -198,7 +198,7 @@ spec:
     CorrectionJob::new(&target, job, &object, &correction)
 }
 
-/// The same, as a correction begins it.
+/// The same, as a correction creates it.
 pub(crate) fn correction_job() -> CorrectionJob {
     job_of(|_, _| {}).unwrap_or_else(|error| unreachable!("{error}"))
 }
@@ -227,7 +227,7 @@ impl Scene {
         .observed(ObservedReason::FieldsDiffer)
     }
 
-    /// The verdict that stands: of this generation, desired state and K.
+    /// Sets the current verdict for this generation, desired state and K.
     pub(in crate::engine) fn observed(self, reason: ObservedReason) -> Self {
         let correction = self.object.conditions.correction();
         self.observed_with(reason, Tag { desired_hash: Some(desired_hash()), correction, ..Tag::default() })
@@ -239,7 +239,7 @@ impl Scene {
         self
     }
 
-    /// The controller's status that stands.
+    /// Sets the controller's current status.
     pub(in crate::engine) fn corrected(
         mut self,
         reason: CorrectedReason,

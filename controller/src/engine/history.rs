@@ -1,7 +1,8 @@
-//! Random histories: the engine against a model of the world, with crashes, lost answers and other people at work.
+//! Random histories: the engine against a model of the world, with crashes, lost responses and interfering writers.
 //!
-//! The model knows one object, one external resource in each of two scopes, a poller that follows the rules of the conditions, and an API
-//! that keeps what is written, unless another writer is faster. Each request to the external system is checked the moment it is sent.
+//! The model has one object, one external resource in each of two scopes, a poller that follows the rules of the
+//! conditions, and an API that stores writes unless another writer is faster. Each request to the external system is
+//! checked when it is sent.
 
 mod checks;
 mod controller;
@@ -79,9 +80,9 @@ impl World {
     }
 }
 
-/// The longest the controller ever waits by itself: the hour between two tries of exhausted attempts.
+/// Longest delay of the controller: the hour between two tries of exhausted attempts.
 const LONGEST_WAIT: u64 = 3600;
-/// Rounds in which everything must come to rest: a claim interrupted, a refusal, a correction, and each verified.
+/// Rounds in which everything must settle: an interrupted claim, a refusal, a correction, and the verification of each.
 const ROUNDS: usize = 12;
 
 proptest! {
@@ -107,7 +108,7 @@ proptest! {
         world.deletion = Answer::Done;
         world.target.mode = mode;
         world.set_scope(scope);
-        // A refused status holds nobody who is being deleted.
+        // A refused status must not block a deletion.
         world.status_refused = deleted && refused;
         if orphaned {
             world.apply(Event::Orphaned);
@@ -121,7 +122,7 @@ proptest! {
         }
         let foreign = world.outside().is_some_and(|resource| resource.foreign) || world.claim_lost;
         let claims = world.owns_in(scope);
-        // What was claimed in the other scope stays as it is, and nothing is done in this one.
+        // A claim in the other scope stays unchanged, and nothing happens in this scope.
         let moved = world.status().owned().is_some() && !claims;
         if world.object.deleting {
             prop_assert!(world.gone, "a finalizer holds the object for ever");

@@ -11,37 +11,37 @@ use super::execution::Event;
 /// Both clocks at the time of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// The monotonic clock, which every delay is measured by.
+    /// Monotonic clock; all delays are measured with it.
     pub moment: Moment,
-    /// The wall clock, as the time since 1970.
+    /// Wall clock, as the time since 1970.
     pub wall: Duration,
 }
 
-/// One thing that happened.
+/// One event for the engine.
 #[derive(Debug)]
 pub enum Input {
-    /// The watch shows an object of the target.
+    /// The watch delivered an object of the target.
     Seen(Box<LeanObject>),
-    /// The object is deleted, or not the target's any more.
+    /// The object is deleted or no longer selected.
     Left(Uid),
-    /// The target selects the object, and another target, first by name, owns it.
+    /// The target selects the object, but another target owns it (the first by name wins).
     Skipped(Box<LeanObject>),
-    /// The watch showed every object of the target.
+    /// The watch delivered every object of the target.
     Listed,
     /// The answer to [`Effect::ReadAnew`](super::Effect::ReadAnew); `None` if the object is gone.
     ReadAnew(Option<Box<LeanObject>>),
-    /// What [`Effect::Do`](super::Effect::Do) asked for is done.
+    /// The result of [`Effect::Do`](super::Effect::Do).
     Done(Uid, Event),
-    /// The Lease is lost, or the time to drain is over.
+    /// The Lease is lost, or the drain deadline is over.
     TermEnded,
-    /// An object of another target came, changed or went, which may change what this object may do.
+    /// An object of another target appeared, changed or disappeared, which may change the rights of this object.
     Concerned(Uid),
     /// A scope became complete or incomplete.
     ScopesChanged,
-    /// The poller's attestation changed, for this target or for another.
+    /// The poller's attestation changed for this or another target.
     AttestationChanged,
-    /// A person edited the target's limits: what drifts now may pass the breaker.
+    /// A person edited the target's limits, so objects that drift now may pass the breaker.
     LimitsEdited,
-    /// Time passed. Objects whose turn it is are decided on this input alone, so that a batch of events is taken in first.
+    /// Time passed. Objects that are due are decided only on this input, so that a batch of events is taken in first.
     Tick,
 }

@@ -1,7 +1,7 @@
-//! One decision while it is carried out: what is to be done next, and what is held meanwhile.
+//! The execution of one decision: the next operation, and the places that are held meanwhile.
 //!
-//! The order of the steps is that of [`Execution`]. Nothing is read live for a correction that lacks a Secret, a pause
-//! holds nothing, and an outcome is recorded without a place at a host or within the target's limits.
+//! [`Execution`] defines the order of the steps. If a correction lacks a Secret, the object is not read live. A pause
+//! holds no places. Recording an outcome needs no place at a host or within the target's limits.
 
 use drift_api::identity::ObjectRef;
 use drift_api::identity::ResourceName;
@@ -18,94 +18,94 @@ use crate::engine::execution::{Event, Execution, ExecutionEnd, Interrupt, Purpos
 /// One operation of the shell for an object.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// The newest known state of the object.
+    /// Newest known state of the object.
     pub object: LeanObject,
-    /// The correction, if the object is corrected.
+    /// Correction, if the object is corrected.
     pub correction: Option<Box<Correction>>,
-    /// The decision for one object.
+    /// Operation for the shell to perform.
     pub operation: Operation,
-    /// Places at hosts are kept; otherwise they are given back first.
+    /// True if places at hosts are kept. Otherwise they are released first.
     pub keeps_hosts: bool,
 }
 
-/// What to do for an object.
+/// One kind of operation for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// See whether everything that the requests need is there, without asking anybody.
+    /// Check that all inputs of the requests are present, without network calls.
     Check,
-    /// Read the object live, with a place at the host of the first request.
+    /// Read the object live, holding a place at the host of the first request.
     Read,
-    /// Read the object live. Nothing outside is waited for.
+    /// Read the object live, without waiting for a place at a host.
     ReadAgain,
-    /// Read these objects live, and see whether one of them claims the resource.
+    /// Read these objects live and check if one of them claims the resource.
     ReadHolders(Vec<ObjectRef>, ResourceName),
-    /// Render the requests, and see whether they may go out.
+    /// Render the requests and check if they may be sent.
     Prepare {
-        /// The object was not read live.
+        /// True if the object was not read live.
         is_unread: bool,
     },
     /// Write to the object.
     Write(Write),
-    /// Render the request of this step, with the answers to those before it.
+    /// Render the request of this step, using the responses to earlier steps.
     Render(usize),
-    /// Send the request that was rendered last.
+    /// Send the request rendered last.
     Send {
-        /// The step.
+        /// Index of the step.
         index: usize,
-        /// Nothing was written outside before it, so that the program's end still holds it up.
+        /// First external write. Shutdown may still cancel it.
         begins: bool,
     },
-    /// Give everything back for a while.
+    /// Release all places for a while.
     Pause,
-    /// Report the end, and give everything back for good.
+    /// Report the end and release all places for good.
     End(ExecutionEnd),
 }
 
-/// What follows.
+/// Continuation after an event.
 #[derive(Debug)]
 pub enum Next {
-    /// The shell does this; the result comes back.
+    /// The shell performs this work and returns the result.
     Do(Box<Work>),
     /// The object is decided on again.
     Decide {
-        /// The object as it was read.
+        /// Object as it was read.
         object: Box<LeanObject>,
         /// False if no read was made.
         was_read: bool,
     },
-    /// Nothing is done until [`OngoingDecision::due`]; the shell gives everything back.
+    /// Nothing happens until [`OngoingDecision::due`]. The shell releases all places.
     Pause(Box<Work>),
-    /// Nothing follows; the shell reports the end.
+    /// Nothing follows. The shell reports the end.
     End(Box<Work>, ExecutionEnd),
 }
 
-/// The decision on an object that was read live.
+/// Decision on an object that was read live.
 #[derive(Debug)]
 pub struct Answer {
-    /// The newest known state.
+    /// Newest known state of the object.
     pub object: Box<LeanObject>,
-    /// The decision on that state.
+    /// Decision on that state.
     pub decision: Decision,
-    /// A correction's place within the target's limits. It is given back once nothing more is asked of the external
-    /// system: the record on the object that follows may be refused for ever, which is no reason to hold up others.
+    /// Place of a correction within the target's limits. It is released once all external requests are done. The record
+    /// on the object comes later and may be refused for ever, which must not block other corrections.
     pub taken: Option<Taken>,
 }
 
-/// One decision while it is carried out.
+/// One decision during its execution.
 #[derive(Debug)]
 pub struct OngoingDecision {
     execution: Execution,
     taken: Option<Taken>,
     is_decided: bool,
     is_unread: bool,
-    /// The object was seen to be deleted.
+    /// True once the object was seen being deleted.
     deleting: bool,
-    /// The end of the pause.
+    /// End of the pause.
     due: Option<Moment>,
 }
 
 impl OngoingDecision {
-    /// Begins to carry out a decision that was made on `object`.
+    /// Begins the execution of a decision that was made on `object`.
     #[must_use]
     pub fn begin(object: LeanObject, decision: Decision, now: Moment) -> (Self, Next) {
         let execution = Execution::new(object, decision);
@@ -115,25 +115,25 @@ impl OngoingDecision {
         (ongoing, next)
     }
 
-    /// The newest known state of the object.
+    /// Returns the newest known state of the object.
     #[must_use]
     pub const fn object(&self) -> &LeanObject {
         self.execution.object()
     }
 
-    /// The end of the pause, while there is one.
+    /// Returns the end of the current pause.
     #[must_use]
     pub const fn due(&self) -> Option<Moment> {
         self.due
     }
 
-    /// Returns true if this end is that of a deletion that found nothing where a poll saw the resource last.
+    /// Returns true if this end is a deletion that found nothing although the last poll saw the resource.
     #[must_use]
     pub fn misses_what_was_seen(&self, end: &ExecutionEnd) -> bool {
         self.execution.misses_what_was_seen(end)
     }
 
-    /// Takes in the result of an operation.
+    /// Processes the result of an operation.
     pub fn take(&mut self, event: Event, now: Moment) -> Next {
         match event {
             Event::Checked { lacks_something: true } => {
@@ -146,7 +146,7 @@ impl OngoingDecision {
         }
     }
 
-    /// Takes in the decision on the object as it was read; `None` if nothing is to be done.
+    /// Processes the decision on the object as it was read; `None` if there is nothing to do.
     pub fn answer(&mut self, answer: Option<Answer>, now: Moment) -> Next {
         let Some(Answer { object, decision, taken }) = answer else { return self.follow(Event::Dismissed, now) };
         self.is_decided = true;
@@ -154,19 +154,20 @@ impl OngoingDecision {
         self.follow(Event::Decided(object, decision), now)
     }
 
-    /// Ends a pause that is over, or is cut short by what this says.
+    /// Ends a pause that is over or that `interrupt` cuts short.
     pub fn end_pause(&mut self, interrupt: Option<Interrupt>, now: Moment) -> Option<Next> {
         self.due.take()?;
         Some(self.follow(Event::Waited(interrupt), now))
     }
 
-    /// Notes that the object is being deleted. Returns true the first time: it cuts a pause short once.
+    /// Records that the object is being deleted. Returns true the first time, because a deletion interrupts
+    /// a pause once.
     pub fn note_deletion(&mut self) -> bool {
         !std::mem::replace(&mut self.deleting, true)
     }
 
-    /// Notes how far something that goes on by itself has come. Its place is free from the first time on. Returns the
-    /// reason why it makes no progress, `None` inside if it makes some, where there is news.
+    /// Records the progress of a Job. The first call releases the correction's place. Returns `Some` if there is news:
+    /// inside, the reason for missing progress, or `None` if the Job makes progress.
     pub fn note_sighting(&mut self, sighting: Option<&Sighting>) -> Option<Option<Held>> {
         let gives_place_back = self.taken.as_mut().is_some_and(Taken::begin_job);
         let held = sighting.and_then(|sighting| Held::of_job(sighting.stage));
@@ -208,7 +209,7 @@ impl OngoingDecision {
     fn work(&self, operation: Operation) -> Box<Work> {
         let object = self.execution.object().clone();
         let correction = self.execution.correction().cloned().map(Box::new);
-        // Nobody else waits at the host for a write to the object.
+        // Writes to the object need no place at a host.
         Box::new(Work { object, correction, operation, keeps_hosts: !self.is_decided || self.taken.is_some() })
     }
 }

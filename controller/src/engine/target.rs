@@ -1,4 +1,4 @@
-//! The engine of one target: its objects, whose turn it is, and what is decided for each.
+//! Engine of one target: its objects, their queue, and the decision for each.
 
 mod housekeeping;
 mod live;
@@ -35,47 +35,47 @@ use scope_wait::ScopeWait;
 use supervision::Underway;
 use unreadable::Unreadable;
 
-/// Executions of one target at once that are no correction, and so wait for nothing but the API server. A target with
-/// thousands of finalizers to put on stands before the others at the API server with no more than these; a quarter of
-/// all calls keeps it busy by itself.
+/// Maximum concurrent executions of one target that are no corrections and wait only for the API server. Without
+/// it, a target with thousands of finalizers to add would delay all other targets. A quarter of all calls keeps the
+/// API server busy.
 const WRITES_AT_ONCE: usize = 8;
 
-/// The engine of one text of a target.
+/// Engine of one version of a target.
 #[derive(Debug)]
 pub struct Target<P> {
-    /// The target's part in what all targets share.
+    /// The target's part of the shared state.
     pub program: P,
     text: Arc<drift_language::Target>,
     objects: ObjectStore,
-    /// Memories from before the target's last edit, of objects that were not seen again yet.
+    /// Memories from before the target's last edit, for objects that were not seen since.
     memories: HashMap<Uid, ObjectMemory>,
-    /// Objects to decide on.
+    /// Objects that wait for a decision.
     queue: WorkQueue,
-    /// Objects to decide on when the target's limits allow.
+    /// Objects that wait for the target's limits.
     limited: Lines,
-    /// Objects to decide on when fewer writes are under way.
+    /// Objects that wait until fewer writes are running.
     crowded: Fifo,
-    /// In the order of uids, so that the same inputs give the same effects.
+    /// Ordered by uid, so that the same inputs give the same effects.
     under_way: BTreeMap<Uid, Underway>,
     unreadable: Unreadable,
     held: HeldCounts,
     /// Deletions that wait for this program.
     deletions: Deletions,
-    /// Objects whose held deletion was reported.
+    /// Objects whose held deletion was already reported.
     reported_deletions: HashSet<Uid>,
     scope_wait: ScopeWait,
-    /// The poller's attestation when every object was decided on last.
+    /// Attestation of the poller at the last decision on all objects.
     attestation: Option<Attestation>,
     schedule: Schedule,
-    /// The target works by another text, or is gone.
+    /// True if the target was edited or removed.
     superseded: bool,
-    /// The Lease is lost, or the time to drain is over.
+    /// True if the Lease is lost or the drain deadline is over.
     term_ended: bool,
     effects: Vec<Effect>,
 }
 
 impl<P: SharedState> Target<P> {
-    /// An engine that has seen no object; `handover` is what the engine of the target's former text left.
+    /// Creates an engine without objects. `handover` comes from the engine of the target's previous version.
     #[must_use]
     pub fn new(text: Arc<drift_language::Target>, program: P, handover: Handover) -> Self {
         let (objects, memories) = ObjectStore::new(TargetFacts::of(&text), handover);
@@ -102,7 +102,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Takes in one input. Returns what is to be done, in this order.
+    /// Processes one input. Returns the effects in order.
     #[must_use]
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
         match input {
@@ -125,7 +125,7 @@ impl<P: SharedState> Target<P> {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns the objects that are asked for and held.
+    /// Returns the held objects that match the question.
     #[must_use]
     pub fn holdings(&self, question: &HeldQuestion) -> Holdings {
         let object = |uid: &Uid| Some((&self.objects.object(uid)?.id, self.queue.due_at(uid)));
@@ -138,7 +138,7 @@ impl<P: SharedState> Target<P> {
         self.term_ended
     }
 
-    /// The objects as they were last seen.
+    /// Returns the objects as last seen.
     #[must_use]
     pub const fn objects(&self) -> &ObjectStore {
         &self.objects
@@ -166,7 +166,7 @@ impl<P: SharedState> Target<P> {
         wakes.into_iter().flatten().fold(self.schedule.housekeeping, Moment::min)
     }
 
-    /// Decides on every object whose turn it is, and on those that wait for the limits or the API server as far as they allow.
+    /// Decides on every object that is due, and on waiting ones as far as the limits and the API server allow.
     fn attend(&mut self, now: Now) {
         self.attend_breaker(now.moment);
         loop {
@@ -192,7 +192,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Decides on an object. Returns what is to be done, if anything, and queues the object for its next decision.
+    /// Decides on an object and queues its next decision. Returns the decision if there is something to do.
     fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
         let shared = self.shared_facts(uid, now);
         let mut decision = self.objects.decide(uid, shared, now)?;
@@ -201,7 +201,7 @@ impl<P: SharedState> Target<P> {
         }
         let held = match decision {
             Decision::Nothing(why) => Some(why),
-            // The line knows itself when there is room again.
+            // The waiting line itself knows when a place is free again.
             Decision::Wait { why: Held::Limited, .. } => Some(Held::Limited),
             Decision::Wait { until, why } => {
                 self.queue.add_after(uid, until);
@@ -213,7 +213,7 @@ impl<P: SharedState> Target<P> {
             self.limited.join(self.objects.line(uid), uid);
         }
         let before = self.hold(uid, held);
-        // A hold that was known before keeps a finalizer only from the deletion on, and is reported once more then.
+        // A hold from before the deletion blocks the finalizer only since the deletion, so it is reported once more.
         let is_deletion_news = held.is_some()
             && self.objects.object(uid).is_some_and(|object| object.deleting)
             && self.reported_deletions.insert(uid.clone());
@@ -233,7 +233,7 @@ impl<P: SharedState> Target<P> {
         SharedFacts { attested, rights, scope_complete, secrets }
     }
 
-    /// Sets why the object is held. Returns the reason before.
+    /// Sets the reason why the object is held. Returns the previous reason.
     fn hold(&mut self, uid: &Uid, why: Option<Held>) -> Option<Held> {
         let before = self.held.set(uid, why);
         if before != why {

@@ -1,4 +1,4 @@
-//! What `drift-controller release` would do, told and not done: nothing is written, and no Lease taken.
+//! Dry run of `drift-controller release`. It writes nothing and takes no Lease.
 
 use drift_api::object::LeanObject;
 use drift_kube::cleanup::Selections;
@@ -8,12 +8,12 @@ use k8s_openapi::jiff::Timestamp;
 use super::held::{Search, kinds_of};
 use super::printing::{print_error, say};
 
-/// The holder of a Lease.
+/// Identity that holds a Lease.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Holder(pub(super) String);
 
 impl Holder {
-    /// The holder that renewed the Lease so lately that it lives; clocks that differ make it a guess.
+    /// Returns the holder if its last renewal is younger than the Lease duration. Clock skew makes this an estimate.
     pub(super) fn of(lease: &Lease, now: Timestamp) -> Option<Self> {
         let spec = lease.spec.as_ref()?;
         let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
@@ -23,7 +23,7 @@ impl Holder {
     }
 }
 
-/// Names every object whose finalizer would be taken off; whether all kinds could be looked through.
+/// Prints every object whose finalizer would be removed. Returns true if all kinds could be listed.
 pub(super) async fn print_plan(client: &kube::Client, notes: &Selections) -> bool {
     let (mut found, mut unknown) = (0, 0);
     for name in &kinds_of(notes) {

@@ -1,4 +1,4 @@
-//! The objects of one kind that have our finalizer, where targets select or selected them.
+//! Objects of one kind with our finalizer, in the namespaces that targets select or selected.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use drift_kube::client::ObjectPages;
 use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::KindError;
 
-/// The places where one kind is searched.
+/// Scope of the search for one kind.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) client: &'a kube::Client,
@@ -19,13 +19,13 @@ pub(super) struct Search<'a> {
     pub(super) name: &'a KindName,
 }
 
-/// The kinds that are noted.
+/// Returns the kinds in the recorded selections.
 pub(super) fn kinds_of(notes: &Selections) -> BTreeSet<KindName> {
     notes.iter().map(|(selection, _)| selection.kind_name()).collect()
 }
 
 impl Search<'_> {
-    /// The kind; without it in any served version there are no objects of it.
+    /// Resolves the kind. Returns `None` if no served version has it, because then no objects exist.
     pub(super) async fn locate(&self) -> anyhow::Result<Option<ResolvedKind>> {
         match self.notes.locate(self.client, self.name).await {
             Ok(kind) => Ok(Some(kind)),

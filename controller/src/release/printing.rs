@@ -1,13 +1,13 @@
-//! What `drift-controller release` says to whoever called it.
+//! Output of `drift-controller release` for its caller.
 
 use std::io::Write as _;
 
-/// A line for whoever called; the log is for everything else. Where nobody reads any more, what was begun goes on.
+/// Prints a line to stdout; diagnostics go to the log. If stdout is closed, the release continues.
 pub(super) fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// The same of what is not as it should be.
+/// Prints a problem to stderr, also ignoring a closed stream.
 pub(super) fn print_error(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

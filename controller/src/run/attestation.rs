@@ -1,4 +1,4 @@
-//! What the poller attests, as its Lease says: read from the Lease once for each change.
+//! The poller's attestations, parsed from its Lease once for each change.
 
 use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use drift_kube::lease::ObservedLease;
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::decide::attestation::Attestations;
 
-/// Passes on what each change of the Lease means, until `stop`.
+/// Publishes the attestations after each change of the Lease, until `stop`.
 pub async fn follow(
     mut lease: watch::Receiver<ObservedLease>,
     attestations: watch::Sender<Attestations>,

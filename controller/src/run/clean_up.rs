@@ -1,7 +1,7 @@
-//! What the controller leaves on objects, and how it is taken off once no target selects them: its finalizer within
-//! seconds, since it holds up whoever deletes the object, and its condition later.
+//! Clean-up of objects that no target selects any more. The finalizer is removed within seconds, because it blocks
+//! deletions; the condition is removed later.
 //!
-//! Nothing is deleted outside, and an Event says so.
+//! Nothing is deleted in the external system, and an Event reports that.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::engine::corrections::finalizer_patches::release_patch;
 use crate::run::context::Context;
 use crate::run::notices::Announcer;
 
-/// Takes finalizers off.
+/// Removes finalizers from unselected objects.
 pub(crate) struct FinalizerCleaner(pub(crate) Arc<Context>);
 
-/// Takes conditions off, and before them a finalizer that could not be taken off earlier: whoever sees the condition gone
-/// knows that nothing of ours holds the object.
+/// Removes conditions, and before them a finalizer that could not be removed earlier. So an object without the
+/// condition is never blocked by our finalizer.
 pub(crate) struct ConditionCleaner(pub(crate) Arc<Context>);
 
 impl Cleaner for FinalizerCleaner {
@@ -34,7 +34,7 @@ impl Cleaner for FinalizerCleaner {
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject, is_first_try: bool) -> Result<(), WriteError> {
         reach(KillPoint::ControllerAfterLiveRead);
         match release(&self.0, kind, &object, is_first_try).await {
-            // It was only waiting for us.
+            // The object was only waiting for our finalizer.
             Err(WriteError::Gone) => Ok(()),
             released => released.map(drop),
         }
@@ -81,7 +81,7 @@ async fn release(
     written
 }
 
-/// Speaks for a noted target that may have had the object.
+/// Returns the announcer of a recorded target that may have selected the object.
 fn announcer(context: &Context, kind: &ResolvedKind, object: &LeanObject) -> Option<Announcer> {
     let name = KindName::new(&kind.resource.api_version, &kind.resource.kind);
     let namespace = object.id.namespace.as_deref();

@@ -1,4 +1,4 @@
-//! The state that all parts of the controller share for one term of leadership. `app` creates it.
+//! State that all parts of the controller share for one term of leadership. `app` creates it.
 
 use std::sync::Arc;
 
@@ -31,67 +31,68 @@ use crate::run::metrics::Metrics;
 use crate::run::requests::{FRESH_LEASE, RequestSender};
 use crate::run::secrets::Secrets;
 
-/// The state that all parts of the program share.
+/// State that all parts of the program share.
 #[derive(Clone)]
 pub struct Context {
-    /// Our own namespace, where the targets' ConfigMaps are.
+    /// Our own namespace, which contains the targets' ConfigMaps.
     pub home: String,
-    /// The API server.
+    /// Client of the API server.
     pub client: kube::Client,
-    /// Finds the kinds of targets.
+    /// Resolves the kinds of targets.
     pub kinds: KindSearch,
-    /// The active targets.
+    /// Targets that are currently active.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// The poller's attestations.
+    /// Attestations of the poller.
     pub attestations: watch::Receiver<Attestations>,
-    /// The way to the external systems.
+    /// Sender of HTTP requests to external systems.
     pub sender: HttpSender,
-    /// The connections to databases.
+    /// Connections to databases.
     pub databases: Databases,
-    /// The Secrets that corrections send.
+    /// Secrets that corrections send.
     pub secrets: Secrets,
-    /// The objects of the cluster that are external resources.
+    /// Client for cluster objects that are external resources.
     pub resources: ResourceClient,
-    /// The limits of one host over all targets.
+    /// Limits for each host, across all targets.
     pub gate: Arc<HostGate>,
-    /// The limit of calls to the API server over all targets.
+    /// Limit of calls to the API server, across all targets.
     pub slots: CallSlots,
-    /// The rights that targets need.
+    /// Permissions that targets need.
     pub rights: RightsNeeded,
-    /// Events for people.
+    /// Writer of Events for people.
     pub events: EventWriter,
-    /// Counters.
+    /// Counters of this program.
     pub metrics: Metrics,
     /// Routes queries about held objects to the targets.
     pub board: Board,
-    /// Objects that were cleaned.
+    /// Counter of cleaned objects.
     pub cleaned: CleanedObjects,
-    /// The heartbeats of the actors.
+    /// Heartbeats of the actors.
     pub health: Health,
-    /// The leadership of this process.
+    /// Leadership of this process.
     pub leadership: Leadership,
-    /// Cancelled when we do not any more; of this term.
+    /// Cancelled when the current term of leadership ends.
     pub term: CancellationToken,
-    /// Cancelled when the program is to end.
+    /// Cancelled when the program shuts down.
     pub stop: CancellationToken,
-    /// Cancelled when a job panics: the program ends.
+    /// Cancelled when a task panics, which ends the program.
     pub failed: CancellationToken,
-    /// Work that outlives its actor: a correction in flight ends, and its outcome is noted.
+    /// Tasks that outlive their actor: a running correction ends, and its outcome is recorded.
     pub jobs: TaskTracker,
-    /// The objects that are worked on.
+    /// Objects with running work.
     pub under_way: UnderWay,
-    /// The targets on the Lease's notes, noted before anything is written for them.
+    /// Targets in the annotation of the Lease. They are recorded before anything is written for them.
     pub notes: NotedSelections,
-    /// The watches of this term.
+    /// Watches of the current term.
     pub watches: KindWatches,
-    /// The owners of external resources, for this term.
+    /// Owners of external resources in the current term.
     pub identities: Identities,
-    /// What actors leave behind; of this term only, since another leader may have acted between two.
+    /// State that ended actors leave behind. It is dropped with the term, because another leader may act
+    /// between two terms.
     pub handovers: Handovers,
 }
 
 impl Context {
-    /// The same for a term of leadership that begins.
+    /// Returns the context for a new term of leadership.
     #[must_use]
     pub fn for_term(&self, term: CancellationToken) -> Arc<Self> {
         let (watches, identities, handovers) = (KindWatches::default(), Identities::default(), Handovers::default());
@@ -121,10 +122,10 @@ impl Context {
         ObjectWriter { objects, kind, fields, leadership, slots }
     }
 
-    /// Whether something may be written to objects now: as before a step.
+    /// Checks if objects may be written now. Called before each step.
     ///
     /// # Errors
-    /// [`WriteError::NotLeading`] where it may not.
+    /// [`WriteError::NotLeading`] if writes are not allowed.
     pub fn ensure_may_act(&self) -> Result<(), WriteError> {
         let has_ended = self.stop.is_cancelled() || self.term.is_cancelled();
         let may_act = !has_ended && self.leadership.renewed_within(FRESH_LEASE);

@@ -1,8 +1,8 @@
-//! Performs the operations that the engine asks for, those of one execution in a task of its own.
+//! Performs the operations of the engine. Each execution has its own task.
 //!
-//! The live read that opens a correction comes with its place at the host of the first request, so that nothing that
-//! happens while the correction waits for the host goes unseen. A place is held during the object's own read and claim,
-//! never while that waits for a call to the API server. This file decides nothing: neither what is done, nor in which order.
+//! The live read that opens a correction already holds the place at the host of the first request. So no change during
+//! the wait for the host goes unseen. A place is held during the object's own read and claim, but not while those wait
+//! for a call to the API server. This module decides nothing: neither the operations nor their order.
 
 mod holders;
 mod places;
@@ -30,44 +30,44 @@ use crate::run::requests::{RequestSender, Requests, Sent};
 use crate::run::secrets::Secrets;
 pub use reports::ReportedCauses;
 
-/// Carries out decisions for the objects of one target.
+/// Executes decisions for the objects of one target.
 #[derive(Clone, Debug)]
 pub struct Executor {
-    /// The target.
+    /// Target of the decisions.
     pub target: Arc<Target>,
-    /// Reads and writes of objects.
+    /// Reader and writer of objects.
     pub writer: ObjectWriter,
-    /// Writes outside.
+    /// Sender of external requests.
     pub requests: RequestSender,
-    /// The Secrets that corrections send.
+    /// Secrets that corrections send.
     pub secrets: Secrets,
-    /// Says what happened.
+    /// Writer of Events and log lines.
     pub announcer: Announcer,
-    /// Counters.
+    /// Counters of this program.
     pub metrics: Metrics,
-    /// Why objects cannot be corrected, as it was told last.
+    /// Last reported causes why objects cannot be corrected.
     pub reported_causes: ReportedCauses,
 }
 
-/// One execution under way.
+/// One running execution.
 pub struct Run<'a> {
     executor: &'a Executor,
-    /// The newest known state of the object.
+    /// Newest known state of the object.
     object: LeanObject,
     correction: Option<Box<Correction>>,
     hosts: HeldHosts,
     call: Option<CallSlot>,
-    /// Rendered for `rendered_for`; kept from the check to the end, as long as they are the same.
+    /// Requests rendered for `rendered_for`. They are kept until the end, as long as their inputs stay the same.
     requests: Option<Requests<'a>>,
     rendered_for: Option<(ObjectView, Box<Correction>)>,
-    /// The refusal of the outcome by the API server was reported.
+    /// True if the refusal of the outcome by the API server was reported.
     told_of_refusal: bool,
-    /// It cannot be sent for a cause that was told before.
+    /// True if the correction cannot be sent for a cause that was already reported.
     tells_nothing_new: bool,
 }
 
 impl Executor {
-    /// Performs the operations of one execution, in their order, until its end.
+    /// Performs the operations of one execution in order until its end.
     pub async fn run(&self, mut works: mpsc::UnboundedReceiver<Box<Work>>, done: impl Fn(Event)) {
         let Some(first) = works.recv().await else { return };
         let mut run = self.begin(first.object.clone());
@@ -81,7 +81,7 @@ impl Executor {
         }
     }
 
-    /// An execution of which nothing is done yet.
+    /// Creates an execution before its first operation.
     #[must_use]
     pub fn begin(&self, object: LeanObject) -> Run<'_> {
         Run {

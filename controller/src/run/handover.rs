@@ -1,4 +1,4 @@
-//! The state that the actor of a target's old text hands over to the next one.
+//! State that the actor of a target passes to the actor of the target's next version.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,13 +11,13 @@ use drift_language::{ObjectSelection, Target};
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::objects::object_store::Handover;
 
-/// A handover is kept for this long. Nothing in it delays a correction for longer, so a target that is removed or renamed leaves
-/// nothing for ever.
+/// Lifetime of a handover. No record in it delays a correction for longer. The limit also frees the state of targets
+/// that were removed or renamed.
 const KEPT_FOR: Duration = RETRY_EVERY;
 
 type HandoversByTarget = HashMap<String, Left>;
 
-/// The memories of one actor that ended.
+/// Memories of an actor that ended.
 #[derive(Debug)]
 struct Left {
     target: Arc<Target>,
@@ -25,12 +25,12 @@ struct Left {
     at: Moment,
 }
 
-/// The states that actors left, by target name. Cheap to clone.
+/// Handovers of ended actors, by target name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Handovers(Arc<Mutex<HandoversByTarget>>);
 
 impl Handovers {
-    /// What the actor before left, and whether a person edited the target's limits since.
+    /// Takes the handover of the previous actor. Also returns true if a person edited the target's limits since.
     #[must_use]
     pub fn take(&self, target: &Target) -> (Handover, bool) {
         let mut handovers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl Handovers {
         }
     }
 
-    /// An actor ended; a target that is not active any more leaves no claims.
+    /// Stores the handover of an actor that ended. A target that is no longer active leaves no claims.
     pub fn leave(&self, target: Arc<Target>, mut handover: Handover, is_active: bool) {
         let at = clock::now();
         if !is_active {
@@ -59,7 +59,7 @@ fn drop_old(handovers: &mut HandoversByTarget, now: Moment) {
     handovers.retain(|_, left| !now.is_past(left.at, KEPT_FOR));
 }
 
-/// Returns true if two selections speak of one kind, in whatever version.
+/// Returns true if both selections select the same kind, in any version.
 fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
     one.is_of(other.group(), &other.kind)
 }

@@ -1,4 +1,4 @@
-//! Performs what the engine decides: live reads, requests, records on objects, Events and metrics.
+//! Executes the engine's decisions: live reads, requests, records on objects, Events and metrics.
 
 pub mod attestation;
 pub(crate) mod clean_up;

@@ -1,6 +1,6 @@
-//! The requests of a correction, sent one by one to the external system.
+//! Sends the requests of a correction one by one to the external system.
 //!
-//! What they are and what their answers mean is the engine's to say.
+//! The engine renders the requests and judges the responses.
 
 mod by_system;
 pub mod held_hosts;
@@ -34,84 +34,86 @@ use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// The deadline of a step without a `timeout`: what a healthy system needs with a margin of a hundred, and what people
-/// still wait for.
+/// Deadline of a step without a `timeout`. It is about a hundred times the time that a healthy system needs, and people
+/// still wait for it.
 pub const STEP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How recent the last renewal of our Lease must be when a step is sent: with the step's deadline cut at the loss of
-/// the Lease, nothing of ours is under way when another may begin.
+/// Maximum age of the last Lease renewal when a step is sent. Together with the cut-off at the loss of the Lease, none
+/// of our requests is running when another controller may begin.
 pub const FRESH_LEASE: Duration = Duration::from_secs(5);
 
-/// How often it is asked whether we still lead while a request is under way and nothing comes: the Lease is stale for
-/// at most this long before the request is cut off.
+/// Interval of Lease checks while a request waits for its response. A request outlives the Lease by at most this time.
 const LOOK_AT_LEASE: Duration = Duration::from_millis(500);
 
-/// The outcome of sending a request.
+/// Outcome of sending a request.
 #[derive(Debug)]
 pub enum Sent {
-    /// It was answered.
+    /// The request was answered.
     Answered(StepAnswer),
-    /// It is known to stay without an answer.
+    /// The request will get no response.
     Unanswered(Doubt),
-    /// It was under way when the Lease was lost or the time to drain was over.
+    /// The Lease was lost or the drain deadline passed while the request was running.
     CutOff,
-    /// It was not sent: the program ends, the Lease is not fresh, or the host is to be left alone since just now.
+    /// The request was not sent, because the program is shutting down, the Lease is not fresh, or the host has just
+    /// asked for a delay.
     NotSent,
 }
 
-/// The requests of one correction to one kind of system, rendered one after the other, and the meaning of their answers.
+/// Requests of one correction to one kind of system, rendered one by one, and the meaning of their responses.
 pub trait SystemRequests: Send + Sync {
-    /// The steps.
+    /// Returns the plan of the steps.
     fn plan(&self) -> Plan;
 
-    /// The host of each request, that of the first first. The API server is none: the program's calls there have one limit.
+    /// Returns the host of each request in order. The API server is none of them, because the program's calls to it
+    /// have a limit of their own.
     fn hosts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether the credential of every request is there.
+    /// Checks that the credential of every request is available.
     ///
     /// # Errors
-    /// Why one is not, without its value.
+    /// Returns the reason why one is missing, without its value.
     fn check_credentials(&self, _sender: &HttpSender) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether the secrets of all statements may go where they would. Those of requests are judged one by one, as they are rendered.
+    /// Checks that the secrets of all statements may be sent to their hosts. The secrets of HTTP requests are checked
+    /// when each request is rendered.
     ///
     /// # Errors
-    /// Why one may not.
+    /// Returns the reason why a secret may not be sent.
     fn check_secrets(&self) -> Result<(), CredentialError> {
         Ok(())
     }
 
-    /// Renders the request of this step, to be sent next. Returns false if the step is skipped.
+    /// Renders the request of this step as the next one to send. Returns false if the step is skipped.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object and the answers so far.
+    /// Fails when a template fails for this object and the responses so far.
     fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable>;
 
-    /// Sends the request that was rendered last, and judges the answer.
+    /// Sends the request rendered last, and judges the response.
     fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s>;
 }
 
-/// A request on its way.
+/// Future of a request that is being sent.
 pub type Sending<'s> = Pin<Box<dyn Future<Output = Sent> + Send + 's>>;
 
-/// The context of sending a request.
+/// Context of sending a request.
 #[derive(Debug)]
 pub struct SendContext<'s> {
     sender: &'s RequestSender,
     object: &'s Uid,
-    /// Requests that the target allows at once.
+    /// Maximum concurrent requests of the target.
     concurrent: u32,
-    /// Nothing was written outside before it: it is not sent while the program ends, or the host is to be left alone.
+    /// True for the first external write. It is not sent during shutdown or while the host asks for a delay.
     begins: bool,
     held: &'s mut HeldHosts,
 }
 
 impl SendContext<'_> {
-    /// Waits for a place at this host; `None` where nothing may be sent any more.
+    /// Waits for a place at this host; `None` if no request may be sent any more.
     async fn take_place(&mut self, host: &str) -> Option<HostPlace> {
         let (sender, begins) = (self.sender, self.begins);
         let entered = match self.held.place.take().filter(|place| place.host == host) {
@@ -119,10 +121,10 @@ impl SendContext<'_> {
             None if begins => sender.enter_first(host.to_owned(), self.concurrent).await,
             None => sender.enter(host.to_owned(), self.concurrent).await,
         };
-        // Asked after the wait for a place, which may have been long.
+        // Checked after the wait for a place, which may have taken long.
         let mut place = entered.filter(|_| sender.may_send(begins))?;
         place.permit.take_over(self.held.probes.remove(host));
-        // A pause that began since the first write does not cut a correction in two.
+        // A delay that began after the first write does not interrupt a correction.
         let is_paused = sender.gate.begin(&mut place.permit, clock::now()).is_err();
         (!(is_paused && begins)).then_some(place)
     }
@@ -132,24 +134,24 @@ impl SendContext<'_> {
     }
 }
 
-/// Sends requests while we lead.
+/// Sends requests while this process leads.
 #[derive(Clone, Debug)]
 pub struct RequestSender {
-    /// The way to the external systems.
+    /// Sender of HTTP requests to external systems.
     pub sender: HttpSender,
-    /// The connections to databases.
+    /// Connections to databases.
     pub databases: Databases,
-    /// Jobs in the cluster.
+    /// Client for Jobs in the cluster.
     pub jobs: JobClient,
-    /// The objects of the cluster that are external resources.
+    /// Client for cluster objects that are external resources.
     pub resources: ResourceClient,
-    /// Whether we lead, asked before each request and while it is under way.
+    /// Leadership, checked before each request and while it is running.
     pub leadership: Leadership,
-    /// Cancelled when we do not any more: what is under way is cut off.
+    /// Cancelled at the end of the term, which aborts running requests.
     pub term: CancellationToken,
-    /// Cancelled when the program is to end: what was begun goes on, but nothing further begins.
+    /// Cancelled at shutdown. Corrections that have begun continue, and no new one begins.
     pub stop: CancellationToken,
-    /// The limits of one host over all targets.
+    /// Limits for each host, across all targets.
     pub gate: Arc<HostGate>,
 }
 
@@ -160,7 +162,7 @@ impl RequestSender {
         !self.stop.is_cancelled() && self.may_go_on()
     }
 
-    /// Returns true if a correction whose first request was sent may go on: also while the program ends.
+    /// Returns true if a correction may continue after its first request, also during shutdown.
     fn may_go_on(&self) -> bool {
         !self.term.is_cancelled() && self.leadership.renewed_within(FRESH_LEASE)
     }
@@ -169,8 +171,8 @@ impl RequestSender {
         if begins { self.may_begin() } else { self.may_go_on() }
     }
 
-    /// Waits for a place for a first request, which may take long: whoever judges the object after it judges what is to
-    /// be sent at once. `None` where we have to stop first.
+    /// Waits for a place for a first request, possibly for long. The object must be judged after this wait, so that the
+    /// judgement is current. `None` at shutdown.
     pub async fn enter_first(&self, host: String, concurrent: u32) -> Option<HostPlace> {
         tokio::select! {
             biased;
@@ -179,13 +181,13 @@ impl RequestSender {
         }
     }
 
-    /// A place, if one is free.
+    /// Returns a place if one is free.
     #[must_use]
     pub fn try_enter(&self, host: &str) -> Option<HostPlace> {
         self.gate.try_enter(host).map(|permit| HostPlace { host: host.to_owned(), permit })
     }
 
-    /// A place among the requests to the host; `None` where we lead no more.
+    /// Waits for a place among the requests to the host; `None` at the end of the term.
     async fn enter(&self, host: String, concurrent: u32) -> Option<HostPlace> {
         tokio::select! {
             biased;
@@ -194,15 +196,15 @@ impl RequestSender {
         }
     }
 
-    /// Sends the request that was rendered last, with what is held of its host. One that `begins` is not sent while the
-    /// program ends, or the host is to be left alone.
+    /// Sends the request rendered last, using the held places of its host. If `begins`, it is not sent during shutdown
+    /// or while the host asks for a delay.
     pub async fn send(&self, requests: &mut Requests<'_>, index: usize, begins: bool, held: &mut HeldHosts) -> Sent {
         let Requests { object, concurrent, system } = requests;
         system.send(index, SendContext { sender: self, object, concurrent: *concurrent, begins, held }).await
     }
 
-    /// What `send` gives, or `None` where we do not lead any more. Asked each time that it goes on: a process that stood
-    /// still while another took the Lease must not send what it had not sent before.
+    /// Returns the output of `send`; `None` if this process does not lead any more. Leadership is checked on every
+    /// poll: a process that was suspended while another took the Lease must not send the rest of its request.
     async fn while_leading<T>(&self, send: impl Future<Output = T>) -> Option<T> {
         let mut send = pin!(send);
         let mut lost = pin!(self.term.cancelled());

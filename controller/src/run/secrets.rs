@@ -1,6 +1,6 @@
-//! The secrets that the controller sends: its own, and those beside objects.
+//! Secrets that the controller sends: its own, and those in the namespaces of objects.
 //!
-//! What they are worth is the engine's to say.
+//! The engine decides on their use.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,14 +17,14 @@ use crate::engine::rendering::secrets::{
     AvailableSecrets, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks,
 };
 
-/// The places where secrets are found.
+/// Sources of secrets.
 #[derive(Clone)]
 pub struct Secrets {
     own: Arc<ArcSwap<LabelledSecrets>>,
     beside: ReadableSecrets,
 }
 
-/// The Secrets that a target uses as they were at one moment: another look tells which changed since.
+/// Versions of a target's Secrets at one moment, for comparison with the next check.
 #[derive(Default)]
 pub struct SecretVersions {
     own: OwnVersions,
@@ -32,7 +32,7 @@ pub struct SecretVersions {
 }
 
 impl Secrets {
-    /// Those of our own namespace, and those beside objects.
+    /// Creates the sources from our own namespace and from the namespaces of objects.
     #[must_use]
     pub const fn new(own: Arc<ArcSwap<LabelledSecrets>>, beside: ReadableSecrets) -> Self {
         Self { own, beside }
@@ -42,15 +42,15 @@ impl Secrets {
     #[must_use]
     pub fn of(&self, target: &Target, object: &LeanObject) -> Option<ObjectSecrets> {
         if target.secrets.is_empty() {
-            // What the requests come with is asked for by itself.
+            // The credentials of requests are loaded separately.
             let (own, none) = (self.own.load(), LabelledSecrets::default());
             return Some(ObjectSecrets::of(target, object, AvailableSecrets { own: &own, beside: &none }));
         }
         self.known(target, object, |known| ObjectSecrets::of(target, object, known))
     }
 
-    /// In which versions those are that cannot be read back; `None` while it is not known yet what there is, or where there is
-    /// nothing of the kind.
+    /// Returns the versions of the object's write-only secrets; `None` until the Secrets are listed, or if
+    /// there are none.
     #[must_use]
     pub fn watched(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
         if target.compare.write_only.is_empty() {
@@ -59,7 +59,7 @@ impl Secrets {
         self.known(target, object, |known| watched_marks(target, object, known)).flatten()
     }
 
-    /// For whom a Secret that the target uses changed since the last look.
+    /// Returns the objects that are affected by changes of the target's Secrets since the last check.
     pub fn changed(&self, target: &Target, last: &mut SecretVersions) -> SecretChange {
         let beside = if looks_beside(target) { self.beside.all() } else { BTreeMap::new() };
         let now = SecretVersions { own: own_versions(target, &self.own.load()), beside };
@@ -90,7 +90,7 @@ impl Secrets {
     }
 }
 
-/// Returns true if its corrections send Secrets that stand beside its objects.
+/// Returns true if its corrections send Secrets from the namespaces of its objects.
 fn looks_beside(target: &Target) -> bool {
     target.secrets.iter().any(DeclaredSecret::is_of_object)
 }

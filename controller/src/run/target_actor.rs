@@ -1,6 +1,6 @@
-//! One target at work: a task that feeds the target's engine and performs the effects that the engine asks for.
+//! Actor of one target: a task that feeds the target's engine with inputs and performs its effects.
 //!
-//! Each target has a task of its own, so that none can slow or stop another. The task decides nothing.
+//! Each target has its own task, so that no target slows down another. The task decides nothing.
 
 mod reporting;
 mod shared_handles;
@@ -24,28 +24,28 @@ use crate::run::executor::Executor;
 use crate::run::held_objects::Asked;
 use shared_handles::SharedHandles;
 
-/// An actor that has not turned for this long hangs, and the kubelet starts the program anew: far above what the largest
-/// batch of events takes.
+/// If the loop has not run for this long, liveness fails and the kubelet restarts the Pod. It is far above the time for
+/// the largest batch of events.
 const STANDSTILL: Duration = Duration::from_secs(60);
-/// Watch events taken in before others get their turn again.
+/// Maximum watch events in one batch, so that other inputs get their turn.
 const EVENTS_AT_ONCE: usize = 256;
 
-/// One target at work.
+/// Actor of one target.
 pub struct TargetActor {
     engine: Target<SharedHandles>,
     executor: Arc<Executor>,
     context: Arc<Context>,
     inputs: mpsc::UnboundedSender<Input>,
     inbox: mpsc::UnboundedReceiver<Input>,
-    /// From people who ask what is held.
+    /// Queries for held objects.
     holdings: mpsc::Receiver<Asked>,
-    /// The executions under way, each with what is to be done next.
+    /// Running executions, each with the channel of its operations.
     running: HashMap<Uid, mpsc::UnboundedSender<Box<Work>>>,
     wake: Moment,
 }
 
 impl TargetActor {
-    /// An actor that has seen nothing yet; `handover` is what the one before the target's last edit left.
+    /// Creates an actor without objects. `handover` comes from the actor of the target's previous version.
     #[must_use]
     pub fn new(executor: Executor, context: Arc<Context>, handover: Handover) -> Self {
         let (inputs, inbox) = mpsc::unbounded_channel();
@@ -63,12 +63,12 @@ impl TargetActor {
         }
     }
 
-    /// A person edited the limits: what drifts now may pass the breaker.
+    /// Passes the engine the news that a person edited the limits, so that objects that drift now may pass the breaker.
     pub fn let_pass(&mut self) {
         self.step(Input::LimitsEdited);
     }
 
-    /// Works until it is stopped or the watch ends. What is under way then goes on to its end.
+    /// Runs until `stop` or the end of the watch. Running executions then continue to their end.
     pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
         let mut attestations = self.context.attestations.clone();
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
@@ -100,7 +100,7 @@ impl TargetActor {
         self.end()
     }
 
-    /// Leaves what is remembered to the actor of the next text. A task of its own leads what is under way to its end.
+    /// Returns the handover for the actor of the next version. A separate task completes the running executions.
     fn end(mut self) -> Handover {
         if self.context.term.is_cancelled() && !self.engine.has_term_ended() {
             self.step(Input::TermEnded);
@@ -141,7 +141,7 @@ impl TargetActor {
             Effect::ReadAnew(known) => {
                 let (writer, inputs) = (self.executor.writer.clone(), self.inputs.clone());
                 self.spawn(async move {
-                    // Without an actor nobody needs the answer.
+                    // If the actor has ended, the answer is not needed.
                     let _ = inputs.send(Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)));
                 });
             }
@@ -150,11 +150,12 @@ impl TargetActor {
         }
     }
 
-    /// Passes on what is to be done to the execution of the object, which begins with it and ends with it.
+    /// Passes an operation to the execution of the object. The first operation starts the execution, and the
+    /// end stops it.
     fn pass_on(&mut self, uid: Uid, work: Box<Work>) {
         let is_end = matches!(work.operation, Operation::End(_));
         let execution = self.running.remove(&uid).unwrap_or_else(|| self.begin(uid.clone()));
-        // An execution that has ended panicked, which ends the program.
+        // A missing receiver means that the execution panicked, which ends the program.
         let _ = execution.send(work);
         if !is_end {
             self.running.insert(uid, execution);
@@ -165,7 +166,7 @@ impl TargetActor {
         let (sender, works) = mpsc::unbounded_channel();
         let (executor, inputs) = (self.executor.clone(), self.inputs.clone());
         self.spawn(async move {
-            // Without an actor nobody needs the result.
+            // If the actor has ended, the result is not needed.
             executor.run(works, |done| _ = inputs.send(Input::Done(uid.clone(), done))).await;
         });
         sender
@@ -180,7 +181,7 @@ fn now() -> Now {
     Now { moment: clock::now(), wall: clock::wall_since_epoch() }
 }
 
-/// Converts an event of the watch into an input. A sign of life is none.
+/// Converts an event of the watch into an input. A heartbeat of the watch is none.
 fn input_of(event: ObjectEvent) -> Option<Input> {
     match event {
         ObjectEvent::Seen(object) => Some(Input::Seen(object)),

@@ -1,7 +1,8 @@
-//! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
+//! A target from its document to its actor: its kind is resolved and checked, its objects are watched, and its
+//! permissions are checked.
 //!
-//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD may come or be
-//! mended. What the actor of a former text remembered is handed to the next.
+//! A missing or unsuitable kind delays only its own target. The target reports the cause and retries, because the CRD
+//! may be installed or fixed. The memory of the previous actor is passed to the next one.
 
 use std::sync::Arc;
 
@@ -17,17 +18,17 @@ use crate::run::metrics::of_target;
 use crate::run::notices::Announcer;
 use crate::run::target_actor::TargetActor;
 
-/// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
+/// Buffered watch events for the actor. Further events wait in the connection to the API server.
 const EVENT_BUFFER: usize = 1024;
 
-/// Works on one target until it is stopped.
+/// Runs one target until it is stopped.
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
     let metrics = context.metrics.clone();
     let labels = of_target(&target.name);
-    // Until there is a kind nothing is attested, which is to be seen too.
+    // Without a resolved kind the target is unattested, which the metric must show too.
     metrics.attested.get_or_create(&labels).set(0);
     work_until_stopped(context, target, stop).await;
-    // An alert on a target that nobody attests must not outlive the target.
+    // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
     metrics.breaker_open.remove(&labels);
 }
@@ -77,8 +78,8 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     context.handovers.leave(target, handover, is_active);
 }
 
-/// What it must be allowed to do with the objects of the cluster that are the external resources. Where their kind is not served
-/// nothing can be said of rights on it; its corrections say it then.
+/// Returns the permissions on the cluster objects that are external resources. If their kind is not served, the
+/// permissions are unknown, and the corrections report the failure.
 async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
     let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), Mode::Correct) =
         (&target.read.source, &target.correct.destination, target.correct.mode)

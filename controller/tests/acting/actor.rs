@@ -1,4 +1,4 @@
-//! A whole target at work, from what its watch says to what is written.
+//! A whole target, from the events of its watch to its writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ impl Running {
         let target = bench.executor.target.clone();
         let targets = BTreeMap::from([(target.name.clone(), target)]);
         let loaded = Configuration { targets, loaded: true, ..Configuration::default() };
-        // Nothing watches here, so the actor is alone with its kind; the scopes follow the target that is active.
+        // No watch runs here, so the actor alone has its kind. The scopes follow the active target.
         let (publish, configuration) = watch::channel(Arc::default());
         let identities = Identities::default();
         let context =
@@ -94,7 +94,7 @@ impl Drop for Running {
     }
 }
 
-/// What a creation asks for.
+/// Log lines of a creation.
 const CREATED: [&str; 5] = [
     "add finalizer",
     r#"note CorrectionStarted owns "web": creating the external resource"#,
@@ -103,7 +103,7 @@ const CREATED: [&str; 5] = [
     r#"note CorrectionApplied correction 1, owns "web": created"#,
 ];
 
-/// Time enough for a mistake to show; nothing is waited for.
+/// Waits long enough for a wrong action to appear.
 async fn a_while() {
     tokio::time::sleep(Duration::from_millis(300)).await;
 }
@@ -140,7 +140,7 @@ async fn nothing_is_corrected_until_the_poller_attests() {
     running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }
 
-/// An object that is drifted and owned, as a store has it that was put back to version 5.
+/// A drifted, owned object as in a store that was restored to version 5.
 fn owned() -> serde_json::Value {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
@@ -201,7 +201,7 @@ async fn an_object_paused_in_line_is_not_corrected() {
     others.clear();
     a_while().await;
     assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
-    // Once the pause is over it is corrected: the place was given back.
+    // After the pause the object is corrected, so the place was released.
     annotate(json!({}));
     running.see().await;
     let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
@@ -365,7 +365,7 @@ async fn an_answer_does_not_bring_back_who_left() {
     };
     tokio::time::timeout(Duration::from_secs(20), corrected).await.expect("it is corrected");
     a_while().await;
-    // Known, it would be held until a poll verifies the correction.
+    // A known object would be held until a poll verifies the correction.
     let labels = HeldLabels { target: "proxies".to_owned(), why: Held::NotVerified.as_str() };
     assert_eq!(running.metrics.held.get_or_create(&labels).get(), 0, "it came back: {:?}", running.bench.log());
 }
@@ -396,7 +396,7 @@ async fn a_deletion_waits_for_no_refused_outcome() {
 #[tokio::test]
 async fn a_target_has_few_writes_under_way_at_once() {
     let running = Running::begin(Bench::new(object(&verdict("NotUpdated", 0), None), "Adopt").await);
-    // Nobody answers, so that nothing ends.
+    // No call slot is free, so no work ends.
     let slots = &running.bench.executor.writer.slots;
     let mut held = Vec::new();
     for _ in 0..CALLS {
@@ -450,7 +450,7 @@ async fn live_reads_that_fail_back_off() {
     running.list().await;
     for _ in 0..60 {
         running.attest();
-        // What the watch says meanwhile changes nothing.
+        // Watch events meanwhile change nothing.
         running.see().await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -472,7 +472,7 @@ async fn a_claim_holds_from_its_write_on() {
     running.bench.replace(move |line, object| {
         if line.contains("creating") {
             member.lock().unwrap().insert(&older, wanting(resource.clone()));
-            // So nothing is sent, and the claim cannot be taken back.
+            // Nothing is sent, and the claim cannot be taken back.
             object["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
         }
         line.starts_with("remove").then_some(StatusCode::SERVICE_UNAVAILABLE)

@@ -1,4 +1,4 @@
-//! One piece of work each: the order of what is sent, and what is left where it is cut short.
+//! Single executions: the order of requests, and the state after an interruption.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +82,7 @@ async fn a_step_has_its_own_time() {
     }
 }
 
-/// A look-up as JSON-RPC has it: "not found" is a 404, and anything else is somebody else's.
+/// A look-up in the style of JSON-RPC: "not found" is a 404, and any other result is foreign.
 const FIND: &str = r#"- {name: find, method: POST, reads: true, url: "http://OUTSIDE/rpc", body: {find: "${self.metadata.name}"}, accept: [404]}"#;
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn the_outcome_is_noted_however_often_that_fails() {
             return None;
         }
         if failures == 9 {
-            // Only from here on nothing comes by a real socket, for which a paused clock would not wait.
+            // From here on nothing uses a real socket, for which a paused clock would not wait.
             tokio::time::pause();
         }
         failures -= 1;
@@ -287,7 +287,7 @@ async fn a_failed_outcome_is_written_at_the_end() {
     bench.replace(move |line, _| {
         let fails = line.starts_with("note") && !stop.is_cancelled();
         fails.then(|| {
-            // Only from here on nothing comes by a real socket, for which a paused clock would not wait.
+            // From here on nothing uses a real socket, for which a paused clock would not wait.
             tokio::time::pause();
             stop.cancel();
             StatusCode::SERVICE_UNAVAILABLE
@@ -335,7 +335,7 @@ async fn the_end_takes_back_a_claim_without_request() {
 #[tokio::test]
 async fn a_stale_lease_cuts_off_a_request() {
     let mut bench = owned("FieldsDiffer").await;
-    // The task that ends the term does not get round to it.
+    // The task that ends the term does not get to run.
     bench.executor.requests.term = CancellationToken::new();
     let lease = bench.stop_lease.clone();
     // CONTINUE: the external system never answers.
@@ -375,7 +375,7 @@ async fn a_host_pauses_once_three_objects_were_told_to_wait() {
     assert_eq!(bench.log(), before);
 }
 
-/// A host that gave no answer, and may be asked again by one.
+/// A host that did not respond, and that one request may probe.
 async fn silence(bench: &Bench) {
     let gate = &bench.executor.requests.gate;
     for object in ["a", "b", "c"] {

@@ -1,7 +1,7 @@
-//! A cluster with one object and an external system on loopback, and one log of what both were asked.
+//! A cluster with one object and an external system on loopback, with one log of all requests.
 //!
-//! The cluster applies JSON Patches as the API server does: tests that fail answer 422, each write moves the
-//! resourceVersion, an object in deletion goes with its last finalizer. A test may have answers replaced.
+//! The cluster applies JSON Patches like the API server: a failed test returns 422, each write changes the
+//! resourceVersion, and an object in deletion disappears with its last finalizer. A test may replace responses.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -54,19 +54,19 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What to answer instead of the usual.
+/// Response that replaces the usual one.
 pub(crate) type Replace = Box<dyn FnMut(&str, &mut Value) -> Option<StatusCode> + Send>;
 
-/// What both sides hold.
+/// State of both systems.
 pub(crate) struct State {
     pub(crate) object: Option<Value>,
     pub(crate) lease: Option<Value>,
     pub(crate) log: Vec<String>,
-    /// Live reads so far.
+    /// Number of live reads so far.
     pub(crate) reads: usize,
-    /// True if live reads are answered.
+    /// True if live reads fail.
     pub(crate) reads_fail: bool,
-    /// Asked with each line of the log before it takes effect; may change the object and answer in place of the usual.
+    /// Called with each log line before the request takes effect. It may change the object and replace the response.
     pub(crate) replace: Replace,
 }
 
@@ -79,18 +79,18 @@ pub(crate) struct Bench {
     pub(crate) state: Arc<Mutex<State>>,
     pub(crate) context: Context,
     pub(crate) executor: Executor,
-    /// The Secrets of the programs' namespace, as requests are rendered and sent with them.
+    /// Secrets of the programs' namespace, used to render and send requests.
     pub(crate) credentials: Credentials,
     pub(crate) stop_lease: CancellationToken,
 }
 
-/// Calls to the API server under way at once.
+/// Maximum concurrent calls to the API server.
 pub(crate) const CALLS: usize = 4;
 
-/// The scope of the target.
+/// Scope of the target.
 pub(crate) const SCOPE: &str = "here";
 
-/// The time that a test waits before it says what it saw instead.
+/// Time before a waiting test fails and prints what it saw.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Bench {
@@ -99,7 +99,7 @@ impl Bench {
         Self::with_auth(object, existing, "").await
     }
 
-    /// A bench whose target has this line in `correct.http`; no Secret is there.
+    /// A bench whose target has this line in `correct.http`, without any Secret.
     pub(crate) async fn with_auth(object: Value, existing: &str, auth: &str) -> Self {
         Self::with_lines(object, existing, &["", auth]).await
     }
@@ -127,13 +127,13 @@ impl Bench {
         Self { outside, state, context, executor, credentials, stop_lease }
     }
 
-    /// The object as the controller reads it.
+    /// Returns the object as the controller reads it.
     pub(crate) fn lean(&self) -> LeanObject {
         let state = self.state.lock().unwrap();
         LeanObject::prune(state.object.as_ref().unwrap(), &self.executor.target.all_fields)
     }
 
-    /// What was asked so far: writes to the object and requests outside.
+    /// Returns the log: writes to the object and external requests.
     pub(crate) fn log(&self) -> Vec<String> {
         self.state.lock().unwrap().log.clone()
     }
@@ -165,17 +165,17 @@ impl Bench {
         }))
     }
 
-    /// The external resource that the object names.
+    /// Returns the external resource that the object names.
     pub(crate) fn resource(&self) -> ResourceName {
         ResourceName { scope: self.executor.target.scope.id, identity: "web".into() }
     }
 
-    /// A second target of the same scope.
+    /// Returns a second target of the same scope.
     pub(crate) fn another_target(&self) -> Arc<Target> {
         target("others", &self.outside, "Refuse", &["", ""])
     }
 
-    /// Has the decision carried out; decided anew, it is the same on the same state of the object.
+    /// Executes a decision. The decision after the live read is the same on the same state of the object.
     pub(crate) async fn execute(&self, decision: Decision) -> (LeanObject, ExecutionEnd) {
         self.execute_on(self.lean(), decision).await
     }
@@ -184,7 +184,7 @@ impl Bench {
         self.carry_out(object, decision, None).await
     }
 
-    /// Does what the engine asks for, until the end. Pauses are cut short by `interrupt`, or by the end of the term.
+    /// Performs the engine's operations until the end. `interrupt` or the end of the term ends pauses.
     pub(crate) async fn carry_out(
         &self,
         object: LeanObject,
@@ -243,7 +243,7 @@ impl Bench {
     }
 }
 
-/// An object with a verdict that may stand, and a note that may.
+/// An object with this verdict and this optional correction record.
 pub(crate) fn object(observed: &Value, corrected: Option<&Value>) -> Value {
     let conditions: Vec<&Value> = [Some(observed), corrected].into_iter().flatten().collect();
     json!({
@@ -377,7 +377,8 @@ fn short(key: &str) -> &str {
     key.rsplitn(3, '-').nth(2).unwrap_or(key)
 }
 
-/// The external system: accepts everything, unless a test says otherwise, and a refusal repeats the credential.
+/// Runs the external system. It accepts everything unless a test replaces the response, and a refusal
+/// repeats the credential.
 async fn serve_outside(state: Arc<Mutex<State>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -443,7 +444,7 @@ fn patch_answer(state: &mut State, patch: &Value) -> Response<Body> {
     }
     let mut patched = object.clone();
     let mut patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
-    // To the API server a field that is not there equals null.
+    // The API server treats an absent field as equal to null.
     patch.0.retain(|operation| match operation {
         json_patch::PatchOperation::Test(test) => !test.value.is_null() || object.pointer(test.path.as_str()).is_some(),
         _ => true,
@@ -466,13 +467,13 @@ fn patch_answer(state: &mut State, patch: &Value) -> Response<Body> {
     reply(StatusCode::OK, &patched)
 }
 
-/// Moves the resourceVersion, as each write does.
+/// Changes the resourceVersion, like each write.
 pub(crate) fn bump(object: &mut Value) {
     let version: u64 = object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
     object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
 }
 
-/// The write of a patch in one line, without the scope of a claim that was made in the target's.
+/// Describes a patch in one line, without the scope of a claim in the target's own scope.
 fn describe(patch: &Value) -> String {
     let write = patch.as_array().unwrap().iter().rfind(|operation| operation["op"] != "test").unwrap();
     let operation = write["op"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The shell against an API server and an external system that are functions: what is sent, and in which order.
+//! The shell against an API server and an external system that are functions: requests and their order.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod actor;

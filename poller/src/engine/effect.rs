@@ -18,92 +18,92 @@ use crate::engine::poll::entity_tag::EntityTag;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::{Prepared, Request};
 
-/// One thing to do.
+/// One action for the shell.
 #[derive(Debug)]
 pub enum Effect {
-    /// Poll one object.
+    /// Poll one object with this input.
     Poll(Box<PollOrder>),
-    /// Go through the target's collection for these objects.
+    /// Traverse the target's collection for these objects.
     Traverse(TraversalOrder),
-    /// Write the condition onto this state of the object, and onto no other.
+    /// Write the condition if the object still has this state.
     Write(Box<LeanObject>, BegunWrite),
-    /// Read an object live because a list shows it older than it is known.
+    /// Read an object live because a list returned an older version than the known one.
     ReadAnew(Box<LeanObject>),
-    /// Put the target on the list of attested targets with this, or take it off.
+    /// Add the target to the list of attested targets with this attestation, or remove it.
     Attest(Option<Attestation>),
-    /// Tell people: an Event, a line of the log, or a metric.
+    /// Notify people with an Event, a log line, or a metric.
     Report(Report),
-    /// Give an [`Input::Tick`](super::Input::Tick) at this time at the latest.
+    /// Send an [`Input::Tick`](super::Input::Tick) at this time at the latest.
     WakeAt(Moment),
 }
 
-/// The input of a single poll.
+/// Input of a single poll.
 #[derive(Debug)]
 pub struct PollOrder {
-    /// The object's uid.
+    /// Uid of the object.
     pub uid: Uid,
-    /// The state that the result must match.
+    /// State that the result must match.
     pub begun: BegunPoll,
-    /// The object as the templates see it.
+    /// Object as the templates see it.
     pub view: ObjectView,
-    /// Its first request, which there is.
+    /// First request of the object, successfully rendered.
     pub prepared: Arc<Prepared>,
-    /// The names of the secrets that moved since they were sent.
+    /// Names of the secrets that changed since they were sent.
     pub moved: Vec<String>,
-    /// The entity tag of the state that need not be sent again.
+    /// Entity tag of the state that the server need not send again.
     pub tag: Option<EntityTag>,
-    /// The finding of the last poll of the object as it is.
+    /// Finding of the last poll of the object in its current state.
     pub known: Option<KnownFinding>,
 }
 
-/// The input of a single traversal of a collection.
+/// Input of a single traversal of a collection.
 #[derive(Debug)]
 pub struct TraversalOrder {
-    /// The key that tells it from traversals with another request.
+    /// Key that distinguishes it from traversals with another request.
     pub key: RequestKey,
-    /// The request for the first page.
+    /// Request for the first page.
     pub request: Request,
-    /// The objects that take part; at least one.
+    /// Objects that take part; at least one.
     pub members: Vec<Member>,
 }
 
 /// An object that takes part in a traversal.
 #[derive(Debug)]
 pub struct Member {
-    /// The object's uid.
+    /// Uid of the object.
     pub uid: Uid,
-    /// The state that the result must match.
+    /// State that the result must match.
     pub begun: BegunPoll,
-    /// The object as the templates see it.
+    /// Object as the templates see it.
     pub view: ObjectView,
-    /// The names of the secrets that moved since they were sent.
+    /// Names of the secrets that changed since they were sent.
     pub moved: Vec<String>,
-    /// The name of its entry.
+    /// Name of the object's entry.
     pub key: String,
 }
 
-/// One thing to tell people.
+/// One notification for people.
 #[derive(Debug)]
 pub enum Report {
-    /// A poll ended with this finding, so long after it began.
+    /// A poll ended with this finding after this duration.
     Polled(&'static str, Duration),
-    /// A poll was put off.
+    /// A poll was postponed.
     Postponed,
-    /// A hint was taken in.
+    /// A hint was processed.
     Hinted(HintOutcome),
     /// A write ended.
     Written(Box<EndedWrite>),
-    /// The API server refuses the writes to this object, for the reason in this sentence.
+    /// The API server refuses writes to this object, with this reason.
     WriteRefused(ObjectId, String),
-    /// Too many writes of an object in a row found it moved.
+    /// Too many consecutive writes of an object lost a race.
     RaceLost,
-    /// The verdict of this object goes back and forth.
+    /// The verdict of this object keeps changing.
     Flapping(ObjectId),
-    /// Another target, first by name, owns the object.
+    /// The object is owned by another target (the first by name wins).
     ClaimedTwice(ObjectId),
-    /// The entries of the collection that belong to no object.
+    /// Entries of the collection that belong to no object.
     Unnamed(Unnamed),
-    /// The namespaces that are not attested as a whole are these now.
+    /// Namespaces that are not attested as a whole.
     Crowded(BTreeSet<String>),
     /// The counts of the objects are due.
     Counts,

@@ -1,7 +1,7 @@
-//! What a hint does: the objects that name the resource are polled soon, and nothing else.
+//! The effect of a hint: objects that name the resource are polled soon.
 //!
-//! Whoever sends hints can be wrong, repeat himself or lie: a poll keeps its distance from the last one, waits for the target's read
-//! limits, and finds what is.
+//! A sender of hints may be wrong, repeat itself or lie. So a poll keeps its distance from the last one, waits for the
+//! target's read limits, and reports only what it reads.
 
 pub mod authenticity;
 mod named_objects;
@@ -20,32 +20,32 @@ use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::request::Prepared;
 use crate::engine::poll::request::Request;
 
-/// A report of a change outside.
+/// A report of an external change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// The resource of this identity may have changed.
+    /// The resource with this identity may have changed.
     Resource(String),
-    /// This object of the cluster changed, which may be somebody's external resource.
+    /// This cluster object changed. It may be the external resource of an object.
     ClusterObject(ObjectName),
-    /// Hints may have been missed, of any of them.
+    /// Hints for any resource may have been missed.
     Everything,
 }
 
-/// The outcome of a hint.
+/// Outcome of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HintOutcome {
     /// The object is polled soon.
     Polled,
-    /// No object of the target has such a resource.
+    /// No object of the target has that resource.
     Unknown,
-    /// The target's template makes no identity of it.
+    /// The target's template extracts no identity from it.
     Unreadable,
-    /// More came than are taken in.
+    /// The limit of hints was exceeded.
     Dropped,
 }
 
 impl HintOutcome {
-    /// As metrics have it.
+    /// Returns the label of the metric.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,25 +57,26 @@ impl HintOutcome {
     }
 }
 
-/// The hints of one target.
+/// Hints of one target.
 #[derive(Debug, Default)]
 pub struct Hints {
-    /// Hints may have been missed of objects that are not known yet.
+    /// True if hints may have been missed for objects that are not listed yet.
     waits_for_list: bool,
     listed: bool,
-    /// The watched resources, if changes of them are hints.
+    /// Watched resources, if their changes are hints.
     watched: Option<WatchedResources>,
-    /// Changes from before the first list, when the readers were not known yet.
+    /// Changes before the first list, when the readers were unknown.
     early: BTreeSet<ObjectName>,
-    /// The objects by what they name, if hints from outside name identities.
+    /// Objects by identity, if external hints name identities.
     named: Option<NamedObjects>,
 }
 
-/// Changes that are kept until the objects are listed, which takes seconds; with more it is as if any of them had changed.
+/// Maximum changes that are kept until the objects are listed, which takes seconds. With more changes, all objects
+/// count as changed.
 const EARLY_CHANGES: usize = 1_000;
 
 impl Hints {
-    /// Of a target of which nothing was seen yet.
+    /// Creates the hints of a target before its first list.
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let names_identities = target.hints.iter().any(|hint| !matches!(hint, HintSource::Watch));
@@ -86,7 +87,7 @@ impl Hints {
         }
     }
 
-    /// An object came, or may read something else now.
+    /// Takes in an object that is new or that may read another resource now.
     pub fn note_object(&mut self, objects: &mut ObjectStore, uid: &Uid, now: Moment) {
         if let Some(named) = &mut self.named {
             named.set(uid, objects.state(uid).and_then(|state| state.rendered().identity.clone()));
@@ -110,8 +111,8 @@ impl Hints {
         }
     }
 
-    /// An object of the cluster changed: whoever reads it is polled when his turn comes. A poll that is wanted already will see
-    /// this change too.
+    /// Handles a changed cluster object: its readers are polled when it is their turn. A poll that is already due will
+    /// see this change too.
     pub fn take_change(&mut self, objects: &mut ObjectStore, changed: &ObjectName, now: Moment) -> HintOutcome {
         let Some(watched) = &mut self.watched else { return HintOutcome::Unknown };
         let readers = watched.readers_of(changed);
@@ -135,7 +136,7 @@ impl Hints {
         }
     }
 
-    /// The resource of an identity may have changed.
+    /// Handles a hint that the resource of an identity may have changed.
     pub fn take(&self, objects: &mut ObjectStore, identity: &str, now: Moment) -> HintOutcome {
         let mut outcome = HintOutcome::Unknown;
         for uid in self.named.iter().flat_map(|named| named.of(identity)) {
@@ -145,8 +146,8 @@ impl Hints {
         outcome
     }
 
-    /// Hints may have been missed: the regular polls of all objects come now, those of the first list too. There may be very many
-    /// of them, and an edit or another hint must not wait for that.
+    /// Brings the regular polls of all objects forward, because hints may have been missed. Objects of the first list
+    /// are included. There may be many, and an edit or another hint does not wait for them.
     pub fn take_everything(&mut self, objects: &mut ObjectStore, now: Moment) {
         self.waits_for_list = !self.listed;
         let uids: Vec<Uid> = objects.states().map(|state| state.object().id.uid.clone()).collect();
@@ -178,7 +179,7 @@ mod tests {
     use crate::engine::fixtures::{TEXT, at, object, target};
     use crate::engine::schedule::{Now, PROMPT_SPACING};
 
-    /// Objects `u` and `v`, in sync and not due for long, with identities `one` and `two`.
+    /// Objects `u` and `v` with identities `one` and `two`, in sync and not due for a long time.
     fn objects() -> ObjectStore {
         let target = target(&TEXT.replace("interval: 30s", "interval: 24h"));
         let mut objects = ObjectStore::new(target.clone());
@@ -205,7 +206,7 @@ mod tests {
         polled
     }
 
-    /// A hint about an identity, where the objects are noted.
+    /// Sends a hint about an identity after the objects were registered.
     fn hint(objects: &mut ObjectStore, identity: &str, now: Now) -> HintOutcome {
         let mut hints = Hints { named: Some(NamedObjects::default()), ..Hints::default() };
         for uid in ["u", "v"] {

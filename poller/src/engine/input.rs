@@ -16,86 +16,87 @@ use crate::engine::poll::entity_tag::Tagged;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
-/// One thing that happened.
+/// One event for the engine.
 #[derive(Debug)]
 pub enum Input {
-    /// The watch shows an object of the target.
+    /// The watch delivered an object of the target.
     Seen(Box<LeanObject>),
-    /// The object is deleted, or not the target's any more.
+    /// The object is deleted or no longer selected.
     Left(Uid),
-    /// The target selects the object, and another target, first by name, owns it.
+    /// The target selects the object, but another target owns it (the first by name wins).
     Skipped(Box<LeanObject>),
-    /// The watch showed every object of the target.
+    /// The watch delivered every object of the target.
     Listed,
-    /// All watches gave a sign of life at `since` or later.
+    /// All watches were alive at `since` or later.
     Alive {
-        /// The oldest of the last signs.
+        /// Oldest of the last heartbeats.
         since: Moment,
     },
     /// The answer to [`Effect::ReadAnew`](super::Effect::ReadAnew); `None` if the object is gone.
     ReadAnew(Option<Box<LeanObject>>),
-    /// The end of [`Effect::Poll`](super::Effect::Poll).
+    /// The result of [`Effect::Poll`](super::Effect::Poll).
     PollEnded(Box<PollResult>),
-    /// The end of [`Effect::Traverse`](super::Effect::Traverse).
+    /// The result of [`Effect::Traverse`](super::Effect::Traverse).
     TraversalEnded(EndedTraversal),
-    /// The end of [`Effect::Write`](super::Effect::Write).
+    /// The result of [`Effect::Write`](super::Effect::Write).
     WriteEnded(Box<EndedWrite>),
-    /// Something outside may have changed.
+    /// An external resource may have changed.
     Hint(Hint),
-    /// Time passed. Polls and writes begin on this input alone, so that a batch of events is taken in first.
+    /// Time passed. Polls and writes begin only on this input, so that a batch of events is taken in first.
     Tick,
 }
 
-/// The end of one poll.
+/// Outcome of one poll.
 #[derive(Debug)]
 pub struct PollResult {
-    /// The object's uid.
+    /// Uid of the object.
     pub uid: Uid,
-    /// The state that the result must match.
+    /// State that the result must match.
     pub begun: BegunPoll,
-    /// The finding, or the reason why the poll was postponed.
+    /// Finding, or the reason why the poll was postponed.
     pub found: Result<Found, Postponed>,
-    /// The time that the object is to be left alone, as the answer asked.
+    /// Delay for the object that the response asked for.
     pub pause: Option<Duration>,
-    /// The server's entity tag of the state in which the object is in sync.
+    /// Entity tag of the state in which the object is in sync.
     pub tagged: Option<Tagged>,
-    /// The finding to reuse for equal answers.
+    /// Finding to reuse for equal responses.
     pub known: Option<KnownFinding>,
-    /// From the first attempt to connect to the finding.
+    /// Time from the first connection attempt to the finding.
     pub took: Duration,
 }
 
-/// The end of one traversal.
+/// Outcome of one traversal.
 #[derive(Debug)]
 pub struct EndedTraversal {
-    /// The key that told it from others.
+    /// Key that distinguishes it from traversals with another request.
     pub key: RequestKey,
     /// One result for each object that took part.
     pub results: Vec<PollResult>,
-    /// The names of all entries where it came to its end.
+    /// Names of all entries, if the traversal is complete.
     pub names: Option<HashSet<String>>,
-    /// The credentials that were sent, which no name that is shown may repeat.
+    /// Sent credentials, which no shown name may contain.
     pub credentials: SecretValues,
 }
 
-/// A poll that was not begun, or that had to wait for others, is late, not failed.
+/// A poll that was not begun or had to wait. It is late, not failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Postponed {
-    /// Until when.
+    /// End of the delay.
     pub until: Moment,
-    /// The failure to report if this lasts too long.
+    /// Failure to report if the delay lasts too long.
     pub cause: Failure,
 }
 
-/// The end of one write.
+/// Outcome of one write.
 #[derive(Debug)]
 pub struct EndedWrite {
-    /// The state that the write was based on.
+    /// State that the write was based on.
     pub before: LeanObject,
-    /// The write.
+    /// Content of the write.
     pub begun: BegunWrite,
-    /// The newest state known: the answer of the write, or what was read live after a lost race. `None` in a report: the engine took it.
+    /// Newest known state: the response to the write, or a live read after a lost race. `None` in a report, because the
+    /// engine took it.
     pub object: Option<LeanObject>,
-    /// The end of the write.
+    /// Result of the write.
     pub outcome: WriteOutcome,
 }

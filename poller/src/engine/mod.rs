@@ -1,7 +1,7 @@
-//! The engine of a target: everything that the poller decides, as steps from inputs to effects.
+//! Engine of a target: all decisions of the poller, as steps from inputs to effects.
 //!
-//! The shell performs the effects and carries messages; the simulation does the same with a random scheduler. An engine
-//! knows no client, task, channel or clock: the same inputs give the same effects.
+//! The shell performs the effects and delivers messages; the simulation does the same with a random scheduler. An
+//! engine uses no client, task, channel or clock, so the same inputs give the same effects.
 
 pub mod collection;
 mod effect;

@@ -1,7 +1,7 @@
-//! The schedule of one object's polls.
+//! Schedule of one object's polls.
 //!
-//! Regular polls lie at a phase that follows from the uid alone, on the wall clock, so that a restart neither stampedes nor shifts
-//! them. Prompt polls come between them and keep a distance from each other.
+//! Regular polls have a phase on the wall clock that depends only on the uid. So a restart causes no burst and does not
+//! shift them. Prompt polls come between them and keep a distance from each other.
 
 pub mod poll_settings;
 pub mod poll_turns;
@@ -10,122 +10,122 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// Prompt polls of one object begin at least this far apart, so that a storm of edits is one poll a second.
+/// Minimum distance between prompt polls of one object, so that many edits cause one poll a second.
 pub const PROMPT_SPACING: Duration = Duration::from_secs(1);
 
-/// By how many times `settle` edits one after another put a poll off at most: an object that is edited all the time is polled
-/// all the same.
+/// Maximum delay of a poll by successive edits, in multiples of `settle`, so that a constantly edited object
+/// is still polled.
 const EDITS_SETTLE: u32 = 3;
 
-/// Both readings of the clock at one instant: decisions use the moment, phases the wall time.
+/// Both clocks at one instant: decisions use the moment, phases the wall time.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// Monotonic.
+    /// Time on the monotonic clock.
     pub moment: Moment,
     /// Wall time since the Unix epoch.
     pub wall: Duration,
 }
 
 impl Now {
-    /// The wall time as RFC 3339 in UTC with seconds, the form of `metav1.Time`.
+    /// Returns the wall time as RFC 3339 in UTC with seconds, the format of `metav1.Time`.
     #[must_use]
     pub fn date(self) -> String {
         let second = i64::try_from(self.wall.as_secs()).unwrap_or_default();
         jiff::Timestamp::from_second(second).unwrap_or_default().to_string()
     }
 
-    /// The same instant `span` later on both clocks.
+    /// Returns the instant `span` later on both clocks.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
         Self { moment: self.moment + span, wall: self.wall.saturating_add(span) }
     }
 }
 
-/// The longest that the Lease takes to change hands after a crash: what a regular poll may be late by.
+/// Maximum time for the Lease to change hands after a crash, which is the maximum delay of a regular poll.
 const TAKEOVER: Duration = Duration::from_secs(15);
 
-/// What is due within one tick is begun together, since to wake a processor costs as much as a poll: a thousandth of the
-/// interval, and no less than [`SHORTEST_TICK`].
+/// Ticks per interval. Polls within one tick begin together, because waking a processor costs as much as a poll. A tick
+/// is a thousandth of the interval, and at least [`SHORTEST_TICK`].
 const TICKS_OF_AN_INTERVAL: u32 = 1_000;
-/// Below an interval of five seconds. At 10,000 reads a second a poll takes a seventh less processor time with this than with a
-/// millisecond, and 10 ms win no more.
+/// Shortest tick, used below an interval of five seconds. At 10,000 reads a second, a poll takes a seventh less
+/// processor time than with a tick of 1 ms, and 10 ms gain no more.
 const SHORTEST_TICK: Duration = Duration::from_millis(5);
-/// However long the interval is, a confirmation or the end of a pause is awaited too.
+/// Longest tick. Even with a long interval, confirmations and ends of pauses must be on time.
 const LONGEST_TICK: Duration = Duration::from_millis(50);
 
-/// Returns the tick of an interval: the most that a wake-up may be late.
+/// Returns the tick of an interval: the maximum delay of a wake-up.
 #[must_use]
 pub fn tick_of(interval: Duration) -> Duration {
     (interval / TICKS_OF_AN_INTERVAL).clamp(SHORTEST_TICK, LONGEST_TICK)
 }
 
-/// The next poll of one object, as the earliest of what is wanted.
+/// Next poll of one object: the earliest of the wanted ones.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     phase: Phase,
     regular: Moment,
-    /// Boxed: nearly all objects are polled at their regular moments and no others.
+    /// Boxed: most objects are polled only at their regular times.
     deviation: Option<Box<Deviation>>,
 }
 
-/// A deviation from the regular moment of a poll.
+/// A deviation from the regular time of a poll.
 #[derive(Clone, Copy, Debug)]
 struct Deviation {
     wanted: Option<Moment>,
     last_prompt: Option<Moment>,
     not_before: Moment,
-    /// The first edit since the last poll, where edits have to settle.
+    /// First edit since the last poll, if edits must settle.
     edited_at: Option<Moment>,
 }
 
 impl Deviation {
     const NONE: Self = Self { wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None };
 
-    /// Returns true if it may still put off a poll after that moment.
+    /// Returns true if it may still delay a poll after that moment.
     fn lasts(&self, now: Moment) -> bool {
         self.not_before > now || self.last_prompt.is_some_and(|last| last + PROMPT_SPACING > now)
     }
 }
 
 impl Schedule {
-    /// Its first regular poll comes at its next phase.
+    /// Creates a schedule whose first regular poll is at the next phase.
     #[must_use]
     pub fn new(phase: Phase, now: Now) -> Self {
         Self { phase, regular: phase.next(now), deviation: None }
     }
 
-    /// Returns true if its last regular moment may have passed while nobody polled: a process that just began cannot know whether
-    /// the one before still did. A short interval makes up for that by itself.
+    /// Returns true if the last regular poll may have been missed: a new process cannot know if its predecessor was
+    /// still polling. With a short interval, the next regular poll is soon enough.
     #[must_use]
     pub fn may_have_been_missed(&self, now: Moment) -> bool {
         let interval = self.phase.interval();
         interval > TAKEOVER && interval.saturating_sub(self.regular - now) <= TAKEOVER
     }
 
-    /// Asks for a poll as soon as prompt polls of this object may begin.
+    /// Requests a poll as soon as prompt polls of this object may begin.
     pub fn want_promptly(&mut self, now: Moment) {
         let last_prompt = self.deviation.as_ref().and_then(|deviation| deviation.last_prompt);
         self.want_at(last_prompt.map_or(now, |last| now.max(last + PROMPT_SPACING)));
     }
 
-    /// Asks for a poll after `wait`, or at the next regular one if that comes first.
+    /// Requests a poll after `wait`, or at the next regular one if that is earlier.
     pub fn want_after(&mut self, wait: Duration, now: Moment) {
         self.want_at(now + wait.min(self.phase.interval()));
     }
 
-    /// Has the next regular poll now; those after it stay at their phase.
+    /// Moves the next regular poll to now. Later ones keep their phase.
     pub fn bring_forward(&mut self, now: Moment) {
         self.regular = self.regular.min(now);
     }
 
-    /// Lets no poll begin before `moment`: a correction has to settle first.
+    /// Blocks polls until `moment`, so that a correction can settle.
     pub fn hold_until(&mut self, moment: Moment) {
         let deviation = self.deviate();
         deviation.not_before = deviation.not_before.max(moment);
     }
 
-    /// Lets no poll begin before an edit has settled, which the object's own operator needs its time for. Edits one after
-    /// another put the poll off by `EDITS_SETTLE` times that and no longer. Gives until when.
+    /// Blocks polls until an edit has settled, because the object's own operator needs time for it. Successive edits
+    /// delay the poll by at most `EDITS_SETTLE` times that. Returns the end of the delay.
     pub fn settle_edit(&mut self, settle: Duration, now: Moment) -> Moment {
         let first = *self.deviate().edited_at.get_or_insert(now);
         let settled = (now + settle).min(first + settle.saturating_mul(EDITS_SETTLE));
@@ -133,20 +133,20 @@ impl Schedule {
         settled
     }
 
-    /// Returns true if a poll is wanted before its regular turn.
+    /// Returns true if a poll is wanted before its regular time.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.deviation.as_ref().is_some_and(|deviation| deviation.wanted.is_some())
     }
 
-    /// Returns the time at which the next poll is due.
+    /// Returns the time of the next poll.
     #[must_use]
     pub fn due(&self) -> Moment {
         let Some(deviation) = &self.deviation else { return self.regular };
         deviation.wanted.map_or(self.regular, |wanted| wanted.min(self.regular)).max(deviation.not_before)
     }
 
-    /// Notes that the poll that was due begins now.
+    /// Records that the poll that was due begins now.
     pub fn begin(&mut self, now: Now) {
         if let Some(deviation) = &mut self.deviation {
             if deviation.wanted.take().is_some_and(|wanted| wanted < self.regular) {
@@ -168,7 +168,7 @@ impl Schedule {
     }
 }
 
-/// An interval, and the place within it at which regular polls lie on the wall clock. In nanoseconds: each object has one.
+/// An interval and the offset of regular polls in it, on the wall clock. In nanoseconds, because each object has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
     interval: u64,
@@ -176,7 +176,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// The place that follows from a name alone.
+    /// Derives the offset from a name alone.
     #[must_use]
     pub fn of(name: &str, interval: Duration) -> Self {
         let interval = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
@@ -188,7 +188,7 @@ impl Phase {
         Duration::from_nanos(self.interval)
     }
 
-    /// The next moment whose wall time lies there; never now, so that no poll follows itself.
+    /// Returns the next moment at the offset. It is never now, so that no poll follows itself.
     fn next(self, now: Now) -> Moment {
         let period = u128::from(self.interval);
         let into = (now.wall.as_nanos() + period - u128::from(self.place)) % period;
@@ -196,7 +196,8 @@ impl Phase {
     }
 }
 
-/// FNV-1a with a final mix: the same in every build and process, and spread evenly even for uids that differ in one digit.
+/// Hashes with FNV-1a and a final mix. The result is the same in every build and process, and evenly distributed even
+/// for uids that differ in one digit.
 fn stable_hash(text: &str) -> u64 {
     let hash = text
         .bytes()

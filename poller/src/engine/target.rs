@@ -1,4 +1,4 @@
-//! The engine of one target: its objects, and which of them is polled or written now.
+//! Engine of one target: its objects, and the next polls and writes.
 
 mod polling;
 mod traversing;
@@ -23,33 +23,33 @@ use crate::engine::object::object_store::ObjectStore;
 use crate::engine::object::overview::{Question, TargetOverview, overview};
 use crate::engine::schedule::{Now, tick_of};
 
-/// The time between two counts of all objects, and the longest sleep of an engine: a scrape of the metrics comes no oftener.
+/// Interval of counting all objects, and the longest sleep of an engine. Metrics are not scraped more often.
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
-/// The engine of one text of a target.
+/// Engine of one version of a target.
 #[derive(Debug)]
 pub struct Target<P> {
-    /// The target's part in what all targets share.
+    /// The target's part of the shared state.
     pub shared: P,
     text: Arc<drift_language::Target>,
     objects: ObjectStore,
-    /// The reads of a collection, by their requests.
+    /// Reads of a collection, by their requests.
     traversals: CollectionRequests,
     hints: Hints,
     reads_under_way: usize,
     writes_under_way: usize,
     /// Objects owned by another target (the first by name wins).
     skipped: HashSet<Uid>,
-    /// Namespaces that are not attested as a whole, as they were reported last.
+    /// Last reported namespaces that are not attested as a whole.
     crowded: BTreeSet<String>,
-    /// The exceptions of the attestation that was asked for last; `None` while there is none.
+    /// Exceptions of the last requested attestation; `None` without one.
     attested: Option<Exceptions>,
     housekeeping: Moment,
     effects: Vec<Effect>,
 }
 
 impl<P: SharedState> Target<P> {
-    /// An engine that has seen no object.
+    /// Creates an engine without objects.
     #[must_use]
     pub fn new(text: Arc<drift_language::Target>, shared: P) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Takes in one input. Returns what is to be done, in this order.
+    /// Processes one input. Returns the effects in order.
     #[must_use]
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
         match input {
@@ -87,13 +87,13 @@ impl<P: SharedState> Target<P> {
         std::mem::take(&mut self.effects)
     }
 
-    /// The objects as they are known.
+    /// Returns the known objects.
     #[must_use]
     pub const fn objects(&self) -> &ObjectStore {
         &self.objects
     }
 
-    /// The number of objects that another target owns.
+    /// Returns the number of objects that another target owns.
     #[must_use]
     pub fn skipped_count(&self) -> usize {
         self.skipped.len()
@@ -105,7 +105,7 @@ impl<P: SharedState> Target<P> {
         overview(&self.text.name, self.objects.states(), question, now)
     }
 
-    /// Gives others the target's moments in the lane of slow writes. The engine is not asked again.
+    /// Releases the target's times in the lane of slow writes. The engine is not used after this.
     pub fn end(&mut self) {
         let slots: Vec<Moment> = self.objects.slow_slots().collect();
         slots.into_iter().for_each(|slot| self.shared.give_back_slow_write(slot));
@@ -132,7 +132,7 @@ impl<P: SharedState> Target<P> {
         self.effects.push(Effect::WakeAt(wake));
     }
 
-    /// Writes what is to be written of an object, and puts it in line where its poll is due.
+    /// Begins the write of an object if one is due, and queues its poll if that is due.
     fn attend_object(&mut self, uid: &Uid, now: Now) {
         let updated = self.objects.update(uid, now.moment, |state| {
             state.notice_silence(now.moment);
@@ -156,7 +156,7 @@ impl<P: SharedState> Target<P> {
                     self.objects.queue_write(uid, now.moment);
                 }
             }
-            // An urgency that fell away takes its slow slot with it, so that the next outage reserves a new one.
+            // An urgency that ended releases its slow slot, so that the next outage reserves a new one.
             NextWrite::Nothing | NextWrite::NotBefore(_) => self.leave_slow_lane(uid, now.moment),
             NextWrite::Write(..) => {}
         }

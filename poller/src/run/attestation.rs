@@ -1,6 +1,6 @@
-//! The list of targets that this poller attests, as it goes onto its Lease.
+//! The list of targets that this poller attests, as published on its Lease.
 //!
-//! The controller acts only on verdicts of targets that are listed with the very text it holds itself.
+//! The controller acts only on verdicts of listed targets whose version is the one that it has loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,25 +10,25 @@ use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use drift_kube::telemetry::health::{Health, Remark};
 use tokio::sync::watch;
 
-/// The most bytes of the annotation: all annotations of an object together may have 256 KiB, of which the notes of what
-/// targets select take up to 192 KiB. A Lease that cannot be written is lost.
+/// Maximum size of the annotation in bytes. All annotations of an object may have 256 KiB together, and the recorded
+/// selections of targets take up to 192 KiB. A Lease that cannot be written is lost.
 const MOST_BYTES: usize = 48 * 1024;
 
-/// Target name to the word for it.
+/// Attestations by target name.
 pub type Attestations = BTreeMap<String, Attestation>;
 
-/// Where the targets of one program put themselves on the list and take themselves off it.
+/// The list on which the targets of one program add and remove themselves.
 #[derive(Clone, Debug)]
 pub struct AttestationList {
     list: watch::Sender<Attestations>,
     left_out: Arc<Mutex<Option<LeftOut>>>,
 }
 
-/// Targets for which the Lease has no room.
+/// Targets that do not fit on the Lease.
 #[derive(Debug)]
 struct LeftOut {
     targets: BTreeSet<String>,
-    /// The line in `/readyz` that says so.
+    /// Line in `/readyz` about them.
     _remark: Remark,
 }
 
@@ -39,8 +39,8 @@ impl Default for AttestationList {
 }
 
 impl AttestationList {
-    /// Lists a target with that word, or takes it off the list. Nobody asks what the list says of a target: the task that works by its
-    /// former text ended and took it off before the next task begins.
+    /// Lists a target with that attestation, or removes it. The current entry needs no check: the task of the target's
+    /// previous version removed it before the next task began.
     pub fn set(&self, target: &str, attestation: Option<Attestation>) {
         self.list.send_if_modified(|list| match attestation {
             Some(attestation) if list.get(target) == Some(&attestation) => false,
@@ -52,20 +52,20 @@ impl AttestationList {
         });
     }
 
-    /// Follows the list.
+    /// Returns a receiver that follows the list.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Attestations> {
         self.list.subscribe()
     }
 
-    /// Returns true if the Lease lists the target: it is on the list, and there is room for it.
+    /// Returns true if the Lease lists the target: it is on the list and fits.
     #[must_use]
     pub fn is_written(&self, target: &str) -> bool {
         let is_left_out = self.left_out().as_ref().is_some_and(|left_out| left_out.targets.contains(target));
         !is_left_out && self.list.borrow().contains_key(target)
     }
 
-    /// The Lease's annotations for a list. The targets that it has no room for are named in the log and in `/readyz`.
+    /// Returns the Lease's annotations for a list. Targets that do not fit are named in the log and in `/readyz`.
     #[must_use]
     pub fn to_annotations(&self, list: &Attestations, health: &Health) -> BTreeMap<String, String> {
         let (words, targets) = fitting(list);
@@ -91,7 +91,7 @@ impl AttestationList {
     }
 }
 
-/// The Lease's annotations for an empty list.
+/// Returns the Lease's annotations for an empty list.
 #[must_use]
 pub fn no_annotations() -> BTreeMap<String, String> {
     annotations_of(&BTreeMap::new())
@@ -101,12 +101,12 @@ fn annotations_of(words: &BTreeMap<&str, String>) -> BTreeMap<String, String> {
     BTreeMap::from([(ATTESTED_TARGETS_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
 }
 
-/// The words that the Lease has room for, and the targets that are left out. If all are too long, the targets with the longest
-/// words are: those with the most exceptions first, but without any exception they can be too long by the number of targets.
+/// Returns the attestations that fit on the Lease, and the omitted targets. The longest attestations are omitted first,
+/// usually those with the most exceptions. With very many targets, even attestations without exceptions may not fit.
 fn fitting(list: &Attestations) -> (BTreeMap<&str, String>, BTreeSet<String>) {
     let mut words: BTreeMap<&str, String> =
         list.iter().map(|(target, attestation)| (target.as_str(), attestation.to_string())).collect();
-    // Quotes, colon and comma around each.
+    // Quotes, colon and comma for each entry.
     let length = |target: &str, word: &str| target.len() + word.len() + 6;
     let mut left: usize = words.iter().map(|(target, word)| length(target, word)).sum();
     let mut left_out = BTreeSet::new();

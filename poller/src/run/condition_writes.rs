@@ -1,8 +1,7 @@
-//! Writes of `driftObserved`: the patch goes out, and its outcome comes back; and the condition is removed from objects that no
-//! target selects any more.
+//! Writes of `driftObserved`, and its removal from objects that no target selects any more.
 //!
-//! A patch that finds the object moved reads it live, so that the verdict can be judged again on what is really
-//! there. Thin: whether and when to write is the engine's business.
+//! If the object changed before the patch, it is read live, so that the engine can judge the verdict against the
+//! current state. The engine decides on the writes and their times.
 
 use std::sync::Arc;
 
@@ -19,11 +18,11 @@ use crate::engine::object::object_state::BegunWrite;
 use crate::engine::writes::write_attempts::WriteOutcome;
 use crate::run::context::Context;
 
-/// Said of an object that is there and whose status is not.
+/// Message for an object that exists without a status.
 const WITHOUT_STATUS: &str =
     "the API server finds the object and not its /status; its kind has to have the status subresource";
 
-/// Writes the condition onto the state `before`, and onto no other.
+/// Writes the condition if the object still has the state `before`.
 pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite) -> EndedWrite {
     let slot = writer.slots.enter().await;
     let (observed, generation) = (before.conditions.observed.as_ref(), before.generation);
@@ -35,7 +34,7 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
         Ok(object) => (Some(object), WriteOutcome::Written),
         Err(WriteError::Moved) => match writer.read(&slot, &before.id).await {
             Ok(live) => (live, WriteOutcome::Moved),
-            // The watch will tell.
+            // The watch will deliver the object.
             Err(_) => (None, WriteOutcome::MovedUnread),
         },
         Err(WriteError::Gone) => look_for(writer, &slot, &before).await,

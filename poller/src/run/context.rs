@@ -1,4 +1,4 @@
-//! The state that all parts of the poller share for one term of leadership. `app` creates it.
+//! State that all parts of the poller share for one term of leadership. `app` creates it.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,55 +29,55 @@ use crate::run::page::Board;
 use crate::run::page::unnamed::UnnamedEntries;
 use crate::run::reads::outside::Outside;
 
-/// The state that all parts of the program share.
+/// State that all parts of the program share.
 #[derive(Clone)]
 pub struct Context {
-    /// Our own namespace, where the targets' ConfigMaps are.
+    /// Our own namespace, which contains the targets' ConfigMaps.
     pub home: String,
-    /// The API server.
+    /// Client of the API server.
     pub client: kube::Client,
-    /// Finds the kinds of targets.
+    /// Resolves the kinds of targets.
     pub kinds: KindSearch,
-    /// The active targets.
+    /// Targets that are currently active.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// The way to the external systems.
+    /// Clients for external systems.
     pub outside: Outside,
-    /// The limit of calls to the API server over all targets.
+    /// Limit of calls to the API server, across all targets.
     pub slots: CallSlots,
-    /// The lane for writes that nobody waits for.
+    /// Lane for writes that no program waits for.
     pub slow_lane: Arc<Mutex<SlowLane>>,
-    /// The rights that targets need.
+    /// Permissions that targets need.
     pub rights: RightsNeeded,
-    /// Events for people.
+    /// Writer of Events for people.
     pub events: EventWriter,
-    /// Counters.
+    /// Counters of this program.
     pub metrics: Metrics,
-    /// Objects that were cleaned.
+    /// Counter of cleaned objects.
     pub cleaned: CleanedObjects,
-    /// The heartbeats of the actors.
+    /// Heartbeats of the actors.
     pub health: Health,
-    /// The leadership of this process, checked before each write.
+    /// Leadership of this process, checked before each write.
     pub leadership: Leadership,
-    /// The list of targets that are attested, on the Lease.
+    /// List of attested targets for the Lease.
     pub attestations: AttestationList,
-    /// The targets on the Lease's notes, noted before anything is written for them.
+    /// Targets in the annotation of the Lease. They are recorded before anything is written for them.
     pub notes: NotedSelections,
-    /// The watches of this term.
+    /// Watches of the current term.
     pub watches: KindWatches,
-    /// Up to where changes of what targets read in the cluster were heard.
+    /// Resource versions up to which changes of the cluster objects that targets read were received.
     pub heard: HeardVersions,
     /// Routes queries of the status page to the targets.
     pub board: Board,
-    /// The entries of collections without an object.
+    /// Entries of collections that have no object.
     pub unnamed: UnnamedEntries,
-    /// The Secrets that are labelled for us.
+    /// Secrets that are labelled for the poller.
     pub secrets: Arc<ArcSwap<LabelledSecrets>>,
-    /// The targets that take requests which bring hints; `None` where none are taken.
+    /// Targets that accept webhooks; `None` if webhooks are disabled.
     pub webhooks: Option<Webhooks>,
 }
 
 impl Context {
-    /// The same for a term of leadership that begins.
+    /// Returns the context for a new term of leadership.
     #[must_use]
     pub fn for_term(&self) -> Arc<Self> {
         Arc::new(Self { watches: KindWatches::default(), ..self.clone() })
@@ -91,7 +91,7 @@ impl Context {
         ObjectWriter { objects, kind, fields, leadership, slots }
     }
 
-    /// Returns the context of the orphan collector. No part of this program claims an object for itself.
+    /// Returns the context of the orphan collector. No other part of the poller locks objects.
     #[must_use]
     pub fn collector(&self) -> CollectorContext {
         CollectorContext {

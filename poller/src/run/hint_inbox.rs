@@ -1,4 +1,4 @@
-//! The queue of one target's hints. It is bounded; the rest is dropped and counted.
+//! The queue of one target's hints. It is bounded; further hints are dropped and counted.
 
 pub(crate) mod webhooks;
 
@@ -17,17 +17,17 @@ use crate::run::metrics::{Metrics, of_outcome, of_target};
 use crate::run::rate_limit::SharedRate;
 use crate::run::reads::troubles::Troubles;
 
-/// Hints that wait for the actor, of a few hundred bytes each; it takes in as many in a millisecond.
+/// Maximum queued hints for the actor, of a few hundred bytes each. The actor processes this many in a millisecond.
 const QUEUE: usize = 1_024;
 
-/// Hints of one target that are taken in at once: what a transaction over a large table sends.
+/// Burst of hints for one target, sized for a transaction over a large table.
 const AT_ONCE: u32 = 10_000;
 
-/// One more every so often: far above the polls that `read.limits` let through in the usual case, and a thousandth of what a
-/// processor could take in.
+/// Refill interval after the burst. It is far above the usual rate of polls by `read.limits`, and a thousandth of
+/// a processor's capacity.
 const ONE_MORE_AFTER: Duration = Duration::from_millis(1);
 
-/// The sender of one target's hints. Clones share its rate.
+/// Sender of one target's hints. Clones share its rate.
 #[derive(Clone)]
 pub(crate) struct Inbox {
     pub(crate) target: Arc<Target>,
@@ -35,22 +35,22 @@ pub(crate) struct Inbox {
     rate: SharedRate,
     metrics: Metrics,
     troubles: Arc<Troubles>,
-    /// The sources that hear nothing at the moment, though they should.
+    /// Sources that are disconnected at the moment.
     silent: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
 impl Inbox {
-    /// Of a target, and what its actor takes hints from.
+    /// Creates the inbox of a target, and the receiver for its actor.
     pub(crate) fn new(target: &Arc<Target>, metrics: Metrics, troubles: Arc<Troubles>) -> (Self, mpsc::Receiver<Hint>) {
         let (queue, hints) = mpsc::channel(QUEUE);
         let rate = SharedRate::of(TokenBucket::full(AT_ONCE, ONE_MORE_AFTER, clock::now()));
         (Self { target: target.clone(), queue, rate, metrics, troubles, silent: Arc::default() }, hints)
     }
 
-    /// A hint came, about what `identities` makes of it.
+    /// Takes in a hint whose identities `identities` extracts.
     ///
     /// # Errors
-    /// What became of it, where the actor is not told all of it.
+    /// Returns the outcome if the actor does not receive all of it.
     pub(crate) async fn take(
         &self,
         identities: impl FnOnce() -> Result<Vec<String>, EvaluationError>,
@@ -66,7 +66,7 @@ impl Inbox {
         let mut told = Ok(());
         for identity in identities {
             if self.rate.take(now).is_ok() {
-                // The actor takes it in soon, or has ended with this.
+                // The actor receives it soon, or has ended.
                 let _ = self.queue.send(Hint::Resource(identity)).await;
             } else {
                 told = Err(self.count(HintOutcome::Dropped));
@@ -75,12 +75,12 @@ impl Inbox {
         told
     }
 
-    /// Hands on a hint of a source that waits where many come. What nobody takes in ends with the actor.
+    /// Passes on a hint and waits while the queue is full. Unreceived hints end with the actor.
     pub(crate) async fn pass_on(&self, hint: Hint) {
         let _ = self.queue.send(hint).await;
     }
 
-    /// Whether one of the target's sources is heard.
+    /// Records if one of the target's sources is connected.
     pub(crate) fn say_connected(&self, source: &'static str, is_connected: bool) {
         let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
         if is_connected {
@@ -92,7 +92,7 @@ impl Inbox {
         gauge.get_or_create(&of_target(&self.target.name)).set(i64::from(silent.is_empty()));
     }
 
-    /// Says in the log why hints do not come.
+    /// Logs the reason why hints are missing.
     pub(crate) fn tell(&self, sentence: &str) {
         self.troubles.note_hints(&self.target.name, sentence, clock::now());
     }

@@ -1,4 +1,4 @@
-//! Performs what the engine decides: watches, reads, writes, the page, hints and metrics.
+//! Executes the engine's decisions: watches, reads, writes, the status page, hints and metrics.
 
 pub mod attestation;
 pub mod condition_writes;

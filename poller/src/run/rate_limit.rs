@@ -1,5 +1,5 @@
-//! How often something may begin, where several tasks begin it: reads of one target, by its actor and by traversals under way,
-//! whose pages are requests of their own; hints and requests that bring them.
+//! Rate limit shared by several tasks: for reads of one target by its actor and by running traversals, whose pages are
+//! separate requests, and for hints and webhooks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::process::clock;
 
-/// A rate. Clones share it.
+/// A rate limit. Clones share it.
 #[derive(Clone, Debug)]
 pub struct SharedRate(Arc<Mutex<TokenBucket>>);
 
 impl SharedRate {
-    /// So many in a second, and as many at once.
+    /// Creates a limit of `count` per second, with a burst of the same size.
     #[must_use]
     pub fn per_second(count: u32) -> Self {
         let count = count.max(1);
@@ -24,21 +24,21 @@ impl SharedRate {
         Self(Arc::new(Mutex::new(bucket)))
     }
 
-    /// Returns the time at which the next one may begin; `now` where it may already.
+    /// Returns the time of the next start; `now` if it is already allowed.
     #[must_use]
     pub fn available_at(&self, now: Moment) -> Moment {
         self.lock().available_at(now)
     }
 
-    /// One begins.
+    /// Takes a token.
     ///
     /// # Errors
-    /// When the next one may, where none may now.
+    /// Returns the time of the next token if there is none now.
     pub fn take(&self, now: Moment) -> Result<(), Moment> {
         self.lock().take(now)
     }
 
-    /// Waits until one may begin.
+    /// Waits until a token is available, and takes it.
     pub async fn wait(&self) {
         while let Err(next) = self.take(clock::now()) {
             tokio::time::sleep_until(clock::instant_of(next)).await;

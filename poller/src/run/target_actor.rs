@@ -1,6 +1,6 @@
-//! One target at work: the task that feeds the target's engine and performs what it asks for.
+//! Actor of one target: the task that feeds the target's engine with inputs and performs its effects.
 //!
-//! Each target has a task of its own, so that none can slow or stop another. The task decides nothing.
+//! Each target has its own task, so that no target slows down another. The task decides nothing.
 
 mod reporting;
 mod shared_handles;
@@ -30,29 +30,29 @@ use crate::run::reads::poll::{poll, traverse};
 use reporting::Reporting;
 use shared_handles::SharedHandles;
 
-/// An actor that has not turned for this long hangs, and the kubelet starts the program anew: far above what the largest
-/// batch of events takes.
+/// If the loop has not run for this long, liveness fails and the kubelet restarts the Pod. It is far above the time for
+/// the largest batch of events.
 const STANDSTILL: Duration = Duration::from_secs(60);
-/// Watch events, or hints, taken in before polls and writes get their turn again.
+/// Maximum watch events or hints in one batch, before polls and writes get their turn.
 const EVENTS_AT_ONCE: usize = 256;
-/// Ends of reads and writes taken in before anything else is looked at: as many as one host gets at once where nobody asks for
-/// more, so that neither a watch nor a stop waits for the answers of a whole target to be taken in.
+/// Maximum ends of reads and writes in one batch. It equals the default concurrency of one host, so that neither a
+/// watch nor a stop waits for the responses of a whole target.
 const ENDS_AT_ONCE: usize = 16;
 
-/// A target alone uses all calls that there are, and with thousands of writes it stands before the writes of others with no
+/// A single target can use all calls to the API server. With thousands of writes, it delays the writes of others by no
 /// more than these.
 const _: () = assert!(WRITES_AT_ONCE == CONCURRENT_CALLS);
 
 type Pending = FuturesUnordered<Pin<Box<dyn Future<Output = Input> + Send>>>;
 
-/// One target at work.
+/// Actor of one target.
 pub struct TargetActor {
     engine: Engine<SharedHandles>,
     target: Arc<Target>,
     context: Arc<Context>,
     writer: Arc<ObjectWriter>,
     reporting: Reporting,
-    /// The reads and writes under way.
+    /// Reads and writes in progress.
     under_way: Pending,
     /// Queries from the status page.
     questions: mpsc::Receiver<Asked>,
@@ -60,7 +60,7 @@ pub struct TargetActor {
 }
 
 impl TargetActor {
-    /// An actor that has seen nothing yet.
+    /// Creates an actor without objects.
     #[must_use]
     pub fn new(target: Arc<Target>, context: Arc<Context>, writer: ObjectWriter) -> Self {
         Self {
@@ -75,8 +75,8 @@ impl TargetActor {
         }
     }
 
-    /// Works until it is stopped or the watch ends. What is under way then is dropped; a write that was sent already lands
-    /// only on the very state it was made for.
+    /// Runs until `stop` or the end of the watch. Running work is then dropped. A write that was already sent succeeds
+    /// only on the state that it was made for.
     pub async fn run(
         mut self,
         mut events: mpsc::Receiver<ObjectEvent>,
@@ -109,12 +109,12 @@ impl TargetActor {
         }
     }
 
-    /// Takes in an end, and some others that have come with it: what begins within one tick ends together, and to look at
-    /// everything else between any two costs as much as taking one in.
+    /// Takes in one end of work and some others that arrived with it. Work that begins in one tick ends together, and
+    /// polling the other inputs between two ends costs as much as processing one.
     fn take_ends(&mut self, first: Input) {
         self.step(first);
         for _ in 1..ENDS_AT_ONCE {
-            // Asked without a waker of its own: the actor asks again before it sleeps.
+            // Polled without its own waker, because the actor polls again before it sleeps.
             let Some(Some(next)) = self.under_way.next().now_or_never() else { break };
             self.step(next);
         }
@@ -160,7 +160,7 @@ impl TargetActor {
 }
 
 impl Drop for TargetActor {
-    /// However it ends, by a panic too: the target is attested no more, and its places in the slow lane are others'.
+    /// Removes the target's attestation and releases its times in the slow lane, also after a panic.
     fn drop(&mut self) {
         self.engine.end();
         self.context.attestations.set(&self.target.name, None);

@@ -1,7 +1,8 @@
-//! A target from its text to its actor: its kind is looked up and checked, its objects are watched, its rights noted.
+//! A target from its document to its actor: its kind is resolved and checked, its objects are watched, and its
+//! permissions are checked.
 //!
-//! A kind that is missing or unsuitable delays only its own target, says why, and is looked up again, since the CRD may come or be
-//! mended.
+//! A missing or unsuitable kind delays only its own target. The target reports the cause and retries, because the CRD
+//! may be installed or fixed.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use crate::run::metrics::of_target;
 use crate::run::notices::follow_rights;
 use crate::run::target_actor::TargetActor;
 
-/// Watch events that wait for the actor; more wait in the connection, where the API server keeps them.
+/// Buffered watch events for the actor. Further events wait in the connection to the API server.
 const EVENT_BUFFER: usize = 1024;
 
-/// Works on one target until it is stopped.
+/// Runs one target until it is stopped.
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
     let attested = context.metrics.attested.clone();
     let labels = of_target(&target.name);
-    // Until there is a kind nobody attests, which is to be seen too.
+    // Without a resolved kind the target is unattested, which the metric must show too.
     attested.get_or_create(&labels).set(0);
     work_until_stopped(context, target, stop).await;
-    // An alert on a target that nobody attests must not outlive the target.
+    // An alert on an unattested target must not outlive the target.
     attested.remove(&labels);
 }
 
@@ -50,7 +51,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     tokio::select! {
         _ = working => {}
         () = follow_rights(&context, &target, needed) => {}
-        // Boxed, since a connection that is being made is large.
+        // Boxed, because the future of a connection attempt is large.
         () = Box::pin(hints::hear(&context, inbox)) => {}
     }
 }

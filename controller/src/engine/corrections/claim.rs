@@ -1,30 +1,30 @@
-//! The owner of an external resource, and the actions that ownership allows.
+//! Ownership of an external resource, and the actions that it permits.
 //!
-//! A resource is ours when `driftCorrected` says that the object owns its identity in its scope; nothing else counts, least of all
-//! that it looks as the spec says.
+//! A resource is ours only if `driftCorrected` records that the object owns its identity in its scope. A resource that
+//! matches the spec is not ours for that reason.
 
 use drift_api::condition::Claim;
 use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 use drift_language::Existing;
 
-/// The action of a correction on the external resource.
+/// Action of a correction on the external resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
-    /// The external resource is absent.
+    /// Creates an absent resource.
     Create,
-    /// It is there and differs.
+    /// Updates an existing resource that differs.
     Update,
-    /// It is there and differs in what cannot be changed: it is taken away and made anew.
+    /// Deletes and recreates a resource that differs in an immutable field.
     Replace,
-    /// The object is being deleted.
+    /// Deletes the resource of an object that is being deleted.
     Delete,
-    /// It is missing or differs, and the operator that owns the object is woken to correct it.
+    /// Wakes the operator that owns the object, which then corrects the missing or differing resource.
     Nudge,
 }
 
 impl Action {
-    /// The label of the metric.
+    /// Returns the label of the metric.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,25 +37,25 @@ impl Action {
     }
 }
 
-/// The answer to "does ownership allow this action?".
+/// Answer to "does ownership allow this action?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// It is.
+    /// The action is allowed.
     Granted {
-        /// The claim is to be written first.
+        /// True if the claim must be written first.
         claim_first: bool,
     },
     /// The resource existed before the object, and the target does not adopt.
     NotOurs,
-    /// The object owns another resource than it names now: its identity was edited, or the scope of its target.
+    /// The object owns another resource than it names now, because its identity or the scope of its target was edited.
     IdentityChanged,
 }
 
-/// Judges an action by what the object claims and the resource it names.
+/// Decides on an action by the object's claim and the resource that it names.
 #[must_use]
 pub fn permit(action: Action, claim: Option<&Claim>, resource: &ResourceName, existing: Existing) -> Permission {
     match (claim, action, existing) {
-        // Nothing outside is touched: whose it is makes no difference.
+        // A nudge changes no external resource, so ownership does not matter.
         (_, Action::Nudge, _) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(owned)), _, _) if owned.names(resource) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(_)), _, _) if !is_planted(Mutant::RenamedCorrected) => Permission::IdentityChanged,

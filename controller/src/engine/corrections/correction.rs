@@ -1,7 +1,7 @@
-//! One correction: what is to be done outside, all that has to be known to do it, and what is said of it on the object.
+//! One correction: the external action, its inputs, and the status texts about it.
 //!
-//! The texts are closed: no value of an object, no part of an answer but its status and what the target's `because` gives. K and the
-//! claim are kept wherever nothing new is said of them.
+//! The texts are closed. They contain no value of an object, and only the status code and the result of the target's
+//! `because` of a response. A status update without news of K or the claim keeps them.
 
 use drift_api::condition::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets,
@@ -12,56 +12,56 @@ use drift_api::mutants::{Mutant, is_planted};
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};
 
-/// One correction to be done.
+/// One correction to execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
-    /// What.
+    /// Action on the external resource.
     pub action: Action,
-    /// K + 1, the number it will have once its outcome is definite.
+    /// K + 1: the number of the correction once its outcome is definite.
     pub number: u64,
-    /// The external resource.
+    /// External resource of the correction.
     pub resource: ResourceName,
-    /// The claim is to be written first.
+    /// True if the claim must be written first.
     pub claim_first: bool,
-    /// The finalizer is to be put on before the claim.
+    /// True if the finalizer must be added before the claim.
     pub put_finalizer: bool,
-    /// The generation acted on.
+    /// Generation that the correction acts on.
     pub generation: Option<i64>,
-    /// The desired state acted on; `None` for a deletion whose desired state cannot be told.
+    /// Desired state that the correction acts on; `None` for a deletion whose desired state is unknown.
     pub desired_hash: Option<DesiredHash>,
-    /// The fields that differ: all of them for a creation, or where the verdict names none. Nothing for a deletion.
+    /// Differing fields: all fields for a creation, or if the verdict names none. Empty for a deletion.
     pub fields: DifferingFields,
-    /// The fingerprint of what the target's requests are made of.
+    /// Fingerprint of the inputs of the target's requests.
     pub correct_hash: u64,
-    /// The fingerprint of the versions of the Secrets that its requests send; 0 where they send none.
+    /// Fingerprint of the versions of the Secrets in its requests; 0 if they send none.
     pub sent_versions: u64,
-    /// The record on the object at the time of the decision.
+    /// Record on the object at the time of the decision.
     pub before: CorrectionStatus,
-    /// The outcome of the one before it is in doubt, so that this is its retry.
+    /// True if the outcome of the previous correction is in doubt, so that this one is its retry.
     pub was_in_doubt: bool,
-    /// It creates again what an earlier process was interrupted in creating, or follows the Job that it began. That counted as
-    /// a correction, and yet the external system must know the request for the same.
+    /// True if it repeats an interrupted creation of an earlier process, or follows the Job that the process created.
+    /// That attempt counted as a correction, but the external system must recognize the request as the same one.
     pub resumes: bool,
-    /// A Job does it, which goes on when this process ends.
+    /// True if a Job performs it. The Job continues when this process ends.
     pub by_job: bool,
-    /// Its Job was begun by this process, and how it ended was not seen.
+    /// True if this process created its Job and did not see its end.
     pub was_begun: bool,
-    /// A request of before may have taken the resource away.
+    /// True if an earlier request may have removed the resource.
     pub may_be_gone: bool,
 }
 
-/// The content of a correction, which tells one Job from another.
+/// Content of a correction, which distinguishes one Job from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedFor {
-    /// What.
+    /// Action on the external resource.
     pub action: Action,
-    /// The number by which it is known.
+    /// Number that identifies the request.
     pub number: u64,
-    /// The generation acted on.
+    /// Generation that the correction acts on.
     pub generation: Option<i64>,
-    /// The desired state acted on.
+    /// Desired state that the correction acts on.
     pub desired_hash: Option<DesiredHash>,
-    /// What it is made of.
+    /// Fingerprint of the inputs of its requests.
     pub correct_hash: u64,
 }
 
@@ -71,14 +71,14 @@ impl Correction {
     pub fn may_have_taken_away(&self, outcome: &Outcome) -> bool {
         let takes_away = match self.action {
             Action::Delete | Action::Replace => true,
-            // One of its requests may be a DELETE.
+            // One of the requests of an update may be a DELETE.
             Action::Update => *outcome != Outcome::Applied,
             Action::Create | Action::Nudge => false,
         };
         takes_away && !outcome.changed_nothing() && !outcome.was_turned_away()
     }
 
-    /// Returns true if it needs the resource for its object alone from now on, claimed before or not.
+    /// Returns true if its object needs the resource exclusively from now on, claimed before or not.
     #[must_use]
     pub fn takes_resource(&self) -> bool {
         let owns = matches!(self.before.claim, Some(Claim::Owns(_)));
@@ -92,25 +92,25 @@ impl Correction {
         AskedFor { action, number: self.asked_as(), generation, desired_hash, correct_hash }
     }
 
-    /// Returns true if the object says that it has begun before the first write outside: where the claim is new, before each
-    /// try of a replacement, and before a Job, unless the object says so already or it is tried again: a Job that is turned away
-    /// again and again is no news. Whoever finds that after a crash has a poll
-    /// tell what is left, and takes nothing away again. A deletion needs no verdict, so that a poll would tell it nothing.
+    /// Returns true if the object must record the start before the first external write: for a new claim, for each try
+    /// of a replacement, and for a Job. The exceptions for a Job are an existing record and a retry, because a Job that
+    /// is refused again and again is no news. After a crash, the next process waits for a poll to show the remaining
+    /// state and deletes nothing twice. A deletion needs no verdict, so a poll would not help it.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         let by_job = self.by_job && self.action != Action::Delete;
         self.claim_first || self.action == Action::Replace || by_job && !self.was_announced() && !self.was_in_doubt
     }
 
-    /// Returns true if the object says already that it has begun: a process that is no more said so, or this one, which could not see
-    /// how it ended.
+    /// Returns true if the object already records the start: an earlier process wrote it, or this process did and could
+    /// not see the end.
     #[must_use]
     pub fn was_announced(&self) -> bool {
         self.resumes || self.before.reason == Some(CorrectedReason::CorrectionStarted)
     }
 
-    /// What is then said, with the claim. Why the one before failed is said on: the next Job may begin as soon as a poll has seen what
-    /// that one left, and nobody could read it.
+    /// Returns the status that announces the start, including the claim. It repeats why the previous Job failed: the
+    /// next Job may begin as soon as a poll has seen the result, and readers would miss the reason.
     #[must_use]
     pub fn claim(&self) -> CorrectionStatus {
         let text = match self.action {
@@ -119,19 +119,19 @@ impl Correction {
             Action::Update if !self.claim_first => "updating the external resource",
             Action::Update | Action::Delete | Action::Nudge => "adopting the external resource",
         };
-        // Nothing was sent yet: a claim that permits no more than to create stays one until something is.
+        // Nothing was sent yet. A claim that permits only a create stays one until something is sent.
         let claim = if self.claim_first || !self.creates_only() { self.owned() } else { self.before.claim.clone() };
         let has_failed = self.by_job && self.before.reason == Some(CorrectedReason::CorrectionFailed);
         let text = if has_failed { format!("{text}; before: {}", self.before.text) } else { text.to_owned() };
         CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation) }
     }
 
-    /// What is said while its Job goes on. Whoever finds it after a crash must find the same Job.
+    /// Returns the status while its Job runs. After a crash, it must lead to the same Job.
     #[must_use]
     pub fn underway(&self, sentence: &str) -> CorrectionStatus {
         let interrupted = self.before.still_interrupted(sentence, self.generation).filter(|_| self.resumes);
         let started = || self.before.keeping(CorrectedReason::CorrectionStarted, sentence, self.generation);
-        // What it makes is ours, lest a crash lose it.
+        // A resource that it creates is ours, so that a crash does not lose it.
         let claims = self.claim_first || self.creates_only();
         let claim = if claims { self.owned() } else { self.before.claim.clone() };
         CorrectionStatus { claim, ..interrupted.unwrap_or_else(started) }
@@ -141,19 +141,19 @@ impl Correction {
         Some(Claim::Owns(self.resource.clone().into()))
     }
 
-    /// Returns true if the claim that stands permits no more than to create.
+    /// Returns true if the current claim permits only a create.
     fn creates_only(&self) -> bool {
         matches!(self.before.claim, Some(Claim::Claims(_))) && self.action != Action::Nudge
     }
 
-    /// The same of how far it has come.
+    /// Returns the same status with the progress of the Job.
     #[must_use]
     pub fn seen(&self, sighting: &Sighting) -> CorrectionStatus {
         self.underway(&format!("{}: {}: {}", self.action.as_str(), Code::Job.short(), sighting.because))
     }
 
-    /// What a step whose outcome is open makes of it. A replacement that has written is not begun anew by the verdict of
-    /// before: what it made may be there already, and would be taken away once more.
+    /// Returns the outcome of a step in doubt. A replacement that has written is not restarted on the old verdict: the
+    /// new resource may exist already and would be deleted again.
     #[must_use]
     pub fn in_doubt(&self, step: FailedStep, uncertainty: Uncertainty) -> Outcome {
         match (self.action, step.reach) {
@@ -184,7 +184,7 @@ impl Correction {
         }
         status.replaced = match self.action {
             Action::Replace => matches!(outcome, Outcome::Applied | Outcome::Underway { .. }),
-            // Creates what the replacement deleted.
+            // The create restores a resource that the replacement deleted.
             Action::Create => self.before.replaced,
             Action::Update | Action::Delete | Action::Nudge => false,
         };
@@ -195,28 +195,28 @@ impl Correction {
         status
     }
 
-    /// What is to be written of its outcome onto what stands by now; `None` where that says it all.
+    /// Returns the status to write over the current one; `None` if the current one is complete.
     ///
-    /// A doubt that lasts is written once. A definite outcome whose number somebody has written meanwhile is counted
-    /// already (the leader that followed us interrupted it, or did it again with the same key).
+    /// A doubt that persists is written once. A definite outcome is already counted if another writer has written its
+    /// number meanwhile: the next leader interrupted the correction, or repeated it with the same key.
     #[must_use]
     pub fn to_record(&self, current: &CorrectionStatus, outcome: &Outcome) -> Option<CorrectionStatus> {
         let status = self.ended(outcome);
         let current = current.clone().in_scope(self.resource.scope);
         let counted = outcome.is_definite() && current.correction >= self.number;
-        // The sentence aside: two doubts in turn are one.
+        // Only the text may differ: two consecutive doubts count as one.
         let repeats = CorrectionStatus { text: String::new(), ..status.clone() }
             == CorrectionStatus { text: String::new(), ..current };
         let known = !outcome.is_definite() && self.was_in_doubt && repeats;
         (!counted && !known).then_some(status)
     }
 
-    /// What is claimed after it.
+    /// Returns the claim after the correction.
     ///
-    /// A claim that was written for this very correction, or that permits no more than to create, depends on the
-    /// outcome: where it is certain that nothing came about, nothing is claimed. A create that was turned away did
-    /// nothing either, but is tried again: what somebody else makes meanwhile must not become ours. What may have been
-    /// done is ours, lest we lose what we made.
+    /// A claim that was written for this correction, or that permits only a create, depends on the outcome. If the
+    /// correction certainly changed nothing, the claim is dropped. A rejected create changed nothing either, but is
+    /// retried: a resource that another party creates meanwhile must not become ours. If the correction may have
+    /// succeeded, the resource is ours, so that it is not lost.
     fn claim_after(&self, outcome: &Outcome) -> Option<Claim> {
         if !self.claim_first && !self.creates_only() {
             return self.before.claim.clone();
@@ -227,7 +227,7 @@ impl Correction {
         }
         match (outcome.changed_nothing(), outcome) {
             (false, _) => Some(Claim::Owns(name)),
-            // Nothing was learned: it is tried again as before.
+            // Without new information, the retry uses the same claim.
             (true, Outcome::Doubtful(..)) if !self.claim_first => self.before.claim.clone(),
             (true, _) if is_planted(Mutant::RefusedClaimKept) => Some(Claim::Owns(name)),
             (true, _) => None,

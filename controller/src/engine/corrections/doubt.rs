@@ -1,44 +1,43 @@
-//! Why nobody knows whether a write was done: the closed set of words for people and for a metric.
-//!
-//! This file knows only the words.
+//! Reasons why the result of a write is unknown, as a closed set of texts for people and labels for a metric.
 
-/// Why nobody knows whether a write was done.
+/// Reason why the result of a write is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doubt {
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     NoAnswer,
-    /// No answer within the step's deadline, or 408.
+    /// The step's deadline passed, or the response was 408.
     TimedOut,
-    /// 401 or 403.
+    /// The response was 401 or 403.
     CredentialRefused,
-    /// 429.
+    /// The response was 429.
     RateLimited,
-    /// 5xx.
+    /// The response was a 5xx status.
     ServerError,
-    /// The Secret is missing, not labelled for the controller, or not for this host: nothing was sent.
+    /// The Secret is missing, not labelled for the controller, or not for this host. Nothing was sent.
     CredentialUnavailable,
-    /// A Secret that is to be sent is missing, not labelled for that, not for this host, or may not be read: nothing was sent.
+    /// A Secret in the request is missing, not labelled for that use, not for this host, or unreadable.
+    /// Nothing was sent.
     SecretUnavailable,
-    /// The token server gives no token: nothing was sent.
+    /// The token server returned no token. Nothing was sent.
     TokenUnavailable,
-    /// The host's address is in a network that the target does not allow: nothing was sent.
+    /// The host's address is in a network that the target does not allow. Nothing was sent.
     AddressRefused,
-    /// A template of the steps cannot be evaluated for the object: nothing was sent.
+    /// A template of the steps fails for the object. Nothing was sent.
     TemplateFails,
-    /// The API server, to which the correction itself goes, does not answer, or with 5xx.
+    /// The API server, which is the target of the correction itself, did not respond, or responded with 5xx.
     ApiServerUnavailable,
-    /// The API server answers 429.
+    /// The API server responded with 429.
     ApiServerBusy,
-    /// The API server answers 401 or 403: the controller lacks a right.
+    /// The API server responded with 401 or 403, so the controller lacks a permission.
     RightMissing,
-    /// A Job was begun, and the API server does not let us look at it.
+    /// A Job was created, and the API server does not let us read it.
     JobUnseen,
-    /// We stopped: leadership was lost or the process is ending.
+    /// The controller stopped: it lost leadership or is shutting down.
     CutOff,
 }
 
 impl Doubt {
-    /// Returns true if it is certain that nothing was sent.
+    /// Returns true if certainly nothing was sent.
     #[must_use]
     pub const fn sent_nothing(self) -> bool {
         matches!(
@@ -51,20 +50,20 @@ impl Doubt {
         )
     }
 
-    /// Returns true if it is certain that nobody was asked for anything: no token server either.
+    /// Returns true if certainly no request was sent, not even to a token server.
     #[must_use]
     pub const fn asked_nobody(self) -> bool {
         self.sent_nothing() && !matches!(self, Self::TokenUnavailable)
     }
 
-    /// Returns true if the API server refused a correction that goes to itself, for a reason that may pass: it does so before it does
-    /// anything.
+    /// Returns true if the API server temporarily refused a correction of its own objects. It refuses before
+    /// it changes anything.
     #[must_use]
     pub const fn is_refusal_of_api_server(self) -> bool {
         matches!(self, Self::RightMissing | Self::ApiServerBusy)
     }
 
-    /// The closed sentence for people.
+    /// Returns the closed text for people.
     #[must_use]
     pub const fn as_text(self) -> &'static str {
         match self {
@@ -90,7 +89,7 @@ impl Doubt {
         }
     }
 
-    /// The label of the metric.
+    /// Returns the label of the metric.
     #[must_use]
     pub const fn as_label(self) -> &'static str {
         match self {

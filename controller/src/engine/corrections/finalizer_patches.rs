@@ -1,15 +1,15 @@
-//! Our finalizer as JSON Patches: put on and taken off without touching anybody else's.
+//! JSON Patches that add and remove our finalizer without changing other finalizers.
 //!
-//! Both patches test the uid. Putting tests that the object is not deleted and that the list is as long as it was read; taking off
-//! tests that ours still stands at its index. Neither tests the resourceVersion, which every writer of anything else on the object
-//! moves.
+//! Both patches test the uid. Adding tests that the object is not deleted and that the list has the length that was
+//! read. Removing tests that our finalizer is still at its index. Neither tests the resourceVersion, because unrelated
+//! writes change it.
 
 use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-/// The patch that puts our finalizer at the end of the list.
+/// Returns the patch that appends our finalizer to the list.
 #[must_use]
 pub fn put_patch(object: &LeanObject) -> Patch {
     let mut operations = vec![uid_test(object), absence_test("/metadata/deletionTimestamp")];
@@ -17,7 +17,7 @@ pub fn put_patch(object: &LeanObject) -> Patch {
         operations.push(absence_test("/metadata/finalizers"));
         operations.push(json!({"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]}));
     } else {
-        // Where the list became longer meanwhile, ours comes to stand elsewhere.
+        // If the list grew meanwhile, our finalizer ends up at another index and the test fails.
         let place = format!("/metadata/finalizers/{}", object.finalizers.len());
         operations.push(json!({"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER}));
         operations.push(json!({"op": "test", "path": place, "value": FINALIZER}));
@@ -25,12 +25,12 @@ pub fn put_patch(object: &LeanObject) -> Patch {
     into_patch(operations)
 }
 
-/// To the API server a field that is not there equals null. (To RFC 6902 it does not.)
+/// The API server treats an absent field as equal to null, unlike RFC 6902.
 fn absence_test(path: &str) -> Value {
     json!({"op": "test", "path": path, "value": null})
 }
 
-/// The patch that takes our finalizer off; `None` where it is not there.
+/// Returns the patch that removes our finalizer; `None` if it is absent.
 #[must_use]
 pub fn release_patch(object: &LeanObject) -> Option<Patch> {
     let index = object.finalizers.iter().position(|finalizer| finalizer == FINALIZER)?;
@@ -46,7 +46,8 @@ fn uid_test(object: &LeanObject) -> Value {
     json!({"op": "test", "path": "/metadata/uid", "value": &*object.id.uid})
 }
 
-/// Operations written out above are always well formed; an empty patch would be refused by the API server, not misapplied.
+/// The operations above are always well formed. The API server refuses an empty patch, so a bug cannot
+/// change an object.
 fn into_patch(operations: Vec<Value>) -> Patch {
     serde_json::from_value(Value::Array(operations)).unwrap_or_default()
 }
@@ -68,7 +69,7 @@ mod tests {
 
     /// Applies a patch as the API server does.
     fn patched(object: &Value, patch: &Patch) -> Result<Value, json_patch::PatchError> {
-        // A test for null holds where nothing is; where something is, it fails by itself.
+        // A test for null passes if the field is absent. If the field exists, the test fails by itself.
         let holds = |operation: &PatchOperation| {
             matches!(operation, PatchOperation::Test(test) if test.value.is_null())
                 && object.pointer(operation.path().as_str()).is_none()

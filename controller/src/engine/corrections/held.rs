@@ -1,20 +1,18 @@
-//! Why nothing is done for an object: the closed set of words that a metric counts by.
-//!
-//! This file knows only the words.
+//! Reasons for doing nothing for an object, as a closed set of labels of a metric.
 
 use drift_api::requests::job::JobStage;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
-        /// Why nothing is done now.
+        /// Reason why nothing is done now.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Held { $($(#[$doc])* $variant,)+ }
 
         impl Held {
-            /// Every word.
+            /// All reasons in order.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The label of the metric.
+            /// Returns the label of the metric.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
@@ -24,15 +22,15 @@ macro_rules! words {
 }
 
 words! {
-    /// No verdict of the poller stands.
+    /// The object has no verdict of the poller.
     NoVerdict => "no_verdict",
-    /// The verdict says in sync.
+    /// The verdict is in sync.
     InSync => "in_sync",
-    /// The poller cannot tell.
+    /// The verdict is Unknown.
     VerdictUnknown => "verdict_unknown",
-    /// The verdict speaks of another spec.
+    /// The verdict is about another spec.
     VerdictOutdated => "verdict_outdated",
-    /// The last correction is not verified by a poll yet.
+    /// The last correction is not yet verified by a poll.
     NotVerified => "not_verified",
     /// The target only observes.
     Observing => "observing",
@@ -40,17 +38,17 @@ words! {
     Suspended => "suspended",
     /// The object is paused.
     Paused => "paused",
-    /// A template of the target cannot be evaluated for this object.
+    /// A template of the target fails for this object.
     TemplateFails => "template_fails",
-    /// A requirement of the target does not hold.
+    /// A requirement of the target is not met.
     NotAllowed => "not_allowed",
-    /// Another object, of whatever target, has the identity.
+    /// Another object, of any target, has the identity.
     IdentityTaken => "identity_taken",
     /// Two or more objects claim the identity.
     IdentityContested => "identity_contested",
     /// The object gives up the identity that it names.
     GivenUp => "given_up",
-    /// Objects that may have claimed the identity are not known yet.
+    /// Objects that may have claimed the identity are not listed yet.
     ScopeIncomplete => "scope_incomplete",
     /// Another target owns the object.
     ClaimedTwice => "claimed_twice",
@@ -64,36 +62,37 @@ words! {
     NotAttested => "not_attested",
     /// The breaker of the target is open.
     BreakerOpen => "breaker_open",
-    /// Too many corrections in a row healed nothing.
+    /// Too many consecutive corrections healed nothing.
     AttemptsExhausted => "attempts_exhausted",
-    /// The pause since the last correction is not over.
+    /// The delay after the last correction is not over.
     Delayed => "delayed",
-    /// The correction could not be sent: a Secret is missing or may not be used, or a template fails; tried again later.
+    /// The correction could not be sent, because a Secret is missing or unusable, or a template fails. It
+    /// is retried later.
     Unsendable => "unsendable",
-    /// A Job of the object that was begun for something else has not ended.
+    /// A Job of the object for an earlier request has not ended.
     JobUnfinished => "job_unfinished",
-    /// The Job of the correction is not taken up: something holds it, or nothing controls Jobs.
+    /// The Job of the correction was not started: it is suspended, or no Job controller is running.
     JobNotTakenUp => "job_not_taken_up",
-    /// The Job of the correction has no Pod: a quota or an admission rule refuses it.
+    /// The Job of the correction has no Pod, because a quota or an admission rule refuses it.
     JobWithoutPod => "job_without_pod",
-    /// The Pod of the correction's Job is not ready: it has no node, or no image.
+    /// The Pod of the correction's Job is not ready, because it has no node or no image.
     JobPodNotReady => "job_pod_not_ready",
     /// The target's limits are used up.
     Limited => "limited",
     /// The first full list is not read yet.
     NotListed => "not_listed",
-    /// The API server refuses our writes to this object; tried again later.
+    /// The API server refuses our writes to this object. They are retried later.
     WriteRefused => "write_refused",
-    /// Another writer keeps overtaking our writes to this object; tried again later.
+    /// Another writer keeps overtaking our writes to this object. They are retried later.
     RaceLost => "race_lost",
-    /// Another writer keeps undoing our writes to this object; tried again later.
+    /// Another writer keeps undoing our writes to this object. They are retried later.
     WriteUndone => "write_undone",
-    /// The object is being deleted and there is nothing of ours on it.
+    /// The object is being deleted and does not have our finalizer.
     Deleting => "deleting",
 }
 
 impl Held {
-    /// Why nothing comes of a Job that has come so far; `None` where it runs.
+    /// Returns the reason why a Job makes no progress in this stage; `None` if it runs.
     #[must_use]
     pub const fn of_job(stage: JobStage) -> Option<Self> {
         match stage {
@@ -104,7 +103,8 @@ impl Held {
         }
     }
 
-    /// Returns true if a person looking for uncorrected drift wants to see it; the others are the normal course.
+    /// Returns true if the reason matters to a person who looks for uncorrected drift. The other reasons
+    /// are normal operation.
     #[must_use]
     pub const fn is_noteworthy(self) -> bool {
         !matches!(self, Self::NoVerdict | Self::InSync | Self::VerdictUnknown | Self::Observing | Self::Deleting)

@@ -1,4 +1,4 @@
-//! The idempotency key of each request of a correction.
+//! Idempotency key of each request of a correction.
 
 use drift_api::mutants::{Mutant, is_planted};
 
@@ -6,10 +6,11 @@ use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 
 impl Correction {
-    /// The key by which the external system knows a request that it has seen: the same for every try until an outcome
-    /// is definite, and another one where the request is. Each action has its own: the stored answer to a creation in
-    /// doubt must stand neither for the update nor for the deletion that follows when it turns out to have happened.
-    /// A Secret that moved makes another request. `content` is of the request where that is made of what a retry may see change: answers, or what differs.
+    /// Returns the key by which the external system recognizes a repeated request. It stays the same for every try
+    /// until an outcome is definite, and differs for different requests. Each action has its own key: the stored
+    /// response to a creation in doubt must not answer the update or deletion that follows if the creation succeeded. A
+    /// changed Secret makes another request. `content` is the hash of the request if it depends on data that may change
+    /// between tries: responses, or the differing fields.
     #[must_use]
     pub fn idempotency_key(&self, uid: &str, step: usize, content: Option<u64>) -> String {
         let mut key = format!("{uid}-{}", self.asked_as());
@@ -32,7 +33,7 @@ impl Correction {
         key
     }
 
-    /// The number by which the external system knows the request.
+    /// Returns the number by which the external system knows the request.
     #[must_use]
     pub const fn asked_as(&self) -> u64 {
         if self.resumes { self.before.correction } else { self.number }

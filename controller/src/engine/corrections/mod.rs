@@ -1,4 +1,4 @@
-//! One correction as a value: what is to be done, whose resource it is, what became of it, and why it waits.
+//! One correction as a value: its action, its resource, its outcome, and the reason for waiting.
 
 pub mod claim;
 pub mod correction;

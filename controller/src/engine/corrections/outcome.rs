@@ -1,10 +1,10 @@
-//! The meaning of one answer of an external system, and the outcome of a whole correction.
+//! The meaning of one response of an external system, and the outcome of a whole correction.
 //!
-//! Only an outcome that is certain may count as a correction: an answer that leaves open whether the write was done is asked again
-//! with the same idempotency key.
+//! Only a certain outcome counts as a correction. A response that leaves the result of the write open is retried with
+//! the same idempotency key.
 //!
-//! An answer that the target does not accept and that is no error either (2xx, 3xx) is certain too: the request was
-//! read and answered, so it counts, and the poll that follows says what came of it.
+//! A response that the target does not accept and that is no error (2xx, 3xx) is certain too: the system read and
+//! answered the request. It counts, and the next poll shows the result.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,67 +16,68 @@ use drift_language::StatusSet;
 
 pub use crate::engine::corrections::doubt::Doubt;
 
-/// The meaning of one answer.
+/// Meaning of one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
     /// The target accepts the answer.
     Accepted,
-    /// The target accepts the answer, which says that nothing is there.
+    /// The target accepts the response, which reports that the resource is absent.
     NotThere,
-    /// The target accepts the answer, but it does not mean that the resource is gone yet.
+    /// The target accepts the response, but the resource may not be gone yet.
     Underway {
-        /// The time until the external system wants to be asked again.
+        /// Delay before the next request, as the external system asked.
         retry_after: Option<Duration>,
     },
-    /// A definite no.
+    /// The external system definitely refused.
     Refused {
-        /// The text for people.
+        /// Description of the refusal for people.
         refusal: Refusal,
         /// True if it is certain that the request did nothing.
         did_nothing: bool,
     },
     /// The resource to delete is not ours and stays as it is.
     LeftBehind,
-    /// The target accepts the answer, but what it wants to store of it cannot be told, for the reason in this sentence.
+    /// The target accepts the response, but the values to store cannot be read from it, for this reason.
     Unstored(String),
-    /// It may or may not have been done.
+    /// The request may or may not have taken effect.
     Indefinite(Uncertainty),
-    /// It was begun and goes on by itself: the same step asks again how far it has come. Said only where people are to know it.
+    /// The work was started and continues by itself, so the same step checks its progress again. A progress report is
+    /// present if people should see it.
     Open(Option<Sighting>),
-    /// It is certain that nothing was done, and whether it is still to be done is decided anew.
+    /// Nothing was done, and the correction is decided anew.
     NotNow {
-        /// This much later.
+        /// Delay before the new decision.
         pause: Duration,
     },
-    /// The same, since another writer of the object was faster: the pause is that of lost races.
+    /// The same, because another writer of the object was faster. The delay is that of lost races.
     Overtaken,
 }
 
 impl StepOutcome {
-    /// Returns true if the target accepts the answer.
+    /// Returns true if the target accepts the response.
     #[must_use]
     pub const fn is_accepted(&self) -> bool {
         matches!(self, Self::Accepted | Self::NotThere | Self::Underway { .. })
     }
 }
 
-/// The progress of work that was begun.
+/// Progress of work that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The stage. Only a later one is news.
+    /// Current stage. Only a later stage is reported.
     pub stage: JobStage,
-    /// The text for people.
+    /// Text for people.
     pub because: String,
 }
 
-/// By what an answer says what became of a request.
+/// Result code of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// The status of an HTTP answer.
+    /// Status of an HTTP response.
     Status(u16),
-    /// The SQLSTATE of a statement.
+    /// SQLSTATE of a statement.
     SqlState(SqlState),
-    /// The end of a Job.
+    /// End of a Job.
     Job,
 }
 
@@ -108,36 +109,36 @@ impl From<u16> for Code {
     }
 }
 
-/// The description of a refusal for people.
+/// Description of a refusal for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The code of the answer.
+    /// Code of the response.
     pub code: Code,
-    /// The result of the target's `because` for the answer.
+    /// Result of the target's `because` for the response.
     pub because: Option<String>,
 }
 
-/// Why nobody knows whether a request was done, and what its answer says besides.
+/// Reason why the result of a request is unknown, with details of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncertainty {
-    /// Why nobody knows.
+    /// Reason for the uncertainty.
     pub why: Doubt,
-    /// The code of the answer, where one came.
+    /// Code of the response, if there was one.
     pub code: Option<Code>,
-    /// The message of the API server.
+    /// Message of the API server.
     pub because: Option<String>,
-    /// The time that the external system asked to be left alone.
+    /// Delay that the external system asked for.
     pub retry_after: Option<Duration>,
 }
 
 impl Uncertainty {
-    /// Without an answer.
+    /// Creates an uncertainty without a response.
     #[must_use]
     pub const fn unanswered(why: Doubt) -> Self {
         Self { why, code: None, because: None, retry_after: None }
     }
 
-    /// With an answer of that code.
+    /// Creates an uncertainty with a response code.
     #[must_use]
     pub const fn answered(why: Doubt, code: Code) -> Self {
         Self { why, code: Some(code), because: None, retry_after: None }
@@ -152,8 +153,8 @@ impl fmt::Display for Uncertainty {
     }
 }
 
-/// Judges an answer by its status: whether the target accepts it, and whether that means `done_on`.
-/// `retry_after` is what the answer asked for.
+/// Judges a response by its status: is it accepted, and is it in `done_on`? `retry_after` is the delay that the
+/// response asks for.
 #[must_use]
 pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: Option<Duration>) -> StepOutcome {
     if accept.contains(status) {
@@ -176,61 +177,61 @@ pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: 
     StepOutcome::Indefinite(Uncertainty { retry_after, ..Uncertainty::answered(why, status.into()) })
 }
 
-/// The step at which a correction ended before its last.
+/// The step that ended a correction early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedStep {
-    /// The name of the step; `None` for an action with a single unnamed step.
+    /// Name of the step; `None` for an action with a single unnamed step.
     pub label: Option<Arc<str>>,
-    /// The progress of the correction.
+    /// Progress of the correction.
     pub reach: Reach,
 }
 
-/// The progress of a correction at its end.
+/// Progress of a correction at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Nothing of it was sent, not even a look-up, and nothing written on the object for it.
+    /// Nothing was sent, not even a look-up, and nothing was written on the object.
     Unsent,
-    /// It is certain that no write of it did anything.
+    /// No write took effect for certain.
     Unwritten,
-    /// Its first write may have been done.
+    /// The first write may have taken effect.
     FirstWrite,
-    /// A write was accepted, and what ended it came after that.
+    /// A write was accepted before the correction ended.
     Further,
 }
 
-/// The outcome of a whole correction.
+/// Outcome of a whole correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every step was accepted, or skipped.
+    /// Every step was accepted or skipped.
     Applied,
-    /// A deletion was accepted and is not done: it has to be asked for again.
+    /// A deletion was accepted but is not complete, so it must be requested again.
     Underway {
-        /// The time until the external system wants to be asked again.
+        /// Delay before the next request, as the external system asked.
         retry_after: Option<Duration>,
     },
-    /// What was to be created or changed was not: every write that would have done so was skipped. A deletion: nothing was asked, or
-    /// what stands there is not ours.
+    /// Every write that would have created or changed the resource was skipped. For a deletion: no request was sent, or
+    /// the existing resource is not ours.
     AllSkipped,
     /// A step was definitely refused.
     Refused(FailedStep, Refusal),
-    /// A step was accepted, and what was to be stored of its answer cannot be told, for the reason in this sentence.
+    /// A step was accepted, but the values to store cannot be read from its response, for this reason.
     Unstored(FailedStep, String),
-    /// It went no further after a write that was accepted, and is not to be begun anew by the same verdict: a template of the
-    /// step cannot be evaluated with the answers that came, or the step of a replacement is in doubt. What was done before
-    /// is certain, so it counts, and the poll that follows says what came of it.
+    /// The correction ended after an accepted write, and the same verdict must not restart it: a template of a step
+    /// fails with the received responses, or a step of a replacement is in doubt. The earlier steps are certain, so it
+    /// counts, and the next poll shows the result.
     Halted(FailedStep, Uncertainty),
-    /// A step's outcome is open.
+    /// The result of a step is unknown.
     Doubtful(FailedStep, Uncertainty),
 }
 
 impl Outcome {
-    /// Returns true if it counts as a correction: a definite outcome spends one K.
+    /// Returns true if it counts as a correction. Each definite outcome uses one K.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
         !matches!(self, Self::Doubtful(..))
     }
 
-    /// Returns true if it is certain that this correction changed nothing outside.
+    /// Returns true if this correction certainly changed nothing in the external system.
     #[must_use]
     pub fn changed_nothing(&self) -> bool {
         match self {
@@ -242,13 +243,13 @@ impl Outcome {
         }
     }
 
-    /// Returns true if it could not be sent, so that nobody outside heard of it.
+    /// Returns true if it could not be sent, so that no external system received a request.
     #[must_use]
     pub const fn sent_nothing(&self) -> bool {
         matches!(self, Self::Doubtful(FailedStep { reach: Reach::Unsent, .. }, _))
     }
 
-    /// Returns true if the first write was turned away at the door: a credential that is refused, or too many requests.
+    /// Returns true if the first write was rejected, because of a refused credential or too many requests.
     #[must_use]
     pub fn was_turned_away(&self) -> bool {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
@@ -256,8 +257,8 @@ impl Outcome {
             && (why.is_refusal_of_api_server() || matches!(why, Doubt::CredentialRefused | Doubt::RateLimited))
     }
 
-    /// Returns true if a write of it may have been done that nobody answered for. The API server answers before it does anything; of
-    /// an external system that turns a request away nobody knows.
+    /// Returns true if a write without a response may have taken effect. The API server responds before it changes
+    /// anything. For an external system that rejects a request, this is unknown.
     #[must_use]
     pub fn may_have_written(&self) -> bool {
         let Self::Doubtful(_, Uncertainty { why, .. }) = self else { return false };
@@ -279,7 +280,7 @@ impl Outcome {
         }
     }
 
-    /// The label of the metric.
+    /// Returns the label of the metric.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {
         match self {

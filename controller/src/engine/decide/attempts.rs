@@ -1,7 +1,7 @@
-//! The limit of corrections in a row that heal nothing.
+//! Limit of consecutive corrections that heal nothing.
 //!
-//! From then on one try an hour is made, or one at once when somebody asks for it on the object. A correction whose outcome is open
-//! is no try that healed nothing, so its retry is never held here.
+//! Once it is reached, one try is made each hour, or at once on a retry request. A correction with an open outcome does
+//! not count, so its retry is never blocked here.
 
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::timing::moment::Moment;
@@ -9,21 +9,21 @@ use drift_api::timing::moment::Moment;
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::memory::ObjectMemory;
 
-/// The answer to "is one more try due?".
+/// Answer to "is one more try due?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempts {
-    /// There are attempts left, or the retry of one in doubt is due.
+    /// Attempts are left, or the retry of a correction in doubt is due.
     Left,
-    /// None is left, but the hour is over or somebody asked for one more.
+    /// No attempts are left, but the hour is over or a retry was requested.
     OneMore,
-    /// None is left until then.
+    /// No attempts are left until the next try.
     Exhausted {
-        /// The time at which the next try is due.
+        /// Time of the next try.
         until: Moment,
     },
 }
 
-/// Judges by `unhealed` corrections in a row against the target's `allowed`.
+/// Compares `unhealed` consecutive corrections with the target's `allowed` attempts.
 #[must_use]
 pub fn judge(memory: &ObjectMemory, unhealed: u32, allowed: u32, retry: Option<&str>, now: Moment) -> Attempts {
     if unhealed < allowed || memory.delay.is_in_doubt() || is_planted(Mutant::EndlessAttempts) {

@@ -1,8 +1,8 @@
-//! Whether the poller attests a target's verdicts now.
+//! The poller's attestation of a target's verdicts.
 //!
-//! A verdict that stands on an object may be hours old. The poller's Lease says that a poller lives, and an annotation on it says for
-//! which targets, and for which text of them, every verdict that stands is its own word. Freshness is measured by our own clock since
-//! the record last changed, so no two clocks are compared.
+//! A verdict on an object may be hours old. The poller's Lease shows that a poller lives. An annotation on it lists the
+//! targets, with the version of each, for which every verdict is current. Freshness is measured with our own clock
+//! since the record last changed, so no two clocks are compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use drift_api::attestation::Attestation;
 use drift_api::object::ObjectId;
 use drift_api::timing::moment::Moment;
 
-/// A Lease whose record changed within this time is fresh: three times the 12 s that it is held for, and a little
+/// A Lease is fresh if its record changed within this time. It is three times the lease duration of 12 s, plus a margin
 /// for a slow API server.
 pub const FRESH_FOR: Duration = Duration::from_secs(40);
 
-/// What the poller's Lease says now.
+/// Current state of the poller's Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attestations {
-    /// True if somebody holds it.
+    /// True if the Lease has a holder.
     pub held: bool,
-    /// The time at which its record last changed under our eyes; `None` until a change was seen.
+    /// Time at which we saw the record change last; `None` before the first change.
     pub changed_at: Option<Moment>,
-    /// Target name to the poller's word for it.
+    /// Attestations by target name.
     pub by_target: BTreeMap<String, Attestation>,
 }
 
 impl Attestations {
-    /// Reads the annotation: a JSON object of target name to [`Attestation`]. What is no such thing attests nothing, a
-    /// single word for nothing of its target.
+    /// Parses the annotation: a JSON object from target name to [`Attestation`]. An invalid annotation attests nothing,
+    /// and an invalid entry attests nothing for its target.
     #[must_use]
     pub fn parse(annotation: Option<&str>) -> BTreeMap<String, Attestation> {
         let words: Option<BTreeMap<String, String>> = annotation.and_then(|text| serde_json::from_str(text).ok());
@@ -39,19 +39,19 @@ impl Attestations {
             .collect()
     }
 
-    /// Returns true if a poller lives, as far as we can tell.
+    /// Returns true if a poller appears to be alive.
     #[must_use]
     pub fn is_fresh(&self, now: Moment) -> bool {
         self.held && self.changed_at.is_some_and(|changed| now.saturating_since(changed) <= FRESH_FOR)
     }
 
-    /// The poller's word for the target with this text; `None` where it does not attest it.
+    /// Returns the attestation of this version of the target; `None` if the poller does not attest it.
     #[must_use]
     pub fn word_for(&self, target: &str, verdict_hash: &str, now: Moment) -> Option<&Attestation> {
         self.by_target.get(target).filter(|attestation| self.is_fresh(now) && attestation.hash == verdict_hash)
     }
 
-    /// Returns true if the poller attests the verdict on this object of the target with this text.
+    /// Returns true if the poller attests the verdict on this object for this version of the target.
     #[must_use]
     pub fn attests_to(&self, object: &ObjectId, (target, verdict_hash): (&str, &str), now: Moment) -> bool {
         self.word_for(target, verdict_hash, now).is_some_and(|attestation| !attestation.except.has(object))

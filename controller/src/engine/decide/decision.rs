@@ -8,36 +8,36 @@ use drift_api::timing::moment::Moment;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::held::Held;
 
-/// The decision for one object.
+/// Decision for one object, as plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing, until something changes.
+    /// Do nothing until something changes.
     Nothing(Held),
-    /// Nothing now; look again then.
+    /// Do nothing now, and look again later.
     Wait {
-        /// When.
+        /// Time of the next look.
         until: Moment,
-        /// Why.
+        /// Reason for the wait.
         why: Held,
     },
-    /// Correct the external system, or delete what is there and take the finalizer off once it is gone.
+    /// Correct the external system. For a deletion, delete the resource and remove the finalizer once it is gone.
     Correct(Box<Correction>),
-    /// Write this in place of what stands; a status without reason removes the condition.
+    /// Replace the current status. A status without a reason removes the condition.
     WriteStatus(CorrectionStatus),
-    /// Write this status, unless one of these objects, read live, still claims the resource.
+    /// Write this status, unless a live read shows that one of these objects still claims the resource.
     TakeUp {
-        /// The resource.
+        /// External resource that the object names.
         resource: ResourceName,
-        /// The objects that had it when this one was refused, and that no target sees now.
+        /// Objects that held the resource when this object was refused and that no target sees now.
         holders: Vec<ObjectRef>,
-        /// The status.
+        /// Status to write.
         status: CorrectionStatus,
     },
-    /// Put the finalizer on.
+    /// Add the finalizer.
     PutFinalizer,
-    /// Take the finalizer off.
+    /// Remove the finalizer.
     ReleaseFinalizer {
-        /// The external resource is left behind, and an Event says so.
+        /// True if the external resource is left behind, which an Event reports.
         left_behind: bool,
     },
 }

@@ -1,7 +1,8 @@
-//! The decision for an object that is being deleted: delete outside, or let it go.
+//! The decision for an object that is being deleted: delete the external resource, or release the object.
 //!
-//! Losing a finalizer is worse for the outside than keeping it, and deleting what is not ours is worse than leaving it: only a
-//! claimed resource that nobody else names is deleted. No verdict is needed, since the deletion is the desired state.
+//! Removing a finalizer too early is worse for the external system than keeping it. Deleting a foreign resource is
+//! worse than leaving it. So only a claimed resource that no other object names is deleted. No verdict is needed,
+//! because the deletion is the desired state.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::identity::{Ownership, ResourceName};
@@ -26,21 +27,21 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
-    // A resource of another scope or name than the object has now, or one that another object needs, is left.
+    // The resource is left if the object now has another scope or name, or if another object needs it.
     let identity_changed = !owned.is_in(target.scope)
         || situation.named().is_some_and(|resource| {
             permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
         });
     let is_renamed = identity_changed && !is_planted(Mutant::RenamedDeleted);
     let is_shared = surroundings.rights.shared && !is_planted(Mutant::SharedDeleted);
-    // Another claimant may be out of sight by now: what was contested last is left.
+    // Another claimant may be out of sight meanwhile. A resource that was contested last is left.
     let is_contested = matches!(surroundings.rights.ownership, Ownership::Contested(_))
         || memory.lost_status(object).unwrap_or(status).reason == Some(CorrectedReason::IdentityContested);
     if is_renamed || is_shared || is_contested || object.gives_up(&owned.identity) {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     match situation.permitted_resource() {
-        // Whoever is not known yet may have claimed it too.
+        // An object that is not listed yet may have claimed it too.
         Ok(_) if !surroundings.scope_complete && !is_planted(Mutant::DeletedAmongSome) => {
             Decision::Nothing(Held::ScopeIncomplete)
         }

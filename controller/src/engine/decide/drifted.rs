@@ -1,6 +1,7 @@
 //! The decision for a drifted object: a correction, the reason against one, or the time of the next look.
 //!
-//! First whether it may be corrected at all, by whom else is there and whose the resource is; then whether it is time.
+//! The first part decides if the object may be corrected at all, given other claimants and ownership. The second part
+//! decides on the timing.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields};
 use drift_api::identity::ResourceName;
@@ -23,15 +24,15 @@ pub(super) struct Drift<'a> {
 }
 
 impl Drift<'_> {
-    /// The fields that differ: all of what is missing. A verdict that names none says nothing of them, so that nothing may be
-    /// skipped.
+    /// Returns the differing fields: all fields if the resource is missing. A verdict that names no fields gives no
+    /// information on them, so none may be skipped.
     fn fields(&self) -> DifferingFields {
         let named = &self.current.tag.fields;
         let is_told = self.action != Action::Create && !named.is_empty();
         if is_told { named.clone() } else { DifferingFields::every() }
     }
 
-    /// The text about a replacement that the external system accepted, and after which the same fields differ.
+    /// Returns the status text for a replacement that the external system accepted without removing the difference.
     fn never_fits(&self) -> String {
         let fields = self.fields();
         let what =
@@ -99,7 +100,7 @@ fn decide_timing(
     let &Situation { object, target, memory, now, .. } = situation;
     if memory.delay.doubts_another(target.correct_hash) {
         let text = "the target changed while nobody knows whether the correction was done";
-        // It says what came of a correction, which goes on while not everybody is known.
+        // The status records the outcome of a correction, so it is written even while the scope is incomplete.
         return Decision::WriteStatus(status.in_doubt(text, object.generation));
     }
     let unhealed = drift.current.tag.unhealed;
@@ -113,12 +114,13 @@ fn decide_timing(
     let unhealed_here = if lost || in_vain { u32::MAX } else { unhealed };
     let attempts = judge(memory, unhealed_here, target.limits.attempts, retry, now);
     let ready = match attempts {
-        // What the correction came to stands already, and says more.
+        // The outcome of the correction is already on the object, with more detail.
         Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },
         Attempts::Exhausted { until } => {
             let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
             let text = "corrections in a row healed nothing; one is tried every hour";
-            // What asks for no other replacement does not speak of the last; a create may end one.
+            // A status without another replacement request says nothing about the last replacement. A create may end
+            // one.
             let replaced = status.replaced && drift.action == Action::Create;
             let status = &CorrectionStatus { replaced, ..status.clone() };
             return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
@@ -127,7 +129,7 @@ fn decide_timing(
         Attempts::Left if is_planted(Mutant::NoDelay) => now,
         Attempts::Left => memory.delay.ready_at(unhealed, now),
     };
-    // An operator hears of an edit by itself, and has its own turn first.
+    // An operator sees an edit by itself and gets time to act first.
     let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
     if now < ready {
         return Decision::Wait { until: ready, why: memory.delay.awaits(now) };

@@ -1,6 +1,6 @@
-//! The facts about a target and an object that a decision needs, evaluated from their templates.
+//! The facts about a target and an object that a decision needs.
 //!
-//! Templates are evaluated once, here; the decision sees only their results, so it can be tested without any target.
+//! Templates are evaluated only here. The decision sees their results, so it can be tested without a target.
 
 use std::time::Duration;
 
@@ -10,31 +10,32 @@ use drift_api::identity::{ResourceName, ScopeId};
 use drift_api::object::LeanObject;
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
-/// The facts about a target that are the same for every object.
+/// The facts that are the same for every object of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetFacts {
-    /// The kind of its objects, with its group after a dot.
+    /// Kind of its objects, followed by a dot and the group.
     pub kind: SharedText,
-    /// Whether the target corrects or only observes.
+    /// Mode of the target: correct or only observe.
     pub mode: Mode,
-    /// The treatment of resources that existed before their object.
+    /// Treatment of resources that existed before their object.
     pub existing: Existing,
-    /// The time that the external system needs until a read shows a correction; an operator, until it has taken in an edit.
+    /// Time until a read of the external system shows a correction. For an operator, the time until it has
+    /// processed an edit.
     pub settle: Duration,
-    /// Rates and bounds.
+    /// Rates and bounds of corrections.
     pub limits: CorrectLimits,
-    /// The actions that have steps.
+    /// Actions that have steps.
     pub actions: Actions,
-    /// True if Jobs do them, which go on when this process ends.
+    /// True if Jobs perform the corrections. Jobs continue when this process ends.
     pub by_job: bool,
-    /// The fingerprint of what its requests are made of.
+    /// Fingerprint of the inputs of its requests.
     pub correct_hash: u64,
-    /// The scope of its identities.
+    /// Scope of its identities.
     pub scope: ScopeId,
 }
 
 impl TargetFacts {
-    /// Reads a target.
+    /// Reads the facts from a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let actions = target.correct.actions();
@@ -53,7 +54,7 @@ impl TargetFacts {
         }
     }
 
-    /// The external resource of that identity.
+    /// Returns the external resource with that identity.
     #[must_use]
     pub const fn named(&self, identity: SharedText) -> ResourceName {
         ResourceName { scope: self.scope, identity }
@@ -66,7 +67,7 @@ impl TargetFacts {
         self.mode == Mode::Correct && (create || self.existing == Existing::Adopt && (update || replace))
     }
 
-    /// Returns true if the target deletes outside, and so needs its finalizer on what it owns.
+    /// Returns true if the target deletes external resources, and so needs its finalizer on objects that own one.
     #[must_use]
     pub fn deletes(&self) -> bool {
         self.mode == Mode::Correct && self.actions.delete
@@ -78,16 +79,16 @@ fn kind_of(target: &Target) -> SharedText {
     if group.is_empty() { kind.into() } else { format!("{kind}.{group}").into() }
 }
 
-/// The results of a target's templates for one object. `None` where a template fails.
+/// Results of a target's templates for one object; `None` if a template fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectFacts {
-    /// The fingerprint of what the object wants.
+    /// Fingerprint of the object's desired state.
     pub desired_hash: Option<DesiredHash>,
-    /// The name of its external resource.
+    /// Name of its external resource.
     pub identity: Option<SharedText>,
-    /// Whether the target is suspended for it.
+    /// True if the target is suspended for the object.
     pub suspended: Option<bool>,
-    /// Whether every requirement holds.
+    /// True if every requirement is met.
     pub allowed: Option<bool>,
 }
 

@@ -1,7 +1,8 @@
-//! The breaker of one target: when too many objects drift at once, somebody should look before anything is corrected.
+//! Breaker of one target: if too many objects drift at once, a person should look before anything is corrected.
 //!
-//! A wrong template, a restored backup or a switched host looks like mass drift, and correcting it would make it worse. Only drift of
-//! what was in sync counts (ExternalMissing, FieldsDiffer): installing and editing is no incident. Nothing is written to objects.
+//! A wrong template, a restored backup or a switched host looks like mass drift, and corrections would make it worse.
+//! Only drift of objects that were in sync counts (ExternalMissing, FieldsDiffer): installing and editing are no
+//! incidents. The breaker writes nothing to objects.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -11,26 +12,26 @@ use drift_api::timing::moment::Moment;
 
 use drift_api::identity::Uid;
 
-/// Objects that turned count for this long, healed or not.
+/// Objects that turned into incidents count for this long, healed or not.
 const WINDOW: Duration = Duration::from_secs(600);
 
-/// Fewer objects than this never open the breaker: a person would not notice that few either.
+/// Fewer objects than this never open the breaker. A person would not notice so few either.
 const MIN_OBJECTS: usize = 10;
 
-/// A share that switches the breaker off. Were it a share like any other, the breaker would open at the very last object
-/// of a target that drifted as a whole, when nothing is left to save, and hold that one.
+/// A share that disables the breaker. As a normal share, it would open the breaker at the very last object of a target
+/// that drifted as a whole. Then nothing is left to protect, and the breaker would hold that one object.
 const NEVER: u8 = 100;
 
-/// The state of an object for the breaker.
+/// State of an object for the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
-    /// In sync, or drifted for a reason that is no incident.
+    /// The object is in sync, or drifted for a reason that is no incident.
     Calm,
-    /// ExternalMissing or FieldsDiffer.
+    /// The verdict is ExternalMissing or FieldsDiffer.
     Incident,
-    /// The poller cannot tell, so what stood before still stands.
+    /// The poll failed, so the previous state still applies.
     Untold,
-    /// No verdict, none that we can read, or one on what another object has.
+    /// There is no verdict, or it is unreadable, or another object owns the resource.
     Nothing,
 }
 
@@ -39,7 +40,7 @@ impl Stand {
     #[must_use]
     pub fn of(conditions: &Conditions) -> Self {
         match conditions.observed().and_then(CurrentVerdict::read) {
-            // It is not corrected, whatever is outside.
+            // The object is not corrected, whatever the external state.
             _ if conditions.held_by_another().is_some() => Self::Nothing,
             None => Self::Nothing,
             Some(current) if current.reason.is_incident() => Self::Incident,
@@ -49,17 +50,17 @@ impl Stand {
     }
 }
 
-/// A change of the breaker.
+/// A state change of the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// It opened.
+    /// The breaker opened.
     Opened {
-        /// Distinct objects that drifted.
+        /// Number of distinct objects that drifted.
         drifted: usize,
-        /// Objects with a verdict True or False, and those of the drifted that are Unknown by now.
+        /// Number of objects with a verdict True or False, plus drifted objects that are Unknown meanwhile.
         judged: usize,
     },
-    /// It closed.
+    /// The breaker closed.
     Closed,
 }
 
@@ -67,25 +68,25 @@ pub enum Transition {
 #[derive(Clone, Debug, Default)]
 pub struct Breaker {
     stands: HashMap<Uid, Stand>,
-    /// Objects whose verdict is True or False.
+    /// Number of objects whose verdict is True or False.
     judged: usize,
-    /// The time at which each object turned into an incident last.
+    /// Time at which each object last turned into an incident.
     turned: HashMap<Uid, Moment>,
-    /// The same in order, with outdated entries.
+    /// The same times in order, including outdated entries.
     order: VecDeque<(Moment, Uid)>,
-    /// Incidents that stand and for which nothing was begun.
+    /// Current incidents without a correction.
     waiting: HashSet<Uid>,
-    /// Incidents for which a correction began, until they heal. That they heal says nothing of the incident: else the few
-    /// corrections that got through before the breaker opened would close it again.
+    /// Incidents with a correction, until they heal. Their healing does not close the breaker: otherwise the few
+    /// corrections that began before it opened would close it again.
     let_through: HashSet<Uid>,
-    /// Incidents that a person let pass by editing the limits, until they heal.
+    /// Incidents that a person let pass with an edit of the limits, until they heal.
     passed: HashSet<Uid>,
-    /// While it is open: the most incidents that waited.
+    /// Largest number of waiting incidents while the breaker is open.
     open: Option<usize>,
 }
 
 impl Breaker {
-    /// Takes an object in as it stands now.
+    /// Takes in the current state of an object.
     pub fn observe(&mut self, uid: &Uid, stand: Stand, now: Moment) {
         let before = self.stands.insert(uid.clone(), stand);
         self.judged -= usize::from(before.is_some_and(is_judged));
@@ -103,7 +104,7 @@ impl Breaker {
         }
     }
 
-    /// A correction of the object begins.
+    /// Records that a correction of the object begins.
     pub fn let_through(&mut self, uid: &Uid) {
         if self.waiting.remove(uid) {
             self.let_through.insert(uid.clone());
@@ -121,13 +122,13 @@ impl Breaker {
         self.heal(uid);
     }
 
-    /// Drops all objects but these.
+    /// Drops all other objects.
     pub fn keep_only(&mut self, is_kept: impl Fn(&Uid) -> bool) {
         let gone: Vec<Uid> = self.stands.keys().filter(|uid| !is_kept(uid)).cloned().collect();
         gone.iter().for_each(|uid| self.forget(uid));
     }
 
-    /// A person edited the limits: what stands now may pass, and what turned so far is forgiven.
+    /// Lets all current incidents pass and clears the history, because a person edited the limits.
     pub fn let_pass(&mut self) -> Option<Transition> {
         self.passed.extend(self.waiting.drain());
         self.passed.extend(self.let_through.drain());
@@ -136,7 +137,7 @@ impl Breaker {
         self.open.take().map(|_| Transition::Closed)
     }
 
-    /// Opens or closes. To be asked after the first full list and after every change.
+    /// Opens or closes the breaker. Call it after the first full list and after every change.
     pub fn evaluate(&mut self, max_drifted_percent: u8, now: Moment) -> Option<Transition> {
         self.expire(now);
         let Some(most) = self.open else { return self.try_to_open(max_drifted_percent) };
@@ -158,7 +159,7 @@ impl Breaker {
         if max_drifted_percent >= NEVER || drifted < MIN_OBJECTS || !is_share(self.judged) {
             return None;
         }
-        // What drifted and is Unknown by now counts on both sides.
+        // Drifted objects that are Unknown meanwhile count on both sides.
         let is_unknown = |uid: &&Uid| !self.stands.get(*uid).copied().is_some_and(is_judged);
         let judged = self.judged + self.turned.keys().filter(is_unknown).count();
         if !is_share(judged) {
@@ -170,13 +171,13 @@ impl Breaker {
         })
     }
 
-    /// Returns true if it is open.
+    /// Returns true if the breaker is open.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Returns true if it holds the incident of this object.
+    /// Returns true if the breaker holds the incident of this object.
     #[must_use]
     pub fn holds(&self, uid: &Uid) -> bool {
         self.is_open() && !self.passed.contains(uid)

@@ -1,4 +1,5 @@
-//! The decision that other objects force: one claim acts, without a claim the oldest object, and of several nobody.
+//! The decision that other objects force. A single claimant acts. Without claims the oldest object acts. With several
+//! claims none acts.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, NotedSecrets};
 use drift_api::identity::{Holders, Ownership, ResourceName};
@@ -9,7 +10,7 @@ use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
 
-/// Returns the record without the claim, where the object gives that up.
+/// Returns the status without the claim, if the object gives the claim up.
 pub(super) fn without_given_up(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<CorrectionStatus> {
     let Situation { object, .. } = situation;
     let gives_up = status.owned().is_some_and(|owned| object.gives_up(&owned.identity));
@@ -21,10 +22,10 @@ pub(super) fn without_given_up(situation: &Situation<'_>, status: &CorrectionSta
     })
 }
 
-/// Returns what is done instead of a correction, because of other objects; `None` where they do not matter.
+/// Returns the action that replaces a correction because of other objects; `None` if other objects do not matter.
 ///
-/// An object that was refused once acts on fresh knowledge alone: those of the objects that it names which no target
-/// sees are read live, and then a poll comes first.
+/// An object that was refused once acts only on fresh data: of the holders that it names, those that no target sees are
+/// read live, and then a poll comes first.
 pub(super) fn decide_among_others(
     situation: &Situation<'_>,
     status: &CorrectionStatus,
@@ -88,7 +89,7 @@ mod tests {
         Holders { named: vec![object], has_more: false }
     }
 
-    /// The object with a claim or without, where others have this ownership.
+    /// Returns a scene with this claim, where other objects cause this ownership.
     fn scene(claim: Option<Claim>, ownership: Ownership) -> Scene {
         let scene = Scene::new().corrected(CorrectedReason::CorrectionApplied, 7, claim);
         scene.with(|scene| scene.surroundings.rights.ownership = ownership)
@@ -99,7 +100,7 @@ mod tests {
         status
     }
 
-    /// The scene once the status that was decided on stands.
+    /// Returns the scene after the decided status was written.
     fn refused(mut scene: Scene) -> Scene {
         let status = written(scene.decide());
         scene.memory.land_status(status.clone(), at(1000));

@@ -1,4 +1,4 @@
-//! Everything that a decision for one object depends on.
+//! Inputs of the decision for one object.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
 use drift_api::identity::{ResourceName, Rights};
@@ -13,61 +13,61 @@ use crate::engine::corrections::held::Held;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;
 
-/// Everything that a decision depends on.
+/// Inputs of a decision.
 #[derive(Clone, Debug)]
 pub struct Situation<'a> {
-    /// The object as it was read.
+    /// Object as it was read.
     pub object: &'a LeanObject,
-    /// The results of the templates for the object.
+    /// Results of the templates for the object.
     pub facts: &'a ObjectFacts,
-    /// The target.
+    /// Facts about the target.
     pub target: &'a TargetFacts,
-    /// The memory of this process about the object.
+    /// Memory of this process about the object.
     pub memory: &'a ObjectMemory,
-    /// The secrets of the object that cannot be read back, in their present versions; `None` while that is not known, or where
-    /// there are none.
+    /// Current versions of the object's write-only secrets; `None` if they are unknown or if there are none.
     pub secrets: Option<&'a SecretMarks>,
-    /// The surroundings of the object.
+    /// Surroundings of the object.
     pub surroundings: Surroundings,
-    /// Now.
+    /// Current time on the monotonic clock.
     pub now: Moment,
 }
 
-/// The state around one object that its decision depends on.
+/// State around one object that its decision depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The target's first full list is read, so that identities and the breaker are complete.
+    /// True once the target's first full list is read, so that identities and the breaker are complete.
     pub listed: bool,
-    /// What the object may do, as far as the objects of all targets are concerned.
+    /// Rights of the object, considering the objects of all targets.
     pub rights: Rights,
-    /// Every object is known that has to be, before the object claims something or, where it is being deleted, before
+    /// True if all objects are known that must be known before this object claims something or, for a deletion, before
     /// something is deleted.
     pub scope_complete: bool,
-    /// The poller attests the target.
+    /// True if the poller attests the verdict.
     pub attested: bool,
-    /// The breaker holds the object's incident.
+    /// True if the breaker holds the object's incident.
     pub breaker_holds: bool,
-    /// The room within the target's limits.
+    /// Room within the target's limits.
     pub room: Room,
 }
 
 impl Situation<'_> {
-    /// What is said of the object, whatever other writers made of it. A claim that does not say its scope was made in the
-    /// present one, and says so in whatever is written next.
+    /// Returns the effective status of the object, despite changes by other writers. A claim without a scope was made
+    /// in the current scope, and the next write names it.
     #[must_use]
     pub fn status(&self) -> CorrectionStatus {
         self.memory.status_of(self.object).in_scope(self.target.scope)
     }
 
-    /// Returns true if the object names the resource that it owns, or one of both is not known. What was begun for another one nobody goes on with.
+    /// Returns true if the object names the resource that it owns, or if one of the two is unknown. Work that began for
+    /// another resource is not continued.
     #[must_use]
     pub fn may_name_what_it_owns(&self, status: &CorrectionStatus) -> bool {
         let named = status.owned().zip(self.named());
         named.is_none_or(|(owned, named)| owned.names(&named))
     }
 
-    /// What is to be said where other secrets have moved since they were sent than the object says. The poller takes it from
-    /// there: it alone says what differs.
+    /// Returns the status to write if the set of moved secrets changed since the object recorded it. The poller reads
+    /// it there, because only the poller reports differences.
     #[must_use]
     pub fn with_moved_secrets(&self, status: &CorrectionStatus, resource: &ResourceName) -> Option<CorrectionStatus> {
         let is_ours = status.owned().is_some_and(|owned| owned.names(resource));
@@ -76,10 +76,10 @@ impl Situation<'_> {
         (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
     }
 
-    /// A correction of the object as it is now.
+    /// Returns a correction of the object in its current state.
     #[must_use]
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
-        // What was sent to another resource, or to one that is given up, says nothing.
+        // Secrets sent to another resource, or to one that is given up, do not count.
         let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
         let goes_on = action == Action::Create || self.target.by_job;
         let resumes = goes_on && status.is_interrupted();
@@ -105,10 +105,10 @@ impl Situation<'_> {
         Correction { was_begun, ..correction }
     }
 
-    /// The external resource that the object names, if the target lets anything be done for it at all.
+    /// Returns the external resource that the object names, if the target permits any action on it.
     ///
     /// # Errors
-    /// Why nothing may be done.
+    /// Returns the reason why no action is permitted.
     pub fn permitted_resource(&self) -> Result<ResourceName, Held> {
         let facts = self.facts;
         match facts.suspended {
@@ -126,7 +126,7 @@ impl Situation<'_> {
         }
     }
 
-    /// The external resource that the object names; `None` where its name cannot be told.
+    /// Returns the external resource that the object names; `None` if its name is unknown.
     #[must_use]
     pub fn named(&self) -> Option<ResourceName> {
         self.facts.identity.clone().map(|identity| self.target.named(identity))

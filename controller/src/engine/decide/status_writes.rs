@@ -1,11 +1,11 @@
-//! A status that is written without a correction, once.
+//! Writes a status outside of corrections, once.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
 
-/// Writes the status, or does `otherwise` where it stands already.
+/// Writes the status, or returns `otherwise` if the object already has it.
 pub(super) fn write_once(
     situation: &Situation<'_>,
     status: &CorrectionStatus,

@@ -251,7 +251,7 @@ fn what_could_not_be_sent_is_tried_again_soon() {
     }
 }
 
-/// What this process wrote last was taken away.
+/// Returns a scene in which another writer removed our last status.
 fn lost(scene: Scene, claim: Option<Claim>) -> Scene {
     let written = status(8, claim).keeping(CorrectedReason::CorrectionApplied, "updated", Some(3));
     scene.without_status().with(|scene| scene.memory.land_outcome(written))
@@ -481,7 +481,7 @@ fn each_job_is_announced_and_found_again_after_a_crash() {
     let scene = Scene::new().with(|scene| scene.target.by_job = true);
     let Decision::Correct(first) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
     assert!(first.is_announced() && !first.claim_first, "an update of what is ours too");
-    // Every process that comes after follows the same Job, also where the one before said how far it has come.
+    // Every later process follows the same Job, even if the earlier one recorded its progress.
     let seen = Sighting { stage: JobStage::WithoutPod, because: "it has no Pod yet".to_owned() };
     let mut current = first.seen(&seen);
     for process in 0..3 {
@@ -532,7 +532,7 @@ fn who_waits_for_another_job_says_so() {
     assert_eq!(scene.decide(), Decision::Wait { until: at(1010), why: Held::JobUnfinished });
 }
 
-/// A scene in which another operator corrects.
+/// Returns a scene in which another operator corrects.
 fn nudged() -> Scene {
     Scene::new().with(|scene| {
         scene.target.actions = drift_language::Actions { nudge: true, ..drift_language::Actions::default() };
@@ -577,7 +577,7 @@ fn marks(version: &str) -> SecretMarks {
     [("password".to_owned(), SecretMark::of("password", "k", &version))].into_iter().collect()
 }
 
-/// An object in sync to which the secret was sent in version 1, and which has this one now.
+/// Returns an object in sync that received the secret in version 1 and now has the version `now`.
 fn sent(now: Option<&str>) -> Scene {
     let sent = NotedSecrets::default().after_sending(&["password".to_owned()].into(), &marks("1"));
     Scene::new().observed(ObservedReason::InSync).with(|scene| {
@@ -617,7 +617,7 @@ fn what_is_not_known_or_not_ours_has_not_moved() {
     assert!(!matches!(other.decide(), Decision::WriteStatus(status) if status.secrets.moved().count() > 0));
 }
 
-/// An object of ours that only a replacement makes fit, after so many corrections that healed nothing and this last one.
+/// Returns an object of ours that only a replacement heals, after `unhealed` corrections and this last one.
 fn to_be_replaced(last: Action, outcome: &Outcome, unhealed: u32) -> Scene {
     let last = Correction { number: 7, before: status(6, owns("db")), ..correction(last) };
     let mut scene = Scene::new().with(|scene| scene.target.actions.replace = true);
@@ -625,17 +625,17 @@ fn to_be_replaced(last: Action, outcome: &Outcome, unhealed: u32) -> Scene {
     asks_again(scene, unhealed)
 }
 
-/// A poll of this correction finds a field that only a replacement changes.
+/// A poll of this correction finds a field that needs a replacement.
 fn still_asks(correction: u64, unhealed: u32) -> Tag {
     Tag { fields: DifferingFields::named(["image"]), replace: true, ..tag(correction, unhealed) }
 }
 
-/// A poll of the last correction finds the same.
+/// A poll of the last correction finds the same difference.
 fn asks_again(scene: Scene, unhealed: u32) -> Scene {
     scene.observed_with(ObservedReason::FieldsDiffer, still_asks(7, unhealed))
 }
 
-/// The same after the status was written that is decided.
+/// Returns the scene after the decided status was written.
 fn after_writing(mut scene: Scene) -> Scene {
     let Decision::WriteStatus(status) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
     set_corrected(&mut scene.object.conditions, &status);
@@ -645,15 +645,15 @@ fn after_writing(mut scene: Scene) -> Scene {
 #[test]
 fn a_replacement_in_vain_is_not_repeated() {
     use ObservedReason::{FieldsDiffer, NotUpdated};
-    // A field that an update never makes fit is no reason.
+    // A field that an update never heals is no reason.
     let table = [
         (Action::Update, Outcome::Applied, FieldsDiffer, 3, false),
         (Action::Create, Outcome::Applied, FieldsDiffer, 1, false),
         (Action::Replace, refused(422), FieldsDiffer, 1, false),
         (Action::Replace, Outcome::Applied, FieldsDiffer, 1, true),
-        // Another writer took the verdict away, and the count with it.
+        // Another writer removed the verdict, and the count with it.
         (Action::Replace, Outcome::Applied, NotUpdated, 0, true),
-        // In sync after the replacement, while this object was paused.
+        // The object was in sync after the replacement, while it was paused.
         (Action::Replace, Outcome::Applied, FieldsDiffer, 0, false),
     ];
     for (last, outcome, reason, unhealed, in_vain) in table {
@@ -669,7 +669,7 @@ fn a_replacement_in_vain_is_not_repeated() {
     }
 }
 
-/// The scene after this correction came to this, and a poll found that of it.
+/// Returns the scene after this outcome of the correction and a poll with this result.
 fn after_correcting(mut scene: Scene, outcome: &Outcome, reason: ObservedReason, tag: Tag) -> Scene {
     let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
     let record = correction.ended(outcome);
@@ -700,7 +700,7 @@ fn a_replacement_by_an_accepted_deletion_is_not_repeated() {
 
 #[test]
 fn no_hour_repeats_a_replacement_in_vain() {
-    // The conditions alone say so.
+    // The conditions alone show it.
     let told =
         after_writing(to_be_replaced(Action::Replace, &Outcome::Applied, 1)).with(|scene| scene.now = at(1_000_000));
     assert_eq!(told.decide(), Decision::Nothing(Held::AttemptsExhausted));
@@ -719,7 +719,7 @@ fn a_replacement_that_helped_is_no_bar_to_the_next() {
         assert_eq!(helped.decide(), Decision::Nothing(Held::InSync), "it is said once");
         assert_eq!(acted(asks_again(helped, 0).decide()), correct(Action::Replace, false));
     }
-    // It helped the field that asked for it, and another one has no attempts left.
+    // The replacement healed the field that required it, and another field has no attempts left.
     let hourly = after_writing(replaced.clone().observed_with(ObservedReason::FieldsDiffer, tag(7, 10)));
     assert_eq!(acted(asks_again(hourly, 0).decide()), correct(Action::Replace, false));
     let edited = asks_again(replaced.clone().with(|scene| scene.object.generation = Some(4)), 0);
@@ -743,7 +743,7 @@ fn a_replacement_in_vain_is_tried_once_when_asked() {
     observe(&mut scene);
     assert!(matches!(scene.decide(), Decision::WriteStatus(_)), "it was there before");
     scene.object.asked.get_or_insert_default().retry = Some("tuesday".into());
-    // It arrives while polls fail.
+    // The request arrives while polls fail.
     let mut unknown = scene.observed(ObservedReason::ExternalUnreachable);
     observe(&mut unknown);
     let mut scene = asks_again(unknown, 1);

@@ -1,7 +1,7 @@
-//! A deletion that finds nothing where a poll saw the resource last: what was made may be elsewhere, under another name or behind another
-//! address, and nobody takes it away any more.
+//! A deletion that found nothing although the last poll saw the resource. The resource may exist under another name or
+//! address, where no one deletes it.
 //!
-//! It is told and changes nothing: the deletion is done.
+//! The finding is only reported. The deletion counts as done.
 
 use drift_api::condition::{CurrentVerdict, ObservedReason};
 
@@ -10,12 +10,12 @@ use super::end::ExecutionEnd;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Outcome, StepOutcome};
 
-/// The statements of one correction's answers about the resource.
+/// Findings in the responses of one correction about the resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AnswersSeen {
-    /// One said that nothing is there.
+    /// True if a response reported that the resource is absent.
     nothing: bool,
-    /// One said anything else that was accepted.
+    /// True if another response was accepted.
     something: bool,
 }
 
@@ -29,14 +29,15 @@ impl AnswersSeen {
 }
 
 impl Execution {
-    /// Returns true if this end is that of a deletion that found nothing, though the last poll saw the resource and no request may have taken it
-    /// away since. Answers tell it that name a resource (404, 410, NotFound); what a statement or a Job finds is not known.
+    /// Returns true if this end is a deletion that found nothing although the last poll saw the resource and no request
+    /// may have removed it since. Only responses that name a resource show this (404, 410, NotFound). The findings of a
+    /// statement or a Job are unknown.
     #[must_use]
     pub fn misses_what_was_seen(&self, end: &ExecutionEnd) -> bool {
         let ExecutionEnd::Corrected { correction, outcome: Outcome::Applied, .. } = end else { return false };
         let AnswersSeen { nothing, something } = self.progress.answers_seen;
         let seen = self.object.conditions.observed().and_then(CurrentVerdict::read).map(|current| current.reason);
-        // What settles was answered for, too.
+        // A settling resource existed too.
         let was_seen = matches!(
             seen,
             Some(

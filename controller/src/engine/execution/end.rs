@@ -9,51 +9,51 @@ use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::Outcome;
 use crate::engine::memory::ObjectMemory;
 
-/// The end of the execution of one decision.
+/// End of the execution of one decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecutionEnd {
-    /// This status stands now.
+    /// This status was written to the object.
     Written(CorrectionStatus),
-    /// The finalizer was put on, or taken off.
+    /// The finalizer was added or removed.
     Patched,
     /// The correction came to an end.
     Corrected {
-        /// The correction.
+        /// Correction that ended.
         correction: Box<Correction>,
-        /// The outcome.
+        /// Outcome of the correction.
         outcome: Outcome,
-        /// The status that says so; `None` where there is nothing to say, or where the next leader says it.
+        /// Status with the outcome; `None` if there is nothing to write, or if the next leader writes it.
         status: Option<CorrectionStatus>,
-        /// True if that status stands on the object. It is not waited for on an object that is being deleted.
+        /// True if the object has that status. Objects that are being deleted do not wait for it.
         written: bool,
     },
-    /// Another writer was faster, or the API server did not answer: it is decided anew.
+    /// Another writer was faster, or the API server did not respond. The object is decided anew.
     Lost,
-    /// The API server refuses the write, for the reason in this sentence.
+    /// The API server refuses the write.
     Refused {
-        /// It was a write of the finalizer, and not of a status.
+        /// True for a write of the finalizer, false for a write of a status.
         finalizer: bool,
-        /// The sentence.
+        /// Reason given by the API server.
         sentence: String,
     },
-    /// The object as it was read live asks for nothing.
+    /// The live state of the object requires no action.
     Nothing,
-    /// The object could not be read live, for the reason in this sentence.
+    /// The object could not be read live, for this reason.
     Unread(String),
     /// The correction was called off before anything was sent.
     CalledOff,
-    /// A host asked to be left alone before anything was written or sent.
+    /// A host asked for a delay before anything was written or sent.
     Postponed(Moment),
-    /// Another Job of the object has not ended: it is decided anew, this much later.
+    /// Another Job of the object has not ended. The object is decided anew after this time.
     PutOff(Duration),
-    /// Another object that is out of sight claims the resource still.
+    /// Another object, which no target sees, still claims the resource.
     StillTaken,
     /// The object is gone.
     Gone,
 }
 
 impl ExecutionEnd {
-    /// Returns true if a correction that had begun counts as none: nothing was sent.
+    /// Returns true if a correction that had begun does not count, because nothing was sent.
     #[must_use]
     pub const fn sent_nothing(&self) -> bool {
         match self {
@@ -62,8 +62,8 @@ impl ExecutionEnd {
         }
     }
 
-    /// Keeps what must not be forgotten. `begun` says that the memory counts a correction that has begun. Gives whether the
-    /// API server refuses writes to the object since now.
+    /// Updates the memory. `begun` is true if the memory already counts the correction as begun. Returns true if the
+    /// API server newly refuses writes to the object.
     pub fn remember(&self, memory: &mut ObjectMemory, begun: bool, now: Moment) -> bool {
         if begun && !matches!(self, Self::Corrected { .. }) {
             memory.call_off();

@@ -1,6 +1,6 @@
-//! What was begun and goes on by itself: how far it has come is said on the object, and the same step looks again.
+//! Progress of work that continues by itself. It is reported on the object, and the same step checks again.
 //!
-//! Each later stage is said once, whatever comes and goes meanwhile.
+//! Each later stage is reported once, regardless of stages in between.
 
 use drift_api::requests::job::JobStage;
 
@@ -9,7 +9,8 @@ use super::{Execution, Stage};
 use crate::engine::corrections::outcome::Sighting;
 
 impl Execution {
-    /// What was begun goes on. Only what is later than what was told is news, so that it is told some times at the most.
+    /// Continues with running work. Only a later stage than the reported one is written, so the number of
+    /// writes is bounded.
     pub(super) fn go_on(&mut self, index: usize, sighting: Option<Sighting>) -> Step {
         self.progress.is_open = true;
         let told = self.progress.told;
@@ -25,7 +26,8 @@ impl Execution {
         Step::Write(Write::Status(status, Purpose::Word))
     }
 
-    /// Whether it could be told or not, it goes on. What another writer overtook is told at the next look.
+    /// Continues even if the report was not written. A report that another writer overtook is repeated after
+    /// the next check.
     pub(super) fn told_progress(&mut self, index: usize, event: Event) -> Step {
         match event {
             Event::Written(Ok(object)) | Event::Read(Ok(Some(object))) => self.object = *object,

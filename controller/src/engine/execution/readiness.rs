@@ -1,4 +1,4 @@
-//! The last look at the requests of a correction before anything is written or sent for it.
+//! The final check of a correction's requests before anything is written or sent.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// How often a correction that sends secrets looks whether they are listed by now: that takes a second at the start, and
-/// where the first object of a namespace comes.
+/// Interval in which a correction that sends secrets checks if the Secrets are listed. Listing takes a second at the
+/// start, and for the first object of a namespace.
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
-/// The rendered requests of a correction, none of which was sent.
+/// The rendered, unsent requests of a correction.
 pub trait Outgoing {
     /// Returns true if a correction may begin now.
     fn may_begin(&self) -> bool;
 
-    /// Takes leave to ask all hosts.
+    /// Acquires permission to call all hosts.
     ///
     /// # Errors
-    /// Until when one of them is to be left alone.
+    /// Returns the end of the longest delay that a host asked for.
     fn take_hosts(&mut self, now: Moment) -> Result<(), Moment>;
 
-    /// Returns what is missing: a credential, or a Secret that is sent.
+    /// Returns the reason if a credential or a sent Secret is missing.
     fn missing(&mut self) -> Option<Doubt>;
 
-    /// The steps.
+    /// Returns the plan of the steps.
     fn plan(&self) -> Plan;
 }
 
 impl Readiness {
-    /// Looks at the requests; `None` while it is not known which Secrets there are. An object that was not read live, since
-    /// something was missing, is decided on again if it is there by now.
+    /// Checks the requests; `None` means that the Secrets are not listed yet. An object that was not read live because
+    /// something was missing is decided on again once nothing is missing.
     pub fn of(requests: Option<Result<&mut dyn Outgoing, Unrenderable>>, is_unread: bool, now: Moment) -> Self {
         let requests = match requests {
             None => return Self::Postponed(now + UNTIL_SECRETS_ARE_LISTED),

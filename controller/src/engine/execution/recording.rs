@@ -1,7 +1,7 @@
-//! Writes the outcome of a correction to the object, and retries until the write lands.
+//! Writes the outcome of a correction to the object, and retries until the write succeeds.
 //!
-//! What was done outside must not be forgotten while the process lives: a write that does not land is tried again, each time onto
-//! what stands by then. Until it has landed no other correction of the object begins. Only a deletion, the end of the target's text
+//! Completed external work must be remembered while the process lives. A failed write is retried on the current state
+//! of the object. Until it succeeds, no other correction of the object begins. Only a deletion, an edit of the target
 //! and the loss of the Lease do not wait for it.
 
 use drift_api::condition::{CorrectionStatus, StatusFields};
@@ -12,7 +12,7 @@ use super::{Event, Execution, Failure, Interrupt, Stage, Step, Write};
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{FailedStep, Outcome, Reach};
 
-/// The outcome of a correction, until it stands on the object.
+/// Outcome of a correction until it is written to the object.
 #[derive(Clone, Debug)]
 pub(super) struct Recording {
     outcome: Outcome,
@@ -20,14 +20,15 @@ pub(super) struct Recording {
     races: u32,
     failures: u32,
     last: Option<Failure>,
-    /// The stored fields were refused, so the next write omits them.
+    /// True if the stored fields were refused, so that the next write omits them.
     alone: bool,
-    /// The word that stands without what is stored, and the outcome that it tells.
+    /// Outcome and status that were written without the stored fields.
     told: Option<Box<(Outcome, CorrectionStatus)>>,
 }
 
 impl Execution {
-    /// Says on the object what came of the correction. A deletion that was done, or skipped, needs no word: the object goes.
+    /// Writes the outcome to the object. A completed or skipped deletion needs no status, because the
+    /// object is removed.
     pub(super) fn record(&mut self, outcome: Outcome) -> Step {
         self.note_secrets(&outcome);
         let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
@@ -51,7 +52,7 @@ impl Execution {
         let outcome = if recording.alone { without_fields(made) } else { made };
         let stored = if recording.alone { StatusFields::NONE } else { self.progress.stored.clone() };
         let to_record = self.correction().and_then(|correction| correction.to_record(&current, &outcome));
-        // What is stored goes with the word that stands where nothing new is to be said.
+        // If the status needs no change, the stored fields are written together with the current one.
         let Some(status) =
             to_record.or_else(|| Some(current).filter(|current| current.reason.is_some() && !stored.is_empty()))
         else {
@@ -89,7 +90,7 @@ impl Execution {
                 let is_news = recording.outcome.is_definite() || !self.progress.stored.is_empty();
                 let given_up = match interrupt {
                     Some(Interrupt::CutOff) => refused || !is_news,
-                    // Whoever works for the object by the present text must not wait for a write that is refused.
+                    // The engine of the new target version must not wait for a refused write.
                     Some(Interrupt::Superseded) => refused,
                     None => false,
                 };
@@ -114,14 +115,14 @@ impl Execution {
         }
     }
 
-    /// An object that is being deleted waits for nothing but the deletion.
+    /// Handles a failed write. An object that is being deleted waits only for data that its deletion needs.
     fn not_recorded(&mut self, failure: Failure) -> Step {
         let is_needed = self.is_needed_by_deletion(Some(&failure));
         let is_news = !self.progress.stored.is_empty();
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         recording.last = Some(failure.clone());
         if matches!(failure, Failure::Refused(_)) {
-            // K and the claim must not be lost with a field that the kind does not take.
+            // A field that the kind does not accept must not prevent the record of K and the claim.
             recording.alone = is_news && !recording.alone && recording.told.is_none();
             if recording.alone {
                 let recording = recording.clone();
@@ -146,12 +147,12 @@ impl Execution {
         if self.object.deleting && !is_needed { self.give_up() } else { Step::Pause(pause) }
     }
 
-    /// Returns true if a deletion may have to know what is to be stored. What is refused holds up no deletion.
+    /// Returns true if a deletion may need the stored fields. A refused write does not delay a deletion.
     fn is_needed_by_deletion(&self, last: Option<&Failure>) -> bool {
         !self.progress.stored.is_empty() && !matches!(last, Some(Failure::Refused(_)))
     }
 
-    /// Gives up the write. A certain outcome stays in memory.
+    /// Stops the retries. A certain outcome stays in memory.
     fn give_up(&mut self) -> Step {
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         if let Some((outcome, status)) = recording.told.take().map(|told| *told) {
@@ -163,7 +164,8 @@ impl Execution {
     }
 }
 
-/// What a correction came to whose fields the API server refuses: what was made is not known here.
+/// Returns the outcome of a correction whose stored fields the API server refuses, so that the created resource
+/// is unknown here.
 fn without_fields(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Applied => {

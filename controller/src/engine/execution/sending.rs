@@ -1,8 +1,9 @@
-//! The requests of a correction, one after the other: each is rendered with the answers to those before it, and skipped,
-//! sent, or the end.
+//! The requests of a correction in sequence. Each is rendered with the responses to the earlier ones, and then skipped
+//! or sent, or it ends the correction.
 //!
-//! The finalizer and the claim come right before the first write, so that a look-up that ends the correction leaves no trace. What
-//! was looked up may have taken long: the object is read once more before the first write, unless a write to it has just shown it.
+//! The finalizer and the claim are written just before the first external write, so that a look-up that ends the
+//! correction leaves no trace. Look-ups may take long, so the object is read once more before the first write, unless a
+//! write to it has just returned its state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,45 +24,45 @@ use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Ste
 use crate::engine::decide::still_stands;
 use crate::engine::rendering::plan::Plan;
 
-/// The progress of the requests.
+/// Progress of the requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) plan: Plan,
-    /// The claim was written for this correction.
+    /// True if the claim was written for this correction.
     claimed: bool,
-    /// The object was not seen since something was looked up.
+    /// True if the object was not read since a look-up.
     looked_up: bool,
-    /// A write was sent.
+    /// True if a write was sent.
     wrote: bool,
-    /// One that does not take the resource away.
+    /// True if a write outside of the deletion part was accepted.
     made: bool,
     /// The statements of the answers about the resource.
     pub(super) answers_seen: AnswersSeen,
-    /// The last write was accepted, and is not done.
+    /// Set if the last write was accepted but is not complete.
     underway: Option<Outcome>,
-    /// A write was sent that goes on by itself.
+    /// True if a sent write continues by itself.
     pub(super) is_open: bool,
-    /// The last reported stage.
+    /// Last reported stage of a Job.
     pub(super) told: Option<JobStage>,
-    /// The stage that is being reported.
+    /// Stage whose report is being written.
     pub(super) telling: Option<JobStage>,
-    /// The secrets that the record named before.
+    /// Secrets that the previous record listed.
     pub(super) noted: NotedSecrets,
-    /// The secrets that arrived.
+    /// Secrets that the external system accepted.
     pub(super) sent: BTreeSet<String>,
-    /// The parts of the answers to store in the object's status.
+    /// Parts of the responses to store in the object's status.
     pub(super) stored: StatusFields,
 }
 
 impl Progress {
-    /// Returns true if nothing was sent yet, nor written on the object.
+    /// Returns true if nothing was sent yet, and nothing was written to the object.
     const fn is_silent(&self) -> bool {
         !self.looked_up && !self.claimed && !self.wrote
     }
 }
 
 impl Execution {
-    /// Turns to a step; what was to be taken away must be gone before anything else is done.
+    /// Continues with a step. The deletion of a replacement must be complete before the next steps.
     pub(super) fn turn_to(&mut self, index: usize) -> Step {
         let progress = &mut self.progress;
         if index == progress.plan.deletion
@@ -73,7 +74,7 @@ impl Execution {
             self.stage = Stage::Rendering(index);
             return Step::Render(index);
         }
-        // A look-up that was answered told a deletion that nothing is left. Where nothing was asked, nobody knows.
+        // For a deletion, an answered look-up shows that nothing is left. Without any request, this is unknown.
         let deletes = self.correction().is_some_and(|correction| correction.action == Action::Delete);
         let is_gone = deletes && (self.progress.wrote || self.progress.looked_up);
         self.record(if self.progress.made || is_gone { Outcome::Applied } else { Outcome::AllSkipped })
@@ -133,13 +134,13 @@ impl Execution {
         }
     }
 
-    /// The last look before the first write.
+    /// Performs the final check before the first write.
     fn send_first_write(&mut self, index: usize) -> Step {
         if self.still_stands() { self.send(index) } else { self.call_off() }
     }
 
-    /// Returns true if the correction holds on the object as it is known now. Somebody may have taken the finalizer off since it was
-    /// decided on, or put: without it no deletion would see what is made.
+    /// Returns true if the correction is still valid for the newest known state. The finalizer must still be on the
+    /// object if it was there at the decision or was added: without it, no deletion would know of the resource.
     fn still_stands(&self) -> bool {
         let is_put = self.correction().is_some_and(|correction| correction.put_finalizer);
         let needs_finalizer = is_put || self.decided_on.has_finalizer();
@@ -152,7 +153,7 @@ impl Execution {
         Step::Send { index, begins: !(self.progress.wrote || self.progress.is_open) }
     }
 
-    /// Nothing was written outside, so the claim says too much.
+    /// Takes the claim back, because nothing was written in the external system.
     fn call_off(&mut self) -> Step {
         self.forget_secrets();
         match self.correction().filter(|_| self.progress.claimed).map(|correction| correction.before.clone()) {
@@ -164,7 +165,7 @@ impl Execution {
         }
     }
 
-    /// What follows where a write that prepares the first request did not land; `None` where it did.
+    /// Returns the next step after a failed preparatory write; `None` if the write succeeded.
     pub(super) fn not_landed(&mut self, written: Result<Box<LeanObject>, Failure>) -> Option<Step> {
         let ended = match written {
             Ok(object) => {
@@ -190,7 +191,7 @@ impl Execution {
                 self.answered(index, answer)
             }
             Event::NotSent if !self.progress.is_open => self.not_sent(index),
-            // It is the next leader's to say.
+            // The next leader records the outcome.
             _ => {
                 let step = self.failed(index, self.reach(index, false));
                 let cut_off = Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::CutOff));
@@ -207,7 +208,7 @@ impl Execution {
         self.record_doubt(step, Uncertainty::unanswered(Doubt::CutOff))
     }
 
-    /// It was asked for and not done, so that it is as if it was not asked for.
+    /// Ends the correction as if it had not been requested, because the system did nothing.
     fn put_off(&mut self, index: usize, pause: Duration) -> Step {
         match self.not_sent(index) {
             Step::End(ExecutionEnd::CalledOff) => Step::End(ExecutionEnd::PutOff(pause)),
@@ -256,7 +257,7 @@ impl Execution {
         }
     }
 
-    /// A write was accepted. Within a deletion the last one says whether the resource is gone.
+    /// Handles an accepted write. In a deletion, the last write determines if the resource is gone.
     fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
         self.progress.wrote = true;
         self.note_accepted(index);
@@ -270,7 +271,7 @@ impl Execution {
         }
     }
 
-    /// How far the correction has come with a step that ends it.
+    /// Returns the progress of the correction at the step that ends it.
     fn reach(&self, index: usize, did_nothing: bool) -> Reach {
         let Progress { plan, wrote, .. } = &self.progress;
         if *wrote {
@@ -282,7 +283,7 @@ impl Execution {
         }
     }
 
-    /// What this step sent ended at a part of it that is called so.
+    /// Sets the label of the part at which this step ended.
     fn name_step(&mut self, index: usize, label: Arc<str>) {
         if let Some(step) = self.progress.plan.steps.get_mut(index) {
             step.label = Some(label);

@@ -1,8 +1,8 @@
 //! The secrets that a correction has sent, with their versions, for the correction record.
 //!
-//! What was accepted is noted, and nothing else: what may not have arrived is sent again. Only where nothing was ever noted is it
-//! presumed to arrive, before anything is sent and while that is in doubt: should a creation be interrupted, what it made has what
-//! was sent, and the next version is found to have moved.
+//! Only accepted secrets are recorded; secrets that may not have arrived are sent again. The exception is an object
+//! without any recorded secret. Its secrets are recorded as sent before the first request and while the outcome is in
+//! doubt: after an interrupted creation, the resource has the sent version, and a later version counts as moved.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::engine::corrections::outcome::Outcome;
 use crate::engine::decide::decision::Decision;
 
 impl Execution {
-    /// The correction is about to begin.
+    /// Records expected secrets when the correction is about to begin.
     pub(super) fn expect_secrets(&mut self) {
         let Decision::Correct(correction) = &self.decision else { return };
         self.progress.noted = correction.before.secrets.clone();
@@ -21,13 +21,13 @@ impl Execution {
         }
     }
 
-    /// A write was accepted.
+    /// Records the secrets of an accepted write.
     pub(super) fn note_accepted(&mut self, index: usize) {
         let sends = self.progress.plan.steps.get(index).map(|step| &step.sends);
         self.progress.sent.extend(sends.into_iter().flatten().cloned());
     }
 
-    /// The correction came to this.
+    /// Updates the record for the outcome of the correction.
     pub(super) fn note_secrets(&mut self, outcome: &Outcome) {
         let may_have_arrived = !outcome.is_definite() && !outcome.changed_nothing();
         let sent = match self.progress.noted.is_empty() && may_have_arrived {
@@ -37,7 +37,7 @@ impl Execution {
         self.note_as_sent(&sent);
     }
 
-    /// Nothing is sent after all.
+    /// Restores the record, because nothing was sent.
     pub(super) fn forget_secrets(&mut self) {
         self.note_as_sent(&BTreeSet::new());
     }

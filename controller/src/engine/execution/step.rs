@@ -1,4 +1,4 @@
-//! The words between an execution and whoever carries it out: what is to be done next, and what came of it.
+//! The protocol between an execution and its executor: steps and their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,60 +14,60 @@ use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::decide::decision::Decision;
 use crate::engine::rendering::plan::Plan;
 
-/// The next step.
+/// Next step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Read the object live, before anything is decided on it.
+    /// Read the object live before the decision.
     Read,
-    /// Read it live once more, to write what must be said onto what stands by now. Nothing outside is waited for.
+    /// Read the object live again, to write a status onto its current state. This read needs no place at a host.
     ReadAgain,
-    /// Read these objects live, and see whether one of them claims the resource.
+    /// Read these objects live and check if one of them claims the resource.
     ReadHolders(Vec<ObjectRef>, ResourceName),
-    /// Decide anew, on the object as it was read.
+    /// Decide anew on the object as it was read.
     Decide,
-    /// Render the requests, and see whether they may go out.
+    /// Render the requests and check if they may be sent.
     Prepare,
     /// Write to the object.
     Write(Write),
-    /// Render the request of this step, with the answers to those before it.
+    /// Render the request of this step, using the responses to earlier steps.
     Render(usize),
-    /// Send the request that was rendered last.
+    /// Send the request rendered last.
     Send {
-        /// Of which step.
+        /// Index of the step.
         index: usize,
-        /// Nothing was written outside before it, so that the program's end still holds it up.
+        /// First external write. Shutdown may still cancel it.
         begins: bool,
     },
-    /// Wait, unless something happens to the object first.
+    /// Wait, unless the object changes first.
     Pause(Duration),
-    /// Nothing more: this became of it.
+    /// End the execution with this result.
     End(ExecutionEnd),
 }
 
 /// A write to the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// Put our finalizer on.
+    /// Add our finalizer.
     PutFinalizer,
-    /// Take our finalizer off.
+    /// Remove our finalizer.
     ReleaseFinalizer {
-        /// The external resource is left behind.
+        /// True if the external resource is left behind.
         left_behind: bool,
     },
-    /// Put this in place of the status that stands.
+    /// Replace the current status.
     Status(CorrectionStatus, Purpose),
-    /// Put this there, which says what came of a correction, and what is stored of it in the same write.
+    /// Write the status with the outcome of a correction, together with its stored fields.
     Outcome(CorrectionStatus, StatusFields),
 }
 
 /// The purpose of a status write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To claim the external resource.
+    /// Claim the external resource.
     Claim,
-    /// To take a claim back for which nothing was sent.
+    /// Take back a claim for which nothing was sent.
     TakeBack,
-    /// To say anything else.
+    /// Write any other status.
     Word,
 }
 
@@ -76,103 +76,103 @@ pub enum Purpose {
 pub enum Event {
     /// The execution begins.
     Begin,
-    /// The check ended.
+    /// The check of the inputs ended.
     Checked {
-        /// Something that the requests need is missing.
+        /// True if an input of the requests is missing.
         lacks_something: bool,
     },
-    /// The live read ended; `None` where the object is gone.
+    /// The live read ended; `None` if the object is gone.
     Read(Result<Option<Box<LeanObject>>, String>),
-    /// The objects that had the resource were read live.
+    /// The former holders of the resource were read live.
     HoldersRead {
-        /// One of them claims it, or could not be read.
+        /// True if one of them claims it, or could not be read.
         is_claimed: bool,
     },
-    /// It was decided anew, on this state of the object.
+    /// The object was decided anew on this state.
     Decided(Box<LeanObject>, Decision),
-    /// Nothing is to be done any more.
+    /// There is nothing to do any more.
     Dismissed,
-    /// The requests were looked at.
+    /// The requests were checked.
     Prepared(Readiness),
-    /// The request was rendered, or not.
+    /// The request was rendered, skipped, or failed to render.
     Rendered(Rendered),
-    /// The write landed and gave this state, or did not.
+    /// The write succeeded and returned this state, or it failed.
     Written(Result<Box<LeanObject>, Failure>),
-    /// The request was answered, or is known to stay without an answer.
+    /// The request was answered, or will get no response.
     Answered(StepAnswer),
-    /// The request was not sent: the program ends, or the Lease is not fresh.
+    /// The request was not sent, because the program is shutting down or the Lease is not fresh.
     NotSent,
-    /// The request was under way when the Lease was lost or the time to drain was over.
+    /// The Lease was lost or the drain deadline passed while the request was running.
     CutOff,
-    /// The pause is over, or was cut short.
+    /// The pause is over, or was interrupted.
     Waited(Option<Interrupt>),
 }
 
-/// The answer to the request of a step.
+/// Result of the request of a step.
 #[derive(Clone, Debug)]
 pub struct StepAnswer {
-    /// The meaning of the answer.
+    /// Meaning of the response.
     pub outcome: StepOutcome,
-    /// The part of the answer to store in the object's status.
+    /// Part of the response to store in the object's status.
     pub stored: StatusFields,
-    /// The part of the step at which it ended.
+    /// Part of the step at which it ended.
     pub label: Option<Arc<str>>,
-    /// The object, if the request was a write to the object itself.
+    /// Object, if the request was a write to the object itself.
     pub object: Option<Box<LeanObject>>,
 }
 
 impl StepAnswer {
-    /// An answer with this meaning alone.
+    /// Creates an answer with only this meaning.
     #[must_use]
     pub const fn of(outcome: StepOutcome) -> Self {
         Self { outcome, stored: StatusFields::NONE, label: None, object: None }
     }
 }
 
-/// The answer to "may the requests of a correction go out?".
+/// Answer to "may the requests of a correction be sent?".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// They may.
+    /// The requests may be sent.
     Ready(Plan),
-    /// A host asked to be left alone until then.
+    /// A host asked for a delay until then.
     Postponed(Moment),
-    /// The one that is called so cannot be sent.
+    /// The request with this label cannot be sent.
     Unsendable(Option<Arc<str>>, Doubt),
-    /// The program ends, or the Lease is not fresh.
+    /// The program is shutting down, or the Lease is not fresh.
     NotNow,
 }
 
-/// The result of rendering a request.
+/// Result of rendering a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rendered {
-    /// It can be sent.
+    /// The request can be sent.
     Ready,
-    /// The target says that it is not to be sent.
+    /// The target skips the request.
     Skipped,
-    /// It cannot be, for this reason.
+    /// Rendering failed, for this reason.
     Fails(Doubt),
 }
 
-/// Why a write did not land.
+/// Reason why a write failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The object is not in the state that it was written onto.
+    /// The object changed since the state that the write was based on.
     Moved,
     /// The object is gone.
     Gone,
-    /// The API server refuses it, for the reason in this sentence.
+    /// The API server refuses the write, for this reason.
     Refused(String),
-    /// No answer.
+    /// The API server did not respond.
     Unavailable,
-    /// Nothing was sent, since the Lease is not ours.
+    /// Nothing was sent, because we do not hold the Lease.
     NotLeading,
 }
 
-/// The cause that cut a pause short.
+/// Cause of an interrupted pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// The target works by another text, or is gone.
+    /// The target was edited or removed.
     Superseded,
-    /// The Lease is lost, or the time to drain is over.
+    /// The Lease is lost, or the drain deadline is over.
     CutOff,
 }

@@ -10,7 +10,7 @@ use crate::engine::corrections::outcome::{Doubt, Refusal, Sighting, StepOutcome}
 use crate::engine::fixtures::{Scene, bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
-/// A first create: the finalizer is due, and the claim.
+/// A first create that still needs the finalizer and the claim.
 fn first_create() -> Execution {
     let correction = Correction { claim_first: true, put_finalizer: true, ..correction(Action::Create) };
     Execution::new(bare_object(), Decision::Correct(Box::new(correction)))
@@ -35,12 +35,12 @@ fn plan(kinds: &str) -> Plan {
     Plan { steps: kinds.chars().enumerate().map(step).collect(), ..Plan::default() }
 }
 
-/// The same, of which so many of the first take the resource away.
+/// The same, where the first `deletion` steps delete the resource.
 fn deletion(kinds: &str, deletion: usize) -> Plan {
     Plan { deletion, ..plan(kinds) }
 }
 
-/// An execution whose requests may go out, as it turns to the first of them.
+/// An execution whose requests may be sent, at its first request.
 fn ready(mut execution: Execution, plan: Plan) -> Execution {
     assert_eq!(execution.next(Event::Begin), Step::Read);
     assert_eq!(execution.next(Event::Read(Ok(Some(state(2))))), Step::Decide);
@@ -59,23 +59,23 @@ const READY: Event = Event::Rendered(Rendered::Ready);
 const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
 const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
 
-/// An answer of which nothing is stored.
+/// An answer without stored fields.
 const fn answered(outcome: StepOutcome) -> Event {
     Event::Answered(StepAnswer::of(outcome))
 }
 
-/// An accepted answer of which this is stored.
+/// An accepted answer with these stored fields.
 fn stored(stored: StatusFields) -> Event {
     Event::Answered(StepAnswer { stored, ..StepAnswer::of(StepOutcome::Accepted) })
 }
 
-/// The outcome that is about to be written.
+/// Returns the outcome that is about to be written.
 fn outcome(step: &Step) -> &CorrectionStatus {
     let Step::Write(Write::Outcome(status, _)) = step else { unreachable!("{step:?}") };
     status
 }
 
-/// A first create up to its first request.
+/// A first create, up to its first request.
 fn claimed() -> Execution {
     let mut execution = ready(first_create(), plan("ww"));
     assert_eq!(execution.next(READY), Step::Write(Write::PutFinalizer));
@@ -85,7 +85,7 @@ fn claimed() -> Execution {
     execution
 }
 
-/// The same, refused by the external system, up to the write that says so.
+/// The same, refused by the external system, up to the write of the outcome.
 fn refused() -> Execution {
     let mut execution = claimed();
     let step = execution.next(answered(no(409)));
@@ -110,7 +110,7 @@ fn requests_follow_each_other_until_one_is_not_accepted() {
     assert!(is_corrected(&execution.next(Event::Written(Ok(state(5)))), true));
 }
 
-/// An update of what is ours.
+/// An update of a resource that we own.
 fn update() -> Execution {
     Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Update))))
 }
@@ -167,7 +167,7 @@ fn what_is_put_off_leaves_no_trace() {
     }
 }
 
-/// An update by a Job that was begun.
+/// An update by a Job that was created.
 fn begun_job() -> Execution {
     let correction = Correction { by_job: true, ..correction(Action::Update) };
     let job = Execution::new(bare_object(), Decision::Correct(Box::new(correction)));
@@ -310,7 +310,7 @@ fn an_update_that_writes_nothing_failed() {
 #[test]
 fn a_deletion_is_done_only_where_something_was_asked() {
     let delete = || Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
-    // What each step is answered, if it is sent.
+    // The answer to each step, if it is sent.
     let (done, nothing, skipped) = (Some(StepOutcome::Accepted), Some(StepOutcome::NotThere), None);
     let table = [
         ("w", vec![&skipped], Outcome::AllSkipped),
@@ -336,7 +336,7 @@ fn a_deletion_is_done_only_where_something_was_asked() {
     }
 }
 
-/// Returns true if a deletion of these steps, each answered or skipped, misses what a poll saw.
+/// Returns true if a deletion of these steps, each answered or skipped, misses a resource that a poll saw.
 fn misses(seen: ObservedReason, may_be_gone: bool, (kinds, answers): (&str, &[Option<StepOutcome>])) -> bool {
     let correction = Correction { may_be_gone, ..correction(Action::Delete) };
     let object = Scene::new().observed(seen).object;
@@ -409,7 +409,7 @@ fn what_follows_a_deletion_waits_until_it_is_done() {
     assert!(outcome(&replaced(StepOutcome::Underway { retry_after: None })).text.contains("not done yet"));
 }
 
-/// A replacement of what is ours, whose deletion is about to be sent.
+/// A replacement of our resource, whose deletion is about to be sent.
 fn begun(plan: Plan) -> Execution {
     let replacement = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Replace))));
     let mut execution = ready(replacement, plan);
@@ -507,7 +507,7 @@ fn a_definite_outcome_outlives_the_lease() {
     assert_eq!(execution.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain);
     let step = execution.clone().next(Event::Dismissed);
     assert!(matches!(step, Step::End(ExecutionEnd::Corrected { status: Some(_), written: false, .. })), "{step:?}");
-    // Who leads again must not wait for a write that is refused.
+    // The next leader must not wait for a refused write.
     execution.next(Event::Read(Ok(Some(state(9)))));
     execution.next(Event::Written(Err(Failure::Refused("403".to_owned()))));
     let step = execution.next(Event::Waited(Some(Interrupt::CutOff)));
@@ -533,7 +533,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))),
     ];
     let interrupt = prop_oneof![Just(Interrupt::Superseded), Just(Interrupt::CutOff)];
-    // Most histories are to come as far as the outcome.
+    // Most histories should reach the outcome.
     prop_oneof![
         6 => Just(Event::Begin),
         6 => object().prop_map(|object| Event::Read(Ok(Some(Box::new(object))))),
@@ -558,7 +558,7 @@ fn id(value: &str) -> StatusFields {
     [("id", json!(value))].into_iter().collect()
 }
 
-/// The status and the fields that are about to be written.
+/// Returns the status and the fields that are about to be written.
 fn said(step: &Step) -> (Option<CorrectedReason>, StatusFields) {
     let Step::Write(Write::Outcome(status, stored)) = step else { unreachable!("{step:?}") };
     (status.reason, stored.clone())
@@ -586,7 +586,7 @@ fn a_later_step_that_fails_loses_nothing_that_is_stored() {
         failed.next(READY);
         let step = failed.next(answered(answer.clone()));
         assert_eq!(said(&step), (Some(CorrectedReason::CorrectionFailed), id("lb-1")), "{answer:?}");
-        // The end of the term gives up a doubt, but not what is to be stored.
+        // The end of the term drops a doubt, but not the fields to store.
         assert!(matches!(failed.next(Event::Written(Err(Failure::Unavailable))), Step::Pause(_)));
         assert_eq!(failed.next(Event::Waited(Some(Interrupt::CutOff))), Step::ReadAgain, "{answer:?}");
         let deleting = Box::new(LeanObject { deleting: true, ..*state(8) });
@@ -651,7 +651,7 @@ proptest! {
         let (mut step, mut claimed, mut steps) = (execution.next(Event::Begin), false, Plan::default());
         let (mut next, mut wrote, mut recording, mut gone) = (0, false, false, false);
         for event in events {
-            // Each step is answered by an event of its kind.
+            // Each step gets an event of its kind.
             let fits = match step {
                 Step::Read | Step::ReadAgain => matches!(event, Event::Read(_) | Event::Dismissed),
                 Step::Decide => matches!(event, Event::Dismissed | Event::Begin),

@@ -1,4 +1,4 @@
-//! What must hold of each request to the external system the moment it is sent.
+//! Invariants of each request to the external system, checked when it is sent.
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict};
 use drift_language::{Existing, Mode};
@@ -10,7 +10,7 @@ use crate::engine::corrections::outcome::Outcome;
 use crate::engine::memory::VERDICT_HELD_FOR;
 
 impl World {
-    /// One key stands for one request, and is not used again once its outcome is known.
+    /// Each key identifies one request, and is not reused once the outcome is known.
     pub(super) fn send(&mut self, correction: &Correction, step: usize, outcome: &Outcome) {
         let key = correction.idempotency_key("u", step, None);
         let body = (correction.asked_as(), self.spec, correction.correct_hash);
@@ -26,7 +26,7 @@ impl World {
         self.requests.push(Request { key, body, definite: outcome.is_definite() });
     }
 
-    /// What must hold of each request the moment it is sent.
+    /// Checks the invariants of a request when it is sent.
     pub(super) fn check_request(&mut self, correction: &Correction) {
         let current = self.object.conditions.observed().and_then(CurrentVerdict::read);
         let Some(current) = current else { unreachable!("a correction without a verdict") };

@@ -1,4 +1,4 @@
-//! The shell of the controller: it does what the engine decides, one decision at a time, and some of that fails.
+//! The shell of the controller. It executes the engine's decisions one at a time, and some steps fail.
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::{Ownership, Rights};
@@ -44,7 +44,7 @@ impl World {
             now: self.now,
         };
         match decide(&situation) {
-            // Nobody else is there who could have refused it.
+            // No other object exists that could have caused a refusal.
             Decision::Nothing(_) | Decision::Wait { .. } | Decision::TakeUp { .. } => {}
             Decision::Correct(correction) if correction.action == Action::Delete => {
                 self.delete_outside(&correction, answer, mishap);
@@ -94,7 +94,7 @@ impl World {
         set_corrected(&mut self.object.conditions, status);
     }
 
-    /// Returns true if another writer was faster than a write of ours that insists on the whole state.
+    /// Returns true if another writer overtook a write of ours that tests the whole state.
     pub(super) fn is_overtaken(&mut self) -> bool {
         let Some(left) = self.overtaken.checked_sub(1) else { return false };
         self.overtaken = left;
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// Before anything is written or sent it is seen that it cannot be.
+    /// Simulates a correction that cannot be sent, detected before any write.
     fn send_nothing(&mut self, correction: &Correction) {
         let outcome = doubtful(Doubt::CredentialUnavailable);
         self.unsent += 1;
@@ -159,7 +159,7 @@ impl World {
         self.record(correction, &outcome);
     }
 
-    /// What came of it is remembered and noted, unless the process dies before.
+    /// Remembers and records the outcome, unless the process crashes first.
     fn end_correction(&mut self, correction: &Correction, outcome: &Outcome, mishap: Mishap) {
         let is_open = !outcome.is_definite() && !outcome.was_turned_away();
         if is_open || mishap == Mishap::DiesBeforeRecord {
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// The deletion of what the object claims.
+    /// Deletes the claimed resource.
     pub(super) fn delete_outside(&mut self, correction: &Correction, answer: Answer, mishap: Mishap) {
         assert!(!self.object.orphan, "what was to be left is deleted");
         assert!(self.object.deleting && self.owns_in(self.scope), "what is not ours is deleted");
@@ -212,12 +212,12 @@ impl World {
     }
 
     pub(super) fn record(&mut self, correction: &Correction, outcome: &Outcome) {
-        // What stands on the object now; the claim is not yet part of what the process remembers.
+        // The current status on the object. The claim is not yet in the memory of the process.
         let status = correction.to_record(&self.object.conditions.correction_status(), outcome);
         let Some(status) = status else { return };
         let stands = status.stands(self.object.conditions.corrected());
         if !stands && self.status_refused {
-            // Who is being deleted is not held for a status.
+            // A failed status write does not block a deletion.
             self.unrecorded = (!self.object.deleting).then(|| (correction.clone(), outcome.clone()));
             return;
         }

@@ -1,4 +1,4 @@
-//! Hours in which one thing goes on and on: how often the controller asks, and how often it writes.
+//! Hours of one repeated situation. Bounds the number of requests and writes of the controller.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::event::{Answer, Event, Meanwhile, Mishap};
 use super::world::World;
 use crate::engine::fixtures::owns;
 
-/// Seconds between two rounds of the long histories: below the longest delays, so that they are what bounds them.
+/// Seconds between two rounds of the long histories. It is below the longest delays, so that those are the bound.
 const STEP: u64 = 10;
 
-/// Lets the controller and the poller take turns for so many hours; `between` is what happens between two rounds.
+/// Runs the controller and the poller in turn for this many hours, and calls `between` after each round.
 fn run_for(world: &mut World, hours: usize, answer: Answer, between: impl Fn(&mut World)) {
     for _ in 0..hours * 3600 / STEP as usize {
         world.apply(Event::Controller(answer, Mishap::None, Meanwhile::Nothing));
@@ -80,7 +80,7 @@ fn a_war_is_slowed_down() {
         world.begin_poll();
         world.end_poll();
     });
-    // At most eight corrections in any ten minutes, since the pauses before the ninth add up to more.
+    // At most eight corrections in any ten minutes, because the pauses before the ninth add up to more.
     let asked = world.requests.len();
     assert!((hours * 6..=hours * 6 * 8).contains(&asked), "{asked}");
 }

@@ -1,11 +1,11 @@
-//! Everything that can happen in a history, and what a request or a correction may meet.
+//! All events of a history, and the mishaps of requests and corrections.
 
 use drift_api::identity::ScopeId;
 use drift_language::Mode;
 
 use crate::engine::fixtures::{elsewhere, target};
 
-/// What the external system does with one request.
+/// Reaction of the external system to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Done,
@@ -13,27 +13,27 @@ pub(super) enum Answer {
     Refused,
     LostBefore,
     LostAfter,
-    /// 401, 403 or 429.
+    /// Status codes 401, 403 or 429.
     TurnedAway,
 }
 
-/// What happens in the midst of a correction.
+/// Mishap in the middle of a correction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mishap {
     None,
     /// A Secret that the requests need is missing.
     LacksSecret,
-    /// The process dies.
+    /// The process crashes after writing the claim.
     DiesAfterClaim,
-    /// What is to be replaced was taken away, and nothing was made yet.
+    /// The process crashes after the deletion of a replacement and before its creation.
     DiesMidway,
     DiesBeforeRecord,
     DiesAfterRecord,
-    /// Another writer takes the note, the claim with it.
+    /// Another writer removes the status, including the claim.
     NoteTakenBeforeRecord,
 }
 
-/// What happens to the object while a request is under way.
+/// Change of the object while a request is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meanwhile {
     Nothing,
@@ -53,18 +53,18 @@ pub(super) enum Event {
     MadeByOthers,
     Attested(bool),
     NoteTaken,
-    /// Another writer makes our status say that a correction has begun, or takes our finalizer off.
+    /// Another writer sets our status to `CorrectionStarted`. The next event removes our finalizer.
     StatusAltered,
     FinalizerStripped,
-    /// The API server refuses every status from now on, or does not any more.
+    /// The API server refuses every status write from now on, or accepts them again.
     StatusRefused(bool),
-    /// Another writer puts back a verdict that it has read before.
+    /// Another writer restores an earlier verdict.
     Replayed,
-    /// What the external system does with the deletions of replacements from now on.
+    /// Reaction of the external system to deletions of replacements from now on.
     DeletionAnswered(Answer),
     /// The target's steps are edited.
     StepsEdited(u8),
-    /// The target is removed and added again, in time or after its traces were cleaned up.
+    /// The target is removed and added again, before or after its traces were cleaned up.
     TargetReadded {
         cleaned: bool,
     },
@@ -72,14 +72,14 @@ pub(super) enum Event {
     ScopeSet(Scope),
     Orphaned,
     Restarted,
-    /// Another writer is faster than our next so many writes.
+    /// Another writer overtakes this many of our next writes.
     Overtaken(u8),
     RetryRequested(u8),
     ModeSet(Mode),
     Deleted,
 }
 
-/// Where the target's identities hold: each scope has its own resource of the one name.
+/// Scope of the target's identities. Each scope has its own resource of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Here,

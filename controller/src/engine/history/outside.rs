@@ -1,6 +1,6 @@
-//! The external system: one resource in each scope, and what it makes of a request.
+//! The external system: one resource in each scope, and the effects of requests.
 //!
-//! It knows what the controller cannot see: whether a resource came into being by another hand.
+//! It knows if a resource was created by another party, which the controller cannot see.
 
 use super::event::{Answer, Scope};
 use super::world::{Resource, World};
@@ -10,7 +10,7 @@ use crate::engine::corrections::outcome::{Doubt, Outcome};
 use crate::engine::fixtures::{doubtful, refused};
 
 impl World {
-    /// The resource that the target means now.
+    /// Returns the resource in the target's current scope.
     pub(super) const fn outside(&self) -> Option<Resource> {
         self.outside[self.scope as usize]
     }
@@ -19,7 +19,7 @@ impl World {
         &mut self.outside[self.scope as usize]
     }
 
-    /// In both scopes, whichever is meant now.
+    /// Creates resources by another party in both scopes.
     pub(super) fn make_by_others(&mut self) {
         for scope in Scope::ALL {
             let foreign = !self.owns_in(scope);
@@ -27,8 +27,8 @@ impl World {
         }
     }
 
-    /// After a claim whose create may or may not have been done, nobody can tell whose the resource is: it is ours,
-    /// or a crash between claim and note would lose what we made.
+    /// Treats the resource as ours after a claim whose create may have succeeded. Otherwise a crash between claim and
+    /// record would lose a resource that we created.
     pub(super) fn cannot_tell_whose(&mut self) {
         let is_said = self.object.conditions.corrected().is_some();
         if let Some(resource) = self.outside_mut() {
@@ -36,18 +36,19 @@ impl World {
         }
     }
 
-    /// We make the resource, or change it.
+    /// Creates or changes the resource.
     pub(super) fn make(&mut self, foreign: bool) {
         self.made = true;
         *self.outside_mut() = Some(Resource { value: self.spec, foreign, unread: true });
     }
 
-    /// A verdict stands of a poll that saw what we made, or nobody can know any more that we did.
+    /// Marks all resources as read: a verdict exists from a poll that saw our change, or the record of the
+    /// change is lost.
     pub(super) fn read_everything(&mut self) {
         self.outside.iter_mut().flatten().for_each(|resource| resource.unread = false);
     }
 
-    /// The external system: it refuses to create what exists and to update what does not.
+    /// The external system refuses to create an existing resource and to update a missing one.
     pub(super) fn ask(&mut self, correction: &Correction, answer: Answer) -> Outcome {
         let possible = (correction.action == Action::Create) == self.outside().is_none();
         let refused = refused(409);

@@ -5,7 +5,7 @@ use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, Plac
 use super::world::World;
 
 impl World {
-    /// The verdict by the rules of `driftObserved`, of the state in which the poll begins.
+    /// Computes the verdict by the rules of `driftObserved` from the state at the start of the poll.
     pub(super) fn begin_poll(&mut self) {
         if self.object.deleting {
             return;
@@ -36,7 +36,7 @@ impl World {
         self.poll = Some((self.object.generation, correction, verdict));
     }
 
-    /// A result is written only onto the state its poll began from.
+    /// Writes the result only if the object still has the state that the poll began with.
     pub(super) fn end_poll(&mut self) {
         let Some((generation, correction, verdict)) = self.poll.take() else { return };
         let same = generation == self.object.generation && correction == self.object.conditions.correction();
@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-/// Returns true if one value cannot be made of another in place.
+/// Returns true if the change of value needs a replacement.
 const fn needs_replacement(observed: u8, desired: u8) -> bool {
     observed % 2 != desired % 2
 }

@@ -1,4 +1,5 @@
-//! Replacements: what cannot be changed is taken away and made anew, and neither twice without a poll between.
+//! Replacements: resources that cannot be changed in place are deleted and created anew, with a poll between two
+//! deletions or creations.
 
 use drift_api::condition::CorrectedReason;
 use drift_language::Existing;
@@ -10,7 +11,7 @@ use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Ref
 use crate::engine::fixtures::{doubtful, refused};
 
 impl World {
-    /// The deletion, then the creation; `None` where the process dies between the two.
+    /// Deletes and then creates the resource; `None` if the process crashes between the two.
     pub(super) fn replace(&mut self, correction: &Correction, answer: Answer, mishap: Mishap) -> Option<Outcome> {
         let said = self.object.conditions.correction_status().reason;
         assert_eq!(said, Some(CorrectedReason::CorrectionStarted), "a crash would leave no word of it");
@@ -62,7 +63,7 @@ impl World {
     }
 }
 
-/// A resource of ours that is as it was asked for, before an edit that cannot be made in place.
+/// A resource of ours in its requested state, after an edit that needs a replacement.
 fn edited() -> World {
     let mut world = World::new(Existing::Refuse, None);
     world.target.actions.replace = true;
@@ -110,7 +111,7 @@ fn a_replacement_cut_in_two_goes_on() {
         let mut world = edited();
         cut(&mut world);
         let sent = world.requests.len();
-        // Until a poll has told what is left, nothing is sent, whoever leads.
+        // Until a poll has shown the remaining state, no leader sends anything.
         (0..3).for_each(|_| act(&mut world, Answer::Done, Mishap::None));
         assert_eq!((world.requests.len(), world.status().correction), (sent, 2), "cut {case}");
         (0..3).for_each(|_| world.quiet_round(10));

@@ -1,4 +1,4 @@
-//! How often each event comes in a random history.
+//! Probabilities of the events in a random history.
 
 use drift_language::{Existing, Mode};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! The world of one object: what stands in the API, what there is outside, what the controller remembers; and what people
-//! and other writers do to it.
+//! The world of one object: its state in the API, the external resources, the controller's memory, and the actions of
+//! people and other writers.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, DesiredHash, Placed, TransitionTime, Verdict};
 use drift_api::object::LeanObject;
@@ -14,13 +14,13 @@ use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::fixtures::{at, bare_object, facts, target};
 use crate::engine::memory::ObjectMemory;
 
-/// The resource outside.
+/// The external resource of one scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resource {
     pub(super) value: u8,
-    /// It came into being by another hand while the object claimed nothing.
+    /// True if another party created it while the object claimed nothing.
     pub(super) foreign: bool,
-    /// We made it, and no verdict stands of a poll that began since.
+    /// True if we created it and no poll that began since has written a verdict.
     pub(super) unread: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Resource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) key: String,
-    /// What it asks for: the number of the correction, the value and the target's steps.
+    /// Content of the request: the number of the correction, the value and the hash of the target's steps.
     pub(super) body: (u64, u8, u64),
     pub(super) definite: bool,
 }
@@ -38,43 +38,45 @@ pub(super) struct World {
     pub(super) spec: u8,
     pub(super) outside: [Option<Resource>; 2],
     pub(super) scope: Scope,
-    /// The poller has written no verdict since the scope was edited, so it attests nothing.
+    /// True if the poller has written no verdict since the scope was edited, so that it attests nothing.
     pub(super) moved: bool,
     pub(super) poll: Option<(Option<i64>, u64, Verdict)>,
-    /// K that the object carried when the poll that stands began.
+    /// The object's K at the start of the poll whose verdict is current.
     pub(super) verified: u64,
     pub(super) memory: ObjectMemory,
     pub(super) target: TargetFacts,
     pub(super) attested: bool,
     pub(super) now: Moment,
     pub(super) requests: Vec<Request>,
-    /// Corrections that could not be sent.
+    /// Number of corrections that could not be sent.
     pub(super) unsent: usize,
     pub(super) writes: usize,
     pub(super) overtaken: u8,
     pub(super) lost_races: usize,
     pub(super) crashed: bool,
-    /// The object is no more.
+    /// True once the object is deleted.
     pub(super) gone: bool,
-    /// Another writer took the note and the process died before it could put it back: nobody knows of the claim.
+    /// True if another writer removed the status and the process crashed before it could restore it, so that the
+    /// claim is lost.
     pub(super) claim_lost: bool,
     pub(super) status_refused: bool,
-    /// An outcome that the API server refuses to take, so that nothing else is begun.
+    /// An outcome that the API server refuses to store, which blocks other corrections.
     pub(super) unrecorded: Option<(Correction, Outcome)>,
-    /// The last drift that was read by somebody else.
+    /// The last drift verdict, which another writer may restore.
     pub(super) old_verdict: Option<Placed>,
-    /// The newest transition time that this process saw, and since when an older one stands.
+    /// The newest transition time that this process saw. The next field is the time since when an older one is
+    /// on the object.
     pub(super) newest_seen: TransitionTime,
     pub(super) replayed_at: Option<Moment>,
-    /// What the external system does with the deletions of replacements.
+    /// Reaction of the external system to deletions of replacements.
     pub(super) deletion: Answer,
-    /// The largest K that ever stood. With a smaller one the programs begin anew.
+    /// The largest K ever written. With a smaller K, the programs start over.
     pub(super) highest: u64,
-    /// We made something outside since the last poll began.
+    /// True if we created or changed a resource since the last poll began.
     pub(super) made: bool,
-    /// A poll was written since the last request.
+    /// True if a poll result was written since the last request.
     pub(super) polled: bool,
-    /// What was ours was deleted before the object was let go; what others make in between is theirs.
+    /// True if our resource was deleted before the finalizer was removed. Resources that appear after that are foreign.
     pub(super) deleted_outside: bool,
 }
 
@@ -117,7 +119,7 @@ impl World {
         }
     }
 
-    /// The time of day, as conditions tell it.
+    /// Returns the wall-clock time in the format of conditions.
     pub(super) fn time(&self) -> String {
         let seconds = self.now.since_start().as_secs();
         let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
@@ -147,7 +149,7 @@ impl World {
         }
     }
 
-    /// The poller begins anew, and attests what it has judged since.
+    /// Restarts the poller's judgement: it attests only verdicts from after the edit.
     pub(super) fn set_scope(&mut self, scope: Scope) {
         if self.scope != scope {
             self.scope = scope;
@@ -158,14 +160,14 @@ impl World {
         }
     }
 
-    /// Somebody deletes the object; a finalizer keeps it.
+    /// Deletes the object. A finalizer delays the removal.
     pub(super) fn delete(&mut self) {
         self.object.deleting = true;
         self.gone = !self.object.has_finalizer();
     }
 
-    /// Another writer takes the note. One that says that a correction has begun is nobody's last word, so a process that
-    /// finds it does not remember it: taken before it is interrupted, its claim and its K are lost.
+    /// Removes the status as another writer. A new process does not adopt `CorrectionStarted`, so a claim and K that
+    /// are removed before the interruption is recorded are lost.
     pub(super) fn take_note(&mut self) {
         let before = self.status();
         self.object.conditions.corrected = None;
@@ -177,7 +179,8 @@ impl World {
         }
     }
 
-    /// Where the note was taken and the process died, the verdict alone still told K: with an older one K is older too.
+    /// Restores an old verdict. If the status was removed and the process crashed, only the verdict holds K, so an
+    /// older verdict means an older K.
     pub(super) fn replay(&mut self) {
         let Some(verdict) = self.old_verdict.clone() else { return };
         self.object.conditions.observed = Some(verdict);
@@ -186,7 +189,7 @@ impl World {
         }
     }
 
-    /// The poller and the process begin anew; what is cleaned up after the target is left to others.
+    /// Restarts the poller and the process. Cleaned-up resources become foreign.
     pub(super) fn readd_target(&mut self, cleaned: bool) {
         self.poll = None;
         self.claim_lost |= self.memory.lost_status(&self.object).is_some();
@@ -196,11 +199,11 @@ impl World {
             self.object.conditions.corrected = None;
             self.object.finalizers = Box::default();
             self.gone = self.object.deleting;
-            // Of what it did not write since the target came back the poller attests nothing.
+            // The poller attests no verdict from before the target returned.
             self.old_verdict = None;
             self.outside.iter_mut().flatten().for_each(|resource| resource.foreign = true);
         }
-        // The new list shows the object, and with it the status that still stands.
+        // The new list delivers the object with its current status.
         self.observe();
         self.forget();
     }
@@ -213,7 +216,7 @@ impl World {
         self.forget();
     }
 
-    /// What neither condition tells of K nobody knows any more.
+    /// Restarts with the K that the conditions contain. A larger K is lost.
     pub(super) fn forget(&mut self) {
         self.unrecorded = None;
         self.crashed = true;
@@ -223,7 +226,7 @@ impl World {
         self.verified = self.verified.min(self.object.conditions.correction());
     }
 
-    /// The process sees the object.
+    /// Delivers the object to the process.
     pub(super) fn observe(&mut self) {
         self.memory.observe(&self.object, Some(self.desired_hash()), self.target.limits.attempts, self.now);
     }

@@ -1,8 +1,8 @@
-//! When the next correction of one object may begin.
+//! Delay of the next correction of one object.
 //!
-//! An ineffective correction, a war with another writer and an outcome in doubt all back off along one series. A correction that
-//! could not be sent takes no place on it: nobody was asked, so it waits along a short series of its own, and not at all once what it
-//! lacked may be there.
+//! An ineffective correction, a war with another writer and an outcome in doubt share one backoff series. A correction
+//! that could not be sent does not count there, because no system received a request. It has a short series of its own,
+//! which ends as soon as the missing input may be present.
 
 mod tried;
 
@@ -17,26 +17,27 @@ use crate::engine::corrections::held::Held;
 use crate::engine::corrections::outcome::{Doubt, Outcome, Uncertainty};
 use tried::{NOTHING, Tried};
 
-/// Corrections of an object count towards its delay for this long: twice the longest delay, so that a war that slowed
-/// down to the longest delay is still seen as one.
+/// Corrections of an object count towards its delay for this long. It is twice the longest delay, so that a war that
+/// has slowed down to the longest delay still counts as one.
 const WINDOW: Duration = Duration::from_secs(600);
 
-/// So many corrections for specs that the object had before count at the most, which makes 18 seconds: an edit is no war,
-/// and whoever makes it waits for it. Without any pause an object that somebody edits without end would use up the
-/// corrections that its target may make in a minute, and the others would wait.
+/// At most this many corrections for earlier specs count, which makes 18 seconds: an edit is no war, and its author
+/// waits for the result. Without any pause, an object that is edited all the time would use up the target's corrections
+/// per minute and block other objects.
 const MOST_FOR_FORMER_SPECS: u32 = 4;
 
-/// How many begun corrections are kept: more than the series has delays, so that forgetting older ones changes nothing.
+/// Number of start times that are kept. It exceeds the number of delays in the series, so that dropping older
+/// ones changes nothing.
 const KEPT_ATTEMPTS: usize = 8;
 
-/// What delays the next correction of one object.
+/// Delay of the next correction of one object.
 #[derive(Clone, Debug, Default)]
 pub struct Delay {
-    /// The time at which this process first saw the object.
+    /// Time at which this process first saw the object.
     first_seen: Moment,
-    /// The time at which the object was last edited or deleted.
+    /// Time of the last edit or deletion of the object.
     edited: Moment,
-    /// Boxed: nothing was tried for nearly any of them.
+    /// Boxed: most objects have no attempts.
     tried: Option<Box<Tried>>,
 }
 
@@ -49,13 +50,13 @@ impl Delay {
         self.tried.get_or_insert_with(|| Box::new(Tried::NOTHING))
     }
 
-    /// Nothing was corrected yet.
+    /// Creates a delay without attempts.
     #[must_use]
     pub fn new(now: Moment) -> Self {
         Self { first_seen: now, ..Self::default() }
     }
 
-    /// A correction begins.
+    /// Records the start of a correction.
     pub fn begin(&mut self, now: Moment) {
         let begun = &mut self.tried_mut().begun;
         begun.push_back(now);
@@ -64,33 +65,33 @@ impl Delay {
         }
     }
 
-    /// The correction that began last was called off before anything was sent: it did not count.
+    /// Removes the last start, because the correction was called off before anything was sent.
     pub fn call_off(&mut self) {
         self.tried_mut().begun.pop_back();
     }
 
-    /// The external system is to be left alone until then.
+    /// Delays corrections until this time, as the external system requested.
     pub fn hold_until(&mut self, until: Moment) {
         let tried = self.tried_mut();
         tried.not_before = tried.not_before.max(Some(until));
     }
 
-    /// Another Job of the object has not ended: it is looked at again then.
+    /// Delays corrections until this time, because another Job of the object is still running.
     pub fn await_job(&mut self, until: Moment) {
         self.tried_mut().awaited_job = Some(until);
         self.hold_until(until);
     }
 
-    /// What a correction waits for that may not begin yet.
+    /// Returns the reason why a correction may not begin yet.
     #[must_use]
     pub fn awaits(&self, now: Moment) -> Held {
         if self.tried().awaited_job.is_some_and(|until| now < until) { Held::JobUnfinished } else { Held::Delayed }
     }
 
-    /// A correction came to an end.
+    /// Records the end of a correction.
     pub fn finish(&mut self, correction: &Correction, outcome: &Outcome, now: Moment) {
         if outcome.sent_nothing() {
-            // It did not count, and what was in doubt before is so still.
+            // The correction does not count, and earlier doubts remain.
             self.call_off();
             let tried = self.tried_mut();
             tried.unsent = tried.unsent.saturating_add(1);
@@ -125,7 +126,8 @@ impl Delay {
         }
     }
 
-    /// What a correction lacked may be there by now: nothing waits for that any more. Gives whether it was waited for.
+    /// Ends the delay after unsent corrections, because the missing input may be present. Returns true if there was
+    /// such a delay.
     pub fn send_anew(&mut self) -> bool {
         self.tried.as_mut().is_some_and(|tried| std::mem::take(&mut tried.unsent) > 0)
     }
@@ -136,19 +138,19 @@ impl Delay {
         self.tried().unsent > 0
     }
 
-    /// Until when a correction that could not be sent waits; [`Moment::START`] where none does.
+    /// Returns the end of the delay after unsent corrections; [`Moment::START`] if there is none.
     #[must_use]
     pub fn unsent_until(&self) -> Moment {
         let Tried { unsent, unsent_at, .. } = self.tried();
         if *unsent == 0 { Moment::START } else { *unsent_at + Series::NOTHING_SENT.delay(*unsent) }
     }
 
-    /// No doubt is left: a definite outcome came, or the object was seen in sync.
+    /// Ends all doubts after a definite outcome, or once the object is in sync.
     pub fn end_doubt(&mut self) {
         self.tried.iter_mut().for_each(|tried| tried.end_doubt());
     }
 
-    /// What was tried so long ago that it delays nothing any more takes no room any more.
+    /// Drops records that are too old to cause a delay.
     pub fn give_room_back(&mut self, now: Moment) {
         self.tried.take_if(|tried| tried.is_past(now));
     }
@@ -158,12 +160,12 @@ impl Delay {
         self.tried.is_some()
     }
 
-    /// What was in doubt was given up: the next correction is no retry of it.
+    /// Drops the outcome in doubt, so that the next correction is not its retry.
     pub fn forget_doubt(&mut self) {
         self.tried.iter_mut().for_each(|tried| tried.forget_doubt());
     }
 
-    /// The object was edited or deleted: what was tried before says little of what comes now.
+    /// Records an edit or a deletion of the object, after which earlier attempts count less.
     pub fn note_edit(&mut self, now: Moment) {
         self.edited = now;
         if let Some(tried) = &mut self.tried {
@@ -172,7 +174,7 @@ impl Delay {
         }
     }
 
-    /// Returns the time at which the object was last edited, or first seen: what was done to it before that is not known.
+    /// Returns the time of the last edit, or of the first sight of the object. Earlier events are unknown.
     #[must_use]
     pub fn edited_at(&self) -> Moment {
         self.edited.max(self.first_seen)
@@ -184,40 +186,42 @@ impl Delay {
         self.tried().doubtful > 0
     }
 
-    /// Returns true if a Job was begun for exactly this, and its end was not seen.
+    /// Returns true if a Job was created for exactly this request and its end was not seen.
     #[must_use]
     pub fn left_unseen(&self, asked_for: &AskedFor) -> bool {
         self.tried().unseen_job.as_ref() == Some(asked_for)
     }
 
-    /// Returns true if requests made of something else than `correct_hash` are in doubt: what follows is another request, and
-    /// the external system may have done the first.
+    /// Returns true if requests with another `correct_hash` are in doubt. The next request would be a different one,
+    /// and the external system may have executed the first.
     #[must_use]
     pub fn doubts_another(&self, correct_hash: u64) -> bool {
         self.tried().doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
     }
 
-    /// Returns true if requests made of this created something that nobody knows by its name: each further one would create another.
+    /// Returns true if requests with this hash created a resource whose name was lost. Each retry would
+    /// create another one.
     #[must_use]
     pub fn lost_what_it_made(&self, correct_hash: u64) -> bool {
         self.tried().unstored_hash == Some(correct_hash)
     }
 
-    /// The same, whatever it was made of.
+    /// The same for requests with any hash.
     #[must_use]
     pub fn lost_something(&self) -> bool {
         self.tried().unstored_hash.is_some()
     }
 
-    /// Returns the time at which the last correction began; the first sight of the object where this process began none.
+    /// Returns the start of the last correction, or the first sight of the object if this process began none.
     #[must_use]
     pub fn last_begun(&self) -> Moment {
         self.tried().begun.back().copied().unwrap_or(self.first_seen)
     }
 
-    /// Returns the time at which the next correction may begin: the pause since the last, by the largest of the corrections in the last
-    /// ten minutes (all for the spec that the object has, a few of those for former ones), those in doubt, and
-    /// `ineffective` (verified ones that healed nothing); and what the external system asked for.
+    /// Returns the earliest start of the next correction. The pause since the last one follows from the largest of
+    /// three counts: corrections in the last ten minutes (all for the current spec, a few for earlier ones),
+    /// corrections in doubt, and `ineffective` (verified ones that healed nothing). A delay that the external system
+    /// requested applies too.
     #[must_use]
     pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
         let tried = self.tried();
@@ -229,7 +233,7 @@ impl Delay {
         tried.not_before.map_or(paced, |not_before| paced.max(not_before))
     }
 
-    /// Returns the time at which the next deletion may begin.
+    /// Returns the earliest start of the next deletion.
     #[must_use]
     pub fn deletion_ready_at(&self, now: Moment) -> Moment {
         self.ready_at(self.tried().deletions_undone, now)

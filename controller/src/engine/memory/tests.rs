@@ -79,7 +79,7 @@ fn what_a_request_may_have_taken_away_is_not_missed() {
     assert!(ObjectMemory::of(&found_deleting, at(0)).may_be_gone);
 }
 
-/// When each of eight corrections begins, if the object is edited after each of them.
+/// Returns the start times of eight corrections if the object is edited after each of them.
 fn corrections_of_edits(
     generation: impl Fn(u64) -> Option<i64>,
     desired_hash: impl Fn(u64) -> Option<DesiredHash>,
@@ -154,7 +154,7 @@ fn doubtful_outcomes_follow_the_series_and_obey_retry_after() {
     assert_eq!(memory.delay.ready_at(0, at(5000)), at(1000));
 }
 
-/// A correction that begins and cannot be sent.
+/// Simulates a correction that begins and cannot be sent.
 fn send_nothing(memory: &mut ObjectMemory, now: Moment) {
     memory.begin(now, None);
     memory.finish(&correction(Action::Update), &unsent(Doubt::CredentialUnavailable), now);

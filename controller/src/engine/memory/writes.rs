@@ -1,7 +1,7 @@
-//! When the next write to one object may be made.
+//! Delay of the next write to one object.
 //!
-//! What was refused or overtaken just now is not tried again at every change of the object, and another writer who undoes what we
-//! write is not answered at its speed.
+//! After a refused or overtaken write, changes of the object do not trigger a new try at once. If another writer undoes
+//! our writes, we do not answer at its speed.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 
-/// Writes at once that are no part of a correction: a lost status put back, a finalizer put on again. As many as the
-/// poller has for its condition.
+/// Burst of writes outside of corrections, such as restoring a lost status or the finalizer. Equal to the poller's
+/// burst for its condition.
 const REPAIRS_AT_ONCE: u32 = 6;
 
-/// Beyond those, one so often: a war with another writer heals nobody.
+/// Refill interval after the burst: a war with another writer heals nothing.
 const REPAIR_EVERY: Duration = Duration::from_secs(60);
 
-/// Whoever lost a race, and lost no other for so long after the delay that followed, is in none any more: the next one begins anew, without
-/// delay. As long as [`REPAIR_EVERY`], since a race is with a writer of that kind.
+/// A race counts as over if this long after its delay no other race was lost. The next race then begins without delay.
+/// Equal to [`REPAIR_EVERY`], because a race has the same cause.
 const RACE_PAST_AFTER: Duration = Duration::from_secs(60);
 
-/// The writes to one object. Boxed: hardly any has a write that was refused, overtaken or no part of a correction.
+/// Delays for the writes to one object. Boxed: few objects have refused, overtaken or repairing writes.
 #[derive(Clone, Debug, Default)]
 pub struct WritePace {
     counted: Option<Box<Counted>>,
@@ -46,7 +46,7 @@ impl Counted {
     }
 
     fn is_past(&self, now: Moment) -> bool {
-        // A refusal stays until a write lands, since only the first in a row is news.
+        // A refusal is kept until a write succeeds, because only the first in a row is reported.
         let refusals = [&self.status_refusals, &self.finalizer_refusals];
         let are_races_past = self.races.failures() == 0 || self.races.ready_at() + RACE_PAST_AFTER <= now;
         self.repairs.is_full(now) && are_races_past && refusals.into_iter().all(|backoff| backoff.failures() == 0)
@@ -58,12 +58,12 @@ impl WritePace {
         self.counted.get_or_insert_with(|| Box::new(Counted::new(now)))
     }
 
-    /// What was refused or repaired so long ago that it delays nothing any more takes no room any more.
+    /// Drops records that are too old to cause a delay.
     pub fn give_room_back(&mut self, now: Moment) {
         self.counted.take_if(|counted| counted.is_past(now));
     }
 
-    /// A status was written.
+    /// Records a successful status write.
     pub fn land_status(&mut self) {
         if let Some(counted) = &mut self.counted {
             counted.status_refusals.reset();
@@ -71,7 +71,7 @@ impl WritePace {
         }
     }
 
-    /// The finalizer was put on or taken off by itself.
+    /// Records a successful write that only added or removed the finalizer.
     pub fn land_finalizer(&mut self, now: Moment) {
         let counted = self.counted(now);
         counted.finalizer_refusals.reset();
@@ -79,50 +79,50 @@ impl WritePace {
         self.count_repair(now);
     }
 
-    /// What landed was no part of a correction.
+    /// Counts a successful write outside of corrections.
     pub fn count_repair(&mut self, now: Moment) {
-        // Where no token is left the write was decided before the last one landed; the next one waits.
+        // Without a token, the write was decided before the last one succeeded. The next one waits.
         let _ = self.counted(now).repairs.take(now);
     }
 
-    /// The API server refused a write of a status; gives whether it is the first in a row, which is news.
+    /// Records a refused status write. Returns true for the first in a row, which is reported.
     pub fn refuse_status(&mut self, now: Moment) -> bool {
         let refusals = &mut self.counted(now).status_refusals;
         refusals.fail(now);
         refusals.failures() == 1
     }
 
-    /// The API server refused a write of the finalizer alone; gives whether it is the first in a row, which is news.
+    /// Records a refused write of the finalizer alone. Returns true for the first in a row, which is reported.
     pub fn refuse_finalizer(&mut self, now: Moment) -> bool {
         let refusals = &mut self.counted(now).finalizer_refusals;
         refusals.fail(now);
         refusals.failures() == 1
     }
 
-    /// Another writer was faster, or the API server did not answer.
+    /// Records that another writer was faster, or that the API server did not respond.
     pub fn lose_race(&mut self, now: Moment) {
         self.counted(now).races.fail(now);
     }
 
-    /// The earliest moment of the next status write, by the refusals.
+    /// Returns the earliest next status write after refusals.
     #[must_use]
     pub fn status_ready_at(&self) -> Moment {
         self.counted.as_ref().map_or(Moment::START, |counted| counted.status_refusals.ready_at())
     }
 
-    /// The earliest moment of the next write of the finalizer alone, by the refusals.
+    /// Returns the earliest next write of the finalizer alone after refusals.
     #[must_use]
     pub fn finalizer_ready_at(&self) -> Moment {
         self.counted.as_ref().map_or(Moment::START, |counted| counted.finalizer_refusals.ready_at())
     }
 
-    /// The earliest moment of the next write of any kind, by the lost races.
+    /// Returns the earliest next write of any kind after lost races.
     #[must_use]
     pub fn races_ready_at(&self) -> Moment {
         self.counted.as_ref().map_or(Moment::START, |counted| counted.races.ready_at())
     }
 
-    /// Returns the time at which the next write may be made that is no part of a correction.
+    /// Returns the earliest next write outside of corrections.
     #[must_use]
     pub fn repair_ready_at(&self, now: Moment) -> Moment {
         let counted = self.counted.as_ref().filter(|_| !is_planted(Mutant::RepairedAtOnce));

@@ -7,12 +7,12 @@ use drift_api::object::LeanObject;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;
 
-/// Returns the part that an object takes in the ownership of external resources. A claim that another writer took from
-/// it stands in our memory, and is put back.
+/// Returns the object's part in the ownership of external resources. If another writer removed its claim, the
+/// remembered claim counts, because it will be restored.
 ///
-/// A claim counts while its object names that resource, or cannot tell what it names. Without a claim an object takes
-/// part unless the target's requirements refuse it. One that is being deleted takes part while our finalizer is on it.
-/// A record that this version cannot read may claim what its object names.
+/// A claim counts while its object names that resource, or while the name is unknown. Without a claim, an object takes
+/// part unless the target's requirements exclude it. An object that is being deleted takes part while it has our
+/// finalizer. A record that this version cannot parse may claim the resource that its object names.
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
     let status = memory.status_of(object);
@@ -37,7 +37,7 @@ pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFact
     }
 }
 
-/// Returns true if a record stands that neither this version nor our memory can tell the meaning of.
+/// Returns true if the object has a record that this version cannot parse, and our memory knows no claim.
 fn is_unreadable(object: &LeanObject, status: &CorrectionStatus) -> bool {
     let stands = object.conditions.corrected();
     stands.is_some_and(|condition| CorrectionStatus::read(condition).is_none()) && status.claim.is_none()

@@ -1,7 +1,7 @@
-//! The deletions of one target's objects that its finalizer keeps from their end: how many, and since when.
+//! Deletions of one target's objects that our finalizer blocks: their number and the age of the oldest.
 //!
-//! An external system that refuses a deletion again and again leaves its object there for ever, and no verdict says so: an object
-//! that is being deleted is not polled.
+//! If an external system keeps refusing a deletion, the object stays for ever. No verdict shows this, because objects
+//! that are being deleted are not polled.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,15 +9,16 @@ use std::time::Duration;
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 
-/// Objects that are being deleted and carry our finalizer.
+/// Objects that are being deleted and have our finalizer.
 #[derive(Debug, Default)]
 pub struct Deletions {
-    /// The time at which each deletion was asked for, seconds since 1970: so the age outlives this process, and an edit of the target.
+    /// Request time of each deletion in seconds since 1970, so that the age survives a restart and an edit
+    /// of the target.
     requested: HashMap<Uid, u32>,
 }
 
 impl Deletions {
-    /// Takes in an object as it is now.
+    /// Takes in the current state of an object.
     pub fn see(&mut self, object: &LeanObject) {
         if object.deleting && object.has_finalizer() {
             self.requested.insert(object.id.uid.clone(), object.deletion_requested());
@@ -26,19 +27,19 @@ impl Deletions {
         }
     }
 
-    /// Drops an object that is gone or is the target's no more.
+    /// Drops an object that is gone or no longer selected.
     pub fn forget(&mut self, uid: &Uid) {
         self.requested.remove(uid);
     }
 
-    /// How many there are.
+    /// Returns the number of blocked deletions.
     #[must_use]
     pub fn count(&self) -> usize {
         self.requested.len()
     }
 
-    /// How long ago the oldest was asked for, at that wall time since 1970; zero without any, or where the API server's clock is
-    /// ahead. One whose time could not be read has no age.
+    /// Returns the age of the oldest deletion at this wall time since 1970. It is zero without any deletion, or if the
+    /// API server's clock is ahead. A deletion whose time could not be parsed has no age.
     #[must_use]
     pub fn oldest_age(&self, now: Duration) -> Duration {
         let oldest = self.requested.values().filter(|requested| **requested > 0).min();
@@ -71,7 +72,7 @@ mod tests {
         deletions.see(&object("lives", &Value::Null, FINALIZER));
         deletions.see(&object("another's", &json!("1970-01-01T00:00:01Z"), "example.com/other"));
         assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (2, at(400)));
-        // It is let go, though somebody else keeps it.
+        // Our finalizer is removed, and a foreign one remains.
         deletions.see(&object("old", &json!("1970-01-01T00:01:40Z"), "example.com/other"));
         assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (1, at(200)));
         assert_eq!(deletions.oldest_age(at(200)), at(0), "asked for by a clock that is ahead");

@@ -1,6 +1,6 @@
-//! The objects of one target that are held, and why: counts by reason, and the list for people who ask.
+//! The held objects of one target with their reasons: counts by reason, and the list for people.
 //!
-//! Counts are updated with each change, so that no turn scans all objects.
+//! Counts are updated with each change, so that no step scans all objects.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(in crate::engine) struct HeldCounts {
 }
 
 impl HeldCounts {
-    /// Sets the reason of an object. Returns the one before.
+    /// Sets the reason of an object. Returns the previous one.
     pub(in crate::engine) fn set(&mut self, uid: &Uid, why: Option<Held>) -> Option<Held> {
         let before = match why {
             Some(why) => self.held.insert(uid.clone(), why),
@@ -33,63 +33,63 @@ impl HeldCounts {
         before
     }
 
-    /// Every object that is held, with the reason.
+    /// Returns every held object with its reason.
     pub(in crate::engine) fn all(&self) -> impl Iterator<Item = (&Uid, Held)> {
         self.held.iter().map(|(uid, held)| (uid, *held))
     }
 
-    /// The objects that are held for this reason.
+    /// Returns the objects that are held for this reason.
     pub(in crate::engine) fn held_for(&self, why: Held) -> impl Iterator<Item = &Uid> {
         self.held.iter().filter(move |(_, held)| **held == why).map(|(uid, _)| uid)
     }
 
-    /// Returns true if an object is held for this reason. Asked at each turn.
+    /// Returns true if an object is held for this reason. Called on each step.
     pub(in crate::engine) fn holds_any_for(&self, why: Held) -> bool {
         self.counts.get(&why).is_some_and(|count| *count > 0)
     }
 
-    /// Returns the number of objects that are held for each reason.
+    /// Returns the number of held objects for each reason.
     pub(in crate::engine) fn counts(&self) -> impl Iterator<Item = (Held, i64)> {
         self.counts.iter().map(|(why, count)| (*why, *count))
     }
 }
 
-/// Most objects in one answer of a target: more than anybody reads.
+/// Maximum number of objects in one answer of a target: more than a person reads.
 pub const MOST_HOLDINGS: usize = 1_000;
 
-/// Which objects people ask for.
+/// Query for held objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldQuestion {
-    /// Of one target alone; of all without.
+    /// Name of the target; all targets if absent.
     pub target: Option<String>,
-    /// Held for this alone; `None` for all that keep back a correction.
+    /// Reason of the hold; `None` for all reasons that block a correction.
     pub why: Option<Held>,
-    /// Stands somewhere in `namespace/name`; empty for all.
+    /// Substring of `namespace/name`; empty for all objects.
     pub search: String,
 }
 
-/// What one target holds.
+/// Held objects of one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// The number of objects that the question means.
+    /// Number of objects that match the query.
     pub matching: usize,
-    /// The first of them by name, at most [`MOST_HOLDINGS`].
+    /// First of them by name, at most [`MOST_HOLDINGS`].
     pub objects: Vec<Holding>,
 }
 
-/// One object for which nothing is done now.
+/// One held object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// `namespace/name`.
+    /// Object as `namespace/name`.
     pub object: String,
-    /// Why.
+    /// Reason of the hold.
     pub why: Held,
-    /// The time at which it is looked at again, where that follows from a time and not from what others do.
+    /// Time of the next look, if it depends on time alone.
     pub until: Option<Moment>,
 }
 
-/// The objects of the target of that name that are asked for. It takes time in proportion to the objects, and room for those
-/// that are told. `object` says which it is, and when it is looked at again.
+/// Returns the objects of the named target that match the query. The time is linear in the held objects; the memory, in
+/// the returned ones. `object` returns the id of an object and the time of its next look.
 pub fn holdings<'a>(
     target: &str,
     held: impl Iterator<Item = (&'a Uid, Held)>,

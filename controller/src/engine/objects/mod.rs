@@ -1,4 +1,4 @@
-//! The objects of one target: what is known of each, which wait for room, and what people see of those that wait.
+//! The objects of one target: their known state, the waiting lines, and the list of held objects.
 
 pub mod claimant;
 pub mod deletions;

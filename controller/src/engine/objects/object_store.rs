@@ -1,6 +1,6 @@
-//! All objects of one target: what was last seen of each, what is remembered, and what they are to each other.
+//! All objects of one target: their last seen state, their memory, and their relations.
 //!
-//! The one place where the breaker, the limits and single objects meet, so that a decision sees them as of one moment.
+//! The breaker, the limits and the objects meet only here, so that a decision sees all of them at the same moment.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::collections::HashMap;
@@ -22,45 +22,45 @@ use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::claimant::claimant_of;
 
-/// One object as it was last seen.
+/// One object as last seen.
 #[derive(Clone, Debug)]
 struct ObjectEntry {
     object: LeanObject,
     facts: ObjectFacts,
     memory: ObjectMemory,
-    /// What a correction that is under way claims: the object may name something else by now.
+    /// Resource whose claim is being written. The object may name another resource meanwhile.
     claiming: Option<ResourceName>,
 }
 
-/// A program keeps 100,000 of these. A field that few objects need belongs in a box.
+/// A program stores up to 100,000 of these. Box fields that few objects need.
 const _: () = assert!(size_of::<ObjectEntry>() <= 512);
 
-/// What an object may do as far as others than the objects of its target decide.
+/// Facts for a decision from outside of the object's target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFacts {
-    /// The poller attests the target.
+    /// True if the poller attests the verdict.
     pub attested: bool,
-    /// What the object may do, as far as the objects of all targets are concerned.
+    /// Rights of the object, considering the objects of all targets.
     pub rights: Rights,
-    /// Every object is known that has to be before this one claims something or, where it is being deleted, before
+    /// True if all objects are known that must be known before this one claims something or, for a deletion, before
     /// something is deleted.
     pub scope_complete: bool,
-    /// The secrets of the object that cannot be read back, in their present versions.
+    /// Current versions of the object's write-only secrets.
     pub secrets: Option<SecretMarks>,
 }
 
-/// The objects of one target.
+/// All objects of one target.
 #[derive(Debug)]
 pub struct ObjectStore {
     target: TargetFacts,
     known: IndexMap<Uid, ObjectEntry>,
     breaker: Breaker,
-    /// How much of the target's limits is used up.
+    /// Usage of the target's limits.
     pub usage: LimitUsage,
     listed: bool,
 }
 
-/// What of an object store outlives an edit of its target.
+/// Part of an object store that survives an edit of its target.
 #[derive(Debug, Default)]
 pub struct Handover {
     memories: HashMap<Uid, ObjectMemory>,
@@ -69,39 +69,40 @@ pub struct Handover {
 }
 
 impl Handover {
-    /// The target is no more, so what it had claimed counts no more either; how much it did lately still does, or to
-    /// remove and add a target would undo every delay.
+    /// Forgets all claims, because the target was removed. The record of recent corrections stays, so that removing and
+    /// adding a target does not reset the delays.
     pub fn forget_claims(&mut self) {
         self.memories.values_mut().for_each(ObjectMemory::forget_status);
     }
 }
 
 impl ObjectStore {
-    /// An object store that has seen nothing; `handover` is what the object store of the target's former text left.
+    /// Creates an object store without objects. `handover` comes from the store of the target's previous version.
     #[must_use]
     pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
         let Handover { memories, breaker, usage } = handover;
         (Self { target, known: IndexMap::default(), breaker, usage, listed: false }, memories)
     }
 
-    /// Ends the object store.
+    /// Ends the object store and returns the part that survives.
     #[must_use]
     pub fn into_handover(self, left: HashMap<Uid, ObjectMemory>) -> Handover {
         let known = self.known.into_iter().map(|(uid, known)| (uid, known.memory));
         let mut memories: HashMap<_, _> = left.into_iter().chain(known).collect();
-        // The edit may have mended it.
+        // The edit may have supplied a missing input.
         memories.values_mut().for_each(|memory| _ = memory.delay.send_anew());
         Handover { memories, breaker: self.breaker, usage: self.usage }
     }
 
-    /// Returns what the templates say of the object. They are evaluated where it differs in a field that they read.
+    /// Returns the results of the templates for the object. They are evaluated again only if a field that they
+    /// read has changed.
     #[must_use]
     pub fn facts_of(&self, target: &Target, object: &LeanObject) -> ObjectFacts {
         let known = self.known.get(&object.id.uid).filter(|known| known.object.reads_as(object));
         known.map_or_else(|| ObjectFacts::of(target, object), |known| known.facts.clone())
     }
 
-    /// Takes in an object as it is now, unless something newer is known, which it tells.
+    /// Takes in the current state of an object. Returns false if a newer one is known.
     pub fn see(
         &mut self,
         mut object: LeanObject,
@@ -122,7 +123,7 @@ impl ObjectStore {
         let before = self.known.swap_remove(&uid);
         let claiming = before.as_ref().and_then(|known| known.claiming.clone());
         if let Some(known) = before.as_ref().filter(|known| known.facts.identity == facts.identity) {
-            // It takes twice the room otherwise, and the index of identities keeps this one.
+            // Shares the text with the known object and with the index of identities, which halves the memory.
             facts.identity.clone_from(&known.facts.identity);
         }
         if let Some(known) = before.as_ref().filter(|known| known.object.view == object.view) {
@@ -141,7 +142,7 @@ impl ObjectStore {
         true
     }
 
-    /// Holds the verdict of an object where its time lies in the future of `wall`, the time since 1970.
+    /// Holds the verdict of an object back if its time is after `wall`, the time since 1970.
     pub fn hold_verdict_ahead(&mut self, uid: &Uid, wall: Duration, now: Moment) {
         if let Some(ObjectEntry { object, memory, .. }) = self.known.get_mut(uid) {
             memory.hold_verdict_ahead(object, wall, now);
@@ -154,46 +155,46 @@ impl ObjectStore {
         self.breaker.forget(uid);
     }
 
-    /// The first full list is read; what the breaker remembers of objects that are gone since counts no more.
+    /// Records that the first full list is complete. The breaker then forgets objects that are gone.
     pub fn note_listed(&mut self) {
         self.listed = true;
         self.breaker.keep_only(|uid| self.known.contains_key(uid));
     }
 
-    /// Returns true if the first full list is read.
+    /// Returns true if the first full list is complete.
     #[must_use]
     pub const fn is_listed(&self) -> bool {
         self.listed
     }
 
-    /// Every object.
+    /// Returns the uids of all objects.
     pub fn uids(&self) -> impl Iterator<Item = &Uid> {
         self.known.keys()
     }
 
-    /// An object as it was last seen.
+    /// Returns an object as last seen.
     #[must_use]
     pub fn object(&self, uid: &Uid) -> Option<&LeanObject> {
         self.known.get(uid).map(|known| &known.object)
     }
 
-    /// The memory of an object, to be changed.
+    /// Returns the memory of an object for changes.
     pub fn memory(&mut self, uid: &Uid) -> Option<&mut ObjectMemory> {
         self.known.get_mut(uid).map(|known| &mut known.memory)
     }
 
-    /// The memory of an object.
+    /// Returns the memory of an object.
     #[must_use]
     pub fn memory_of(&self, uid: &Uid) -> Option<&ObjectMemory> {
         self.known.get(uid).map(|known| &known.memory)
     }
 
-    /// What delays nothing any more takes no room any more, also of an object to which nothing happens.
+    /// Drops records that are too old to cause a delay, also for objects without events.
     pub fn give_room_back(&mut self, now: Moment) {
         self.known.values_mut().for_each(|known| known.memory.give_room_back(now));
     }
 
-    /// What the object says of external resources. A claim that is being written counts already.
+    /// Returns the object as a claimant. A claim that is being written already counts.
     #[must_use]
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
         let ObjectEntry { object, facts, memory, claiming } = self.known.get(uid)?;
@@ -204,7 +205,7 @@ impl ObjectStore {
         Some(claimant)
     }
 
-    /// A claim of what the object names now is on its way to the API server, or has arrived there or not.
+    /// Sets if a claim of the named resource is being written.
     pub fn set_claiming(&mut self, uid: &Uid, claiming: bool) {
         if let Some(known) = self.known.get_mut(uid) {
             let named = || known.facts.identity.clone().map(|identity| self.target.named(identity));
@@ -212,7 +213,7 @@ impl ObjectStore {
         }
     }
 
-    /// Decides for an object; `None` where it is not known.
+    /// Decides for an object; `None` if it is unknown.
     #[must_use]
     pub fn decide(&self, uid: &Uid, shared: SharedFacts, now: Moment) -> Option<Decision> {
         let known = self.known.get(uid)?;
@@ -236,7 +237,7 @@ impl ObjectStore {
         }))
     }
 
-    /// A correction or deletion of the object begins.
+    /// Records that a correction or deletion of the object begins.
     pub fn begin(&mut self, uid: &Uid, now: Moment) -> Place {
         self.breaker.let_through(uid);
         if let Some(known) = self.known.get_mut(uid) {
@@ -247,20 +248,21 @@ impl ObjectStore {
         self.usage.begin(&line, now)
     }
 
-    /// A Secret of these objects changed: what could not be sent is tried again at once. Gives those that waited for that.
+    /// Ends the delays of unsent corrections of these objects, because a Secret changed. Returns the objects
+    /// that had one.
     pub fn send_anew(&mut self, concerns: impl Fn(&LeanObject) -> bool) -> Vec<Uid> {
         let concerned = self.known.iter_mut().filter(|(_, known)| concerns(&known.object));
         concerned.filter_map(|(uid, known)| known.memory.delay.send_anew().then(|| uid.clone())).collect()
     }
 
-    /// The line in which an object waits for the limits.
+    /// Returns the line in which an object waits for the limits.
     #[must_use]
     pub fn line(&self, uid: &Uid) -> Line {
         let by_job = self.target.by_job;
         self.object(uid).map_or(Line { namespace: None, deletes: false, by_job }, |object| Line::of(object, by_job))
     }
 
-    /// Whether the limits allow one more of this line.
+    /// Returns the room in the limits for one more correction of this line.
     #[must_use]
     pub fn room(&self, line: &Line, now: Moment) -> Room {
         self.usage.room(&self.target.limits, line, now)
@@ -274,7 +276,7 @@ impl ObjectStore {
         self.breaker.evaluate(self.target.limits.max_drifted_percent, now)
     }
 
-    /// A person edited the limits: what stands now may pass.
+    /// Lets all current incidents pass, because a person edited the limits.
     pub fn let_pass(&mut self) -> Option<Transition> {
         self.breaker.let_pass()
     }

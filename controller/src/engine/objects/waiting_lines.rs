@@ -1,7 +1,7 @@
-//! Objects that wait for room in the limits of their target, in lines that take turns.
+//! Objects that wait for their target's limits, in lines that take turns.
 //!
-//! Each namespace has a line for its deletions and one for its other corrections. A line without room does not hold up the others,
-//! and a long one does not make them wait for its end.
+//! Each namespace has a line for its deletions and one for its other corrections. A line without room does not block
+//! other lines, and a long line does not delay them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,16 +10,16 @@ use drift_api::identity::Uid;
 
 use crate::engine::correction_limits::Line;
 
-/// The lines in which objects wait.
+/// Lines in which objects wait.
 #[derive(Debug, Default)]
 pub struct Lines {
     waiting: HashMap<Line, Fifo>,
-    /// The line whose turn it is comes first.
+    /// Order of the lines; the next one is first.
     turns: VecDeque<Line>,
 }
 
 impl Lines {
-    /// Puts an object at the end of its line, unless it stands there.
+    /// Appends an object to its line, unless it is already in the line.
     pub fn join(&mut self, line: Line, uid: &Uid) {
         if !self.waiting.contains_key(&line) {
             self.turns.push_back(line.clone());
@@ -27,7 +27,7 @@ impl Lines {
         self.waiting.entry(line).or_default().join(uid);
     }
 
-    /// Takes an object out of the line, and out of the one for deletions beside it.
+    /// Removes an object from the line and from the deletion line of the same group.
     pub fn leave(&mut self, line: &Line, uid: &Uid) {
         for deletes in [false, true] {
             if let Some(fifo) = self.waiting.get_mut(&Line { deletes, ..line.clone() }) {
@@ -36,12 +36,12 @@ impl Lines {
         }
     }
 
-    /// Every line that is kept.
+    /// Returns all lines with waiting objects.
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.turns.iter()
     }
 
-    /// Calls the next object of the first line that has room. That line then comes last.
+    /// Takes the next object of the first line that has room, and moves that line to the end.
     pub fn call_next(&mut self, has_room: impl Fn(&Line) -> bool) -> Option<Uid> {
         while let Some(index) = self.turns.iter().position(&has_room) {
             let line = self.turns.remove(index)?;

@@ -1,24 +1,24 @@
-//! What it means that the API server did not do what a correction asked of it.
+//! The meaning of a failed API server call in a correction.
 //!
-//! It answers before it does anything, so whatever it refuses did nothing; but a right may come, and a server that is overloaded may
-//! recover, without anybody editing anything.
+//! The API server responds before it changes anything, so a refused call did nothing. But a permission may be granted,
+//! and an overloaded server may recover, without an edit of the target or the object.
 
 use std::time::Duration;
 
 use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
 
-/// What the API server answered where it did not do what it was asked, or that it did not answer.
+/// Response of the API server to a failed call, or the lack of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiRefusal {
-    /// The status of its answer.
+    /// Status code of the response.
     pub status: Option<u16>,
-    /// What it says, without a value of any object.
+    /// Message of the API server, without values of any object.
     pub sentence: String,
-    /// The time that it asked to be left alone.
+    /// Delay that the API server asked for.
     pub retry_after: Option<Duration>,
 }
 
-/// Judges what the API server did not do.
+/// Judges a failed call.
 #[must_use]
 pub fn judge_refusal(refusal: ApiRefusal) -> StepOutcome {
     let ApiRefusal { status, sentence, retry_after } = refusal;

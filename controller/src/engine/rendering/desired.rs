@@ -1,4 +1,4 @@
-//! What the steps of a correction see of the desired state, and of what differs from it.
+//! Desired state and differing fields as the steps of a correction see them.
 
 use drift_api::condition::DifferingFields;
 use drift_api::object::LeanObject;
@@ -9,7 +9,7 @@ use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// What the object asks for, and which of its keys differ, as the steps see them.
+/// Returns the desired state and its differing keys for the steps.
 pub(in crate::engine) fn desired_of(
     target: &Target,
     object: &LeanObject,
@@ -18,11 +18,11 @@ pub(in crate::engine) fn desired_of(
 ) -> Result<(Option<Value>, Option<Value>), Unrenderable> {
     let desired = match target.desired_state_of(&object.view.open()) {
         Ok(desired) => Some(desired.value),
-        // A deletion asks for nothing, so it fails only where a step reads what cannot be told.
+        // A deletion needs no desired state, so it fails only if a step reads it.
         Err(_) if correction.action == Action::Delete => None,
         Err(error) => return Err(Unrenderable::new(error)),
     };
-    // What is taken away and made anew lacks every field, whatever the verdict says of the one before.
+    // A recreated resource needs every field, regardless of the verdict on the previous one.
     let anew = DifferingFields::every();
     let differs = match &desired {
         Some(Value::Object(fields)) => {

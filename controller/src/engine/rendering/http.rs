@@ -1,7 +1,8 @@
-//! The requests of one correction, each made of the object and of the answers to those before it, and what the answers mean.
+//! The HTTP requests of one correction, rendered from the object and from earlier responses, and the meaning
+//! of the responses.
 //!
-//! Whatever needs no answer is rendered before the first request is sent, so that a template that fails changes nothing outside as
-//! far as that can be known.
+//! Every part that needs no response is rendered before the first request is sent. So a failing template changes
+//! nothing outside, as far as this can be detected early.
 
 mod answers;
 mod parts;
@@ -32,41 +33,42 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 use answers::{judge_answer, not_looked_up};
 use parts::Parts;
 
-/// The header by which an external system knows a request that it has seen.
+/// Header by which an external system recognizes a repeated request.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Said where what is to be stored of an answer has a secret in it.
+/// Cause when the values to store contain a secret.
 const REPEATED: &str = "the answer repeats a secret that was sent";
 
-/// The requests of one correction on their way.
+/// Requests of one correction during its execution.
 pub struct Rendering {
     target: Arc<Target>,
-    /// As templates see it: several steps look at it.
+    /// Object as templates see it. Several steps read it.
     object: Value,
     uid: Uid,
     correction: Correction,
     desired: Option<Value>,
-    /// The keys of `desired` that differ.
+    /// Keys of `desired` that differ.
     differs: Option<Value>,
-    /// By the names of their steps; those that were skipped are missing. Those of a deletion are no part of what follows it.
+    /// Responses by step name, without skipped steps. Responses of the deletion part are not visible to the
+    /// steps after it.
     answers: [Value; 2],
     raw: [RawAnswers; 2],
-    /// Memory that all of these take.
+    /// Memory that the responses take, in bytes.
     kept: usize,
     secrets: ObjectSecrets,
-    /// The same as the steps see them.
+    /// Secrets as the steps see them.
     values: SecretValues,
-    /// What of an answer is shown and kept has none of these.
+    /// Secrets that must not appear in shown or stored parts of a response.
     kept_secret: SecretValues,
-    /// What of the last answer is to be kept in the object's status.
+    /// Part of the last response to store in the object's status.
     stored: StatusFields,
 }
 
 impl Rendering {
-    /// The requests of a correction, none of which was sent.
+    /// Creates the unsent requests of a correction.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or the target has no such steps.
+    /// Fails when a template fails for this object, or the target has no such steps.
     pub fn new(
         target: &Arc<Target>,
         object: &LeanObject,
@@ -98,7 +100,7 @@ impl Rendering {
         Ok(rendering)
     }
 
-    /// Renders whatever needs no answer.
+    /// Renders every part that needs no response.
     fn try_out(&self) -> Result<(), Unrenderable> {
         let mut steps = self.parts().iter().enumerate();
         steps.try_for_each(|(index, step)| {
@@ -106,7 +108,7 @@ impl Rendering {
         })
     }
 
-    /// Returns the steps.
+    /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let parts = self.parts();
@@ -119,7 +121,7 @@ impl Rendering {
         Plan { steps, deletion: parts.deletion(), secrets: self.secrets.marks() }
     }
 
-    /// What is known of each request before any is sent: where it goes to.
+    /// Returns the destinations of the requests, as far as they are known before any is sent.
     pub fn probes(&self) -> impl Iterator<Item = HttpRequest> {
         self.parts().iter().enumerate().filter_map(|(index, step)| step.request.probe(&self.variables(index)))
     }
@@ -137,16 +139,16 @@ impl Rendering {
         names_sent(&self.target, |name| step.sends(name))
     }
 
-    /// The deadline of the request of this step; `None` where the default applies.
+    /// Returns the deadline of the step's request; `None` for the default.
     #[must_use]
     pub fn timeout(&self, index: usize) -> Option<Duration> {
         self.parts().step(index)?.timeout
     }
 
-    /// The request of this step with its idempotency key, if it is a write; `None` where the step is skipped.
+    /// Returns the request of this step, with an idempotency key if it is a write; `None` if the step is skipped.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object and these answers.
+    /// Fails when a template fails for this object and these responses.
     pub fn request(&self, index: usize) -> Result<Option<HttpRequest>, Unrenderable> {
         let Some(step) = self.parts().step(index) else { return Ok(None) };
         let variables = self.variables(index);
@@ -166,7 +168,8 @@ impl Rendering {
         Ok(Some(request))
     }
 
-    /// What the answer to the request of this step means; later steps see it. `retry_after` is what it asked for.
+    /// Judges the response to the request of this step and keeps it for later steps. `retry_after` is the delay that
+    /// the response asks for.
     pub fn take_answer(&mut self, index: usize, reply: &HttpReply, retry_after: Option<Duration>) -> StepOutcome {
         let status = reply.status.as_u16();
         let (target, part) = (self.target.clone(), self.parts().part(index));
@@ -174,7 +177,7 @@ impl Rendering {
         let status_alone = json!({"status": status});
         let (answer, unread) = match Answer::of(reply, Format::Json) {
             Ok(answer) => (answer.variable, None),
-            // It has no body that a template could see.
+            // The response has no body that a template could read.
             Err(unread) => (status_alone.clone(), Some(unread)),
         };
         let is_kept = self.make_room(step, &answer);
@@ -203,8 +206,8 @@ impl Rendering {
         outcome
     }
 
-    /// Counts an answer that later steps see. Returns false if there is no memory for it. Its bytes are in it as a text, and kept
-    /// once more.
+    /// Reserves memory for a response that later steps see. Returns false if there is no room. Its bytes count twice,
+    /// because they are kept as text and raw.
     fn make_room(&mut self, step: &HttpStep, answer: &Value) -> bool {
         let bytes = answer["text"].as_str().map_or(0, str::len);
         let needed = if step.name.is_some() { memory_of(answer) + bytes } else { 0 };
@@ -215,23 +218,23 @@ impl Rendering {
         has_room
     }
 
-    /// The target that it is of.
+    /// Returns the target of the correction.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Requests went out with these too: no answer may repeat one to people.
+    /// Adds secrets that requests were sent with, so that no shown response repeats them.
     pub fn keep_secret(&mut self, sent: &SecretValues) {
         self.kept_secret = std::mem::take(&mut self.kept_secret).and_former(sent);
     }
 
-    /// What of the last answer is to be kept in the object's status; nothing once it was taken.
+    /// Takes the part of the last response to store in the object's status.
     pub fn take_stored(&mut self) -> StatusFields {
         std::mem::take(&mut self.stored)
     }
 
-    /// What the step of this index sees.
+    /// Returns the variables that the step of this index sees.
     fn variables(&self, index: usize) -> Variables<'_> {
         let part = self.parts().part(index);
         Variables {
@@ -246,20 +249,21 @@ impl Rendering {
     }
 }
 
-/// Which of the target's secrets something sends.
+/// Returns the names of the target's secrets that `sends` selects.
 pub(in crate::engine) fn names_sent(target: &Target, sends: impl Fn(&str) -> bool) -> BTreeSet<String> {
     target.secrets.iter().map(|secret| &secret.name).filter(|name| sends(name)).cloned().collect()
 }
 
 impl fmt::Debug for Rendering {
-    /// Neither what is sent nor what is answered.
+    /// Omits sent and received data.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rendering = formatter.debug_struct("Rendering");
         rendering.field("target", &self.target.name).field("uid", &self.uid).finish_non_exhaustive()
     }
 }
 
-/// Of what a request says, where a retry may see that change: two that differ are not the same request.
+/// Hashes the content of a request that may change between tries. Requests with different content are not
+/// the same request.
 fn fingerprint(request: &HttpRequest) -> u64 {
     let mut digest = Sha256::new();
     let mut take = |part: &[u8]| {

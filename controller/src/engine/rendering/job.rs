@@ -1,8 +1,8 @@
-//! The Job of one correction: its name, its manifest, and what its end means.
+//! The Job of one correction: its name, its manifest, and the meaning of its end.
 //!
-//! The name is made of the object, its generation and its desired state, what is to be done and the number of the correction, so that a
-//! process that finds the correction begun finds its Job by the name and follows it: it is never begun twice. This file must not
-//! know how a Job is begun or followed.
+//! The name is a hash of the object, its generation and desired state, the action and the number of the
+//! correction. A process that finds a started correction finds its Job by that name and follows it. So the Job is
+//! never created twice.
 
 mod job_verdict;
 mod words;
@@ -28,89 +28,91 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 
 pub use job_verdict::{Course, Turn};
 
-/// Characters of the object's name that are kept in the Job's: with the rest they fit the 63 of a label, which Kubernetes makes of it.
+/// Characters of the object's name in the Job's name. With the other parts they fit the 63 characters of the label that
+/// Kubernetes derives from it.
 const MAX_NAME_CHARS: usize = 24;
 /// Bytes of the hash in the name.
 const HASH_BYTES: usize = 5;
-/// The time that an object is left alone whose other Jobs have not ended: they may take hours, and nobody waits for a second of it.
+/// Delay before the next look at an object whose other Jobs have not ended. Those may take hours, so a short
+/// delay brings nothing.
 const UNTIL_OTHERS_END: Duration = Duration::from_secs(10);
 
-/// The Job of one correction.
+/// Job of one correction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CorrectionJob {
-    /// Where it runs: where the object is, so that it can be owned by it.
+    /// Namespace of the Job: that of the object, so that the object can own it.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Job.
     pub name: String,
-    /// The uid of its object.
+    /// Uid of its object.
     pub object: String,
-    /// All of it.
+    /// Complete manifest of the Job.
     pub manifest: Value,
-    /// How long Kubernetes lets it run.
+    /// Maximum run time, enforced by Kubernetes.
     pub deadline: Duration,
-    /// It was begun before and its end was not seen: it is looked for, and never begun once more.
+    /// True if the Job was created before and its end was not seen. It is then only looked up, never created again.
     pub was_begun: bool,
-    /// Since when the verdict stands that asks for it. None for a deletion, which needs no verdict, and none where the object says
-    /// that this very Job was begun: it is followed to its end, whatever verdict came meanwhile and by whatever clock.
+    /// Transition time of the verdict that requires it. None for a deletion, which needs no verdict. None if the object
+    /// records that this Job was created: then it is followed to its end, regardless of later verdicts and clocks.
     asked_at: Option<TransitionTime>,
 }
 
-/// What is to be done with the API server, one after the other.
+/// Sequential steps with the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStep {
-    /// See whether it is this Job's turn. That comes before the claim, and the object is read once more after it.
+    /// Check if it is this Job's turn. This comes before the claim, and the object is read once more after it.
     Look,
-    /// Begin it, or look how far it has come where it was begun: that is done again until it has ended.
+    /// Create the Job, or check its progress if it exists. The step repeats until the Job has ended.
     Run,
 }
 
-/// What became of a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobReply {
-    /// It is its turn.
+    /// It is this Job's turn.
     Clear,
-    /// Another Job of the object is still there.
+    /// Another Job of the object still exists.
     Occupied,
-    /// The API server refused what had to be done before the Job was begun, or did not answer.
+    /// The API server refused a call before the creation of the Job, or did not respond.
     Refused(ApiRefusal),
-    /// It was begun and goes on; how far it has come, where it should have come further by now.
+    /// The Job was created and continues. The stage is set if it should have progressed further.
     Open(Option<JobStage>),
-    /// It was begun, and how it ended.
+    /// The Job was created and ended.
     Ended(JobEnd),
 }
 
-/// How a Job ended, as far as could be seen.
+/// End of a Job, as far as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// It did what it had to.
+    /// The Job completed.
     Complete,
-    /// It did not.
+    /// The Job failed.
     Failed {
-        /// The reason that Kubernetes gives.
+        /// Reason given by Kubernetes.
         reason: String,
-        /// How far it was seen to come before, where it was seen.
+        /// Last stage that was seen before, if any.
         came_to: Option<JobStage>,
     },
-    /// Kubernetes did not take it up in time, and it was deleted.
+    /// Kubernetes did not start it in time, and it was deleted.
     NeverStarted {
-        /// It is certain that no Pod of it ever was.
+        /// True if certainly no Pod of it ever existed.
         ran_nothing: bool,
     },
-    /// It was gone before its end was seen.
+    /// The Job was gone before its end was seen.
     Gone,
-    /// It was to be deleted after its time, and is still there.
+    /// The Job was due for deletion after its deadline, and still exists.
     Lasting,
-    /// A Job of its name belongs to somebody else.
+    /// A Job of this name belongs to another owner.
     Foreign,
-    /// The API server does not let us look at it any more, or does not answer. It runs on.
+    /// The API server does not let us read it any more, or does not respond. The Job continues.
     Unseen(ApiRefusal),
 }
 
 impl CorrectionJob {
-    /// The Job of a correction.
+    /// Creates the Job of a correction.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, the target has no such Job, or the object has no namespace.
+    /// Fails when a template fails for this object, the target has no such Job, or the object has no namespace.
     pub fn new(
         target: &Target,
         job: &JobCorrect,
@@ -143,13 +145,13 @@ impl CorrectionJob {
         Ok(Self { namespace, name, object, manifest, deadline, was_begun, asked_at })
     }
 
-    /// The label by which all Jobs of the object are found.
+    /// Returns the label selector for all Jobs of the object.
     #[must_use]
     pub fn label(&self) -> String {
         format!("{JOB_OBJECT_LABEL}={}", self.object)
     }
 
-    /// Returns the steps.
+    /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(action: Action) -> Plan {
         let look = PlannedStep { looks_up: true, ..PlannedStep::default() };
@@ -158,7 +160,7 @@ impl CorrectionJob {
         Plan { steps, deletion, ..Plan::default() }
     }
 
-    /// The step of this index.
+    /// Returns the step of this index.
     #[must_use]
     pub const fn step(index: usize) -> Option<JobStep> {
         match index {
@@ -168,7 +170,7 @@ impl CorrectionJob {
         }
     }
 
-    /// What the reply to a step means.
+    /// Returns the meaning of a step's result.
     #[must_use]
     pub fn judge(&self, reply: &JobReply) -> StepOutcome {
         match reply {
@@ -184,7 +186,7 @@ impl CorrectionJob {
         Sighting { stage, because: format!("{}: {}", self.name, words::of_stage(stage)) }
     }
 
-    /// Whatever it may have done, the poll that follows tells what is left.
+    /// Judges the end of the Job. The next poll shows the remaining state in any case.
     fn judge_end(&self, end: &JobEnd) -> StepOutcome {
         let because = match end {
             JobEnd::Complete => return StepOutcome::Accepted,
@@ -213,9 +215,9 @@ const fn template_of(job: &JobCorrect, action: Action) -> Option<&JobTemplate> {
 fn name_of(object: &LeanObject, correction: &Correction) -> String {
     let AskedFor { action, number, generation, desired_hash, correct_hash } = correction.asked_for();
     let (action, generation) = (action.as_str(), generation.unwrap_or_default());
-    // Some kinds have no generation: there the desired state alone tells one edit from another.
+    // Some kinds have no generation. For those, only the desired state distinguishes edits.
     let desired_hash = desired_hash.map(|desired_hash| desired_hash.to_string()).unwrap_or_default();
-    // Another text of `correct` asks for another Job.
+    // An edit of `correct` requires another Job.
     let asked = format!("{} {generation} {desired_hash} {correct_hash:016x} {action} {number}", object.id.uid);
     let digest = Sha256::digest(asked);
     let hash: String = digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();

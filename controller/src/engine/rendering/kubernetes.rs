@@ -1,7 +1,9 @@
-//! The corrections of an object of the cluster: made, applied or deleted by one manifest, and what the API server's answers mean.
+//! Corrections of cluster objects: created, applied or deleted from one manifest, and the meaning of the
+//! API server's responses.
 //!
-//! A name says nothing of whose an object is: somebody may have deleted ours and made another. So what we make carries the uid of the
-//! object that it was made for, and without that it is neither changed nor deleted, unless the target adopts.
+//! A name does not identify an owner: another party may have deleted our object and created a new one. So each object
+//! that we create carries the uid of the object that it was made for. Without that mark it is neither changed nor
+//! deleted, unless the target adopts.
 
 use drift_api::identity::Uid;
 use drift_api::names::MADE_FOR_ANNOTATION;
@@ -19,24 +21,24 @@ use crate::engine::rendering::desired::desired_of;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// Stands for the status of a refusal that is ours: what a server says where a request does not fit what it has.
+/// Status code for our own refusals: the one that a server uses if a request conflicts with the existing state.
 const CONFLICT: u16 = 409;
 
-/// Said where the object was made by somebody else.
+/// Cause when another party created the object.
 const NOT_MADE_FOR_US: &str =
     "an object of that name is there that was not made for this one; existing: Adopt takes it over";
 
-/// Said where somebody else's mark is on it.
+/// Cause when the object has the mark of another owner.
 const MADE_FOR_ANOTHER: &str =
     "an object of that name is there that was made for another one: its annotation driftpoller.dev/made-for says so";
 
-/// Said where there is nothing to change.
+/// Cause when the object to change is gone.
 const GONE: &str = "the object of the cluster is gone meanwhile";
 
-/// One correction of an object of the cluster.
+/// One correction of a cluster object.
 #[derive(Debug)]
 pub struct Manifests {
-    /// Which object.
+    /// Cluster object to correct.
     pub resource: ClusterResource,
     steps: Vec<ManifestStep>,
     uid: Uid,
@@ -44,53 +46,53 @@ pub struct Manifests {
     adopts: bool,
 }
 
-/// One step of it.
+/// One step of a correction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ManifestStep {
-    /// Make the object, which must not exist.
+    /// Create the object, which must not exist.
     Create(Value),
     /// Apply the manifest to the object, which must exist.
     Apply(Value),
-    /// Delete it.
+    /// Delete the object.
     Delete,
 }
 
-/// What became of a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ManifestReply {
-    /// It was done.
+    /// The step succeeded.
     Done,
-    /// It was asked for, and the object's finalizers are at work.
+    /// The deletion was accepted, and the object's finalizers are running.
     Underway,
-    /// There is no such object.
+    /// The object does not exist.
     Gone,
-    /// There is one that was made by somebody else.
+    /// Another party created the object.
     NotMadeForUs,
-    /// There is one that carries the mark of another object.
+    /// The object has the mark of another owner.
     MadeForAnother,
-    /// The API server did not do it, or it is not known.
+    /// The API server refused the call, or the result is unknown.
     Refused(ApiRefusal),
 }
 
-/// What is to be done about an object that was read.
+/// Decision about an object that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judged {
-    /// Go on: it is this one, in this state.
+    /// Continue with this object in this state.
     Ours {
-        /// Its uid.
+        /// Uid of the object.
         uid: String,
-        /// Its resourceVersion.
+        /// ResourceVersion of the object.
         resource_version: String,
     },
-    /// Leave it alone.
+    /// Leave the object alone, with this result.
     Reply(ManifestReply),
 }
 
 impl Manifests {
-    /// The steps of a correction, none of which was sent.
+    /// Creates the unsent steps of a correction.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or the target does not delete.
+    /// Fails when a template fails for this object, or the target does not delete.
     pub fn new(
         target: &Target,
         kubernetes: &KubernetesCorrect,
@@ -121,7 +123,7 @@ impl Manifests {
         Ok(Self { resource, steps, uid: object.id.uid.clone(), action: correction.action, adopts })
     }
 
-    /// Returns the steps.
+    /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let steps = self.steps.iter().map(|_| PlannedStep::default()).collect();
@@ -129,13 +131,13 @@ impl Manifests {
         Plan { steps, deletion, ..Plan::default() }
     }
 
-    /// The step of this index.
+    /// Returns the step of this index.
     #[must_use]
     pub fn step(&self, index: usize) -> Option<&ManifestStep> {
         self.steps.get(index)
     }
 
-    /// Whether a step may touch the object that stands there; `None` where none does.
+    /// Decides if a step may change the existing object; `found` is `None` if there is none.
     #[must_use]
     pub fn judge_found(&self, step: &ManifestStep, found: Option<&Value>) -> Judged {
         let Some(found) = found else { return Judged::Reply(ManifestReply::Gone) };
@@ -145,7 +147,7 @@ impl Manifests {
         if mark.is_some() && !is_ours {
             return Judged::Reply(ManifestReply::MadeForAnother);
         }
-        // What is adopted gets the mark with its first manifest, so a deletion knows it by that.
+        // An adopted object gets the mark with its first manifest, so a deletion recognizes it.
         let may_be_taken_over = self.adopts && matches!(step, ManifestStep::Apply(_));
         if !(is_ours || may_be_taken_over) {
             return Judged::Reply(ManifestReply::NotMadeForUs);
@@ -154,7 +156,7 @@ impl Manifests {
         Judged::Ours { uid: uid.to_owned(), resource_version: resource_version.to_owned() }
     }
 
-    /// What the reply to a step means.
+    /// Returns the meaning of a step's result.
     #[must_use]
     pub fn judge(&self, index: usize, reply: &ManifestReply) -> StepOutcome {
         let deletes = self.steps.get(index) == Some(&ManifestStep::Delete);
@@ -167,7 +169,7 @@ impl Manifests {
             ManifestReply::Underway => StepOutcome::Underway { retry_after: None },
             ManifestReply::Gone if deletes => StepOutcome::NotThere,
             ManifestReply::Gone => refused(404, GONE),
-            // Ours is gone, and somebody else's has its name.
+            // Our object is gone, and a foreign object has its name.
             ManifestReply::NotMadeForUs | ManifestReply::MadeForAnother if self.action == Action::Delete => {
                 StepOutcome::LeftBehind
             }
@@ -178,7 +180,8 @@ impl Manifests {
     }
 }
 
-/// A manifest that lands only on an object in this state: it makes none anew that was deleted, and touches no other of its name.
+/// Returns a manifest that applies only to an object in this state. It recreates no deleted object and changes no other
+/// object of that name.
 #[must_use]
 pub fn pinned(manifest: &Value, uid: &str, resource_version: &str) -> Value {
     let mut pinned = manifest.clone();
@@ -187,7 +190,7 @@ pub fn pinned(manifest: &Value, uid: &str, resource_version: &str) -> Value {
     pinned
 }
 
-/// What became of a step whose call failed.
+/// Converts a failed call to the result of its step.
 #[must_use]
 pub fn reply_of(error: &ResourceError) -> ManifestReply {
     let sentence = error.to_string();

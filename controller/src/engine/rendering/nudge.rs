@@ -1,7 +1,7 @@
-//! The one request by which the operator of an object is woken, and what the API server's answer to it means.
+//! The single request that wakes the operator of an object, and the meaning of the API server's response.
 //!
-//! A patch that changes nothing wakes nobody: no event goes out. Where the number of the correction stands in it, that means that
-//! this very nudge was done before, by a process that did not live to note it.
+//! A patch without changes wakes no operator, because no event is sent. If the patch contains the number of the
+//! correction, no change means that an earlier process already sent this nudge and stopped before it recorded it.
 
 use drift_api::object::LeanObject;
 use drift_api::resource_version::ResourceVersion;
@@ -16,37 +16,37 @@ use crate::engine::rendering::desired::desired_of;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// What the API server answers to a patch that it takes, whether it changes anything or not.
+/// Status of an accepted patch, with or without changes.
 const TAKEN: u16 = 200;
 
-/// Said of a patch that changes nothing.
+/// Cause when a patch changes nothing.
 const NOBODY_WOKEN: &str = "the object carries this already, so nobody was woken: write ${correction} into a value";
 
-/// One nudge.
+/// One nudge of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nudge {
     patch: Value,
     is_numbered: bool,
-    /// The object as it was when this was made of it.
+    /// Version of the object that the nudge was rendered from.
     resource_version: ResourceVersion,
 }
 
-/// What became of a nudge at the API server.
+/// Response of the API server to a nudge.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NudgeReply {
-    /// The object as it is with it.
+    /// The patched object.
     Taken(Box<LeanObject>),
-    /// Another object has its name by now.
+    /// Another object has the name meanwhile.
     OfAnother,
-    /// It was not done.
+    /// The API server did not apply the patch.
     Refused(ApiRefusal),
 }
 
 impl Nudge {
-    /// The nudge of a correction.
+    /// Creates the nudge of a correction.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object.
+    /// Fails when a template fails for this object.
     pub fn new(
         target: &Target,
         nudge: &NudgeCorrect,
@@ -66,19 +66,19 @@ impl Nudge {
         Ok(Self { patch: with_uid(patch, &object.id.uid), is_numbered, resource_version })
     }
 
-    /// What is merged into the object. It holds the uid, so that it lands on no other object of that name.
+    /// Returns the merge patch. It contains the uid, so that it applies to no other object of that name.
     #[must_use]
     pub const fn patch(&self) -> &Value {
         &self.patch
     }
 
-    /// What the steps are: this one.
+    /// Returns the plan with its single step.
     #[must_use]
     pub fn plan() -> Plan {
         Plan { steps: vec![PlannedStep::default()], ..Plan::default() }
     }
 
-    /// The meaning of the answer.
+    /// Returns the meaning of the response.
     #[must_use]
     pub fn judge(&self, reply: &NudgeReply) -> StepOutcome {
         match reply {

@@ -1,29 +1,29 @@
-//! What the steps of one correction are, before any is sent: which of them write, and where a deletion ends.
+//! The plan of one correction before any request is sent: which steps write, and where its deletion ends.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use drift_api::condition::SecretMarks;
 
-/// The steps of one correction, in their order.
+/// Steps of one correction, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Each step.
+    /// All steps, in order.
     pub steps: Vec<PlannedStep>,
-    /// So many of the first take the resource away. Whether it is gone is judged once, by the last write of them.
+    /// Number of leading steps that delete the resource. The last write among them determines if it is gone.
     pub deletion: usize,
-    /// The object's secrets, in the versions that are sent.
+    /// Versions of the object's secrets that are sent.
     pub secrets: SecretMarks,
 }
 
-/// One step.
+/// One step of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlannedStep {
-    /// What people are told that it is called; `None` where the action has one only, without a name.
+    /// Display name; `None` if the action has one unnamed step.
     pub label: Option<Arc<str>>,
-    /// It only looks something up, for the steps after it.
+    /// True if it only looks something up for later steps.
     pub looks_up: bool,
-    /// The secrets that it sends.
+    /// Names of the secrets that it sends.
     pub sends: BTreeSet<String>,
 }
 
@@ -34,14 +34,14 @@ impl Plan {
         self.steps.get(index).is_some_and(|step| !step.looks_up)
     }
 
-    /// The secrets that its writes send, all in all.
+    /// Returns the names of all secrets that its writes send.
     #[must_use]
     pub fn sends(&self) -> BTreeSet<String> {
         let writes = self.steps.iter().filter(|step| !step.looks_up);
         writes.flat_map(|step| step.sends.iter().cloned()).collect()
     }
 
-    /// What people are told that the step is called.
+    /// Returns the display name of the step.
     #[must_use]
     pub fn label(&self, index: usize) -> Option<Arc<str>> {
         self.steps.get(index)?.label.clone()

@@ -1,6 +1,6 @@
-//! The statements of one correction, all of them rendered before the first is sent, and what became of them.
+//! The SQL statements of one correction, all rendered before the first is sent, and the meaning of their results.
 //!
-//! In a transaction they are one step, which is done or not; without one each is a step of its own.
+//! In a transaction the statements are one atomic step. Without a transaction, each is a step of its own.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,32 +24,32 @@ use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// The statements of one correction.
+/// Statements of one correction.
 pub struct Statements {
     statements: Vec<RenderedStatement>,
     secrets: ObjectSecrets,
     transaction: bool,
-    /// True if they take the resource away.
+    /// True if they delete the resource.
     deletes: bool,
 }
 
-/// One of them.
+/// One rendered statement.
 struct RenderedStatement {
-    /// The name of the step.
+    /// Name of the step.
     label: Arc<str>,
-    /// `None` where it is skipped.
+    /// SQL text; `None` if the statement is skipped.
     text: Option<String>,
-    /// Its own time limit.
+    /// Time limit of this statement.
     timeout: Option<Duration>,
-    /// The secrets that are in it.
+    /// Names of the secrets in it.
     sends: BTreeSet<String>,
 }
 
 impl Statements {
-    /// The statements of a correction, none of which was sent.
+    /// Creates the unsent statements of a correction.
     ///
     /// # Errors
-    /// When a template cannot be evaluated for this object, or the target has no such statements.
+    /// Fails when a template fails for this object, or the target has no such statements.
     pub fn new(
         target: &Target,
         postgres: &PostgresCorrect,
@@ -84,17 +84,17 @@ impl Statements {
         Ok(Self { statements, secrets, transaction: postgres.transaction, deletes })
     }
 
-    /// Whether the secrets in them may be sent to this server.
+    /// Checks if the secrets in the statements may be sent to this server.
     ///
     /// # Errors
-    /// Why one of them may not.
+    /// Returns the reason why a secret may not be sent.
     pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
         let sent = self.statements.iter().filter(|statement| statement.text.is_some());
         let sent = sent.flat_map(|statement| statement.sends.iter().cloned()).collect();
         self.secrets.check_host(&sent, host, false)
     }
 
-    /// Returns the steps.
+    /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let count = if self.transaction { 1 } else { self.statements.len() };
@@ -107,7 +107,7 @@ impl Statements {
         Plan { steps: (0..count).map(planned).collect(), deletion, secrets: self.secrets.marks() }
     }
 
-    /// The statements to send for this step; none where all of it is skipped.
+    /// Returns the statements to send for this step; empty if all of them are skipped.
     #[must_use]
     pub fn to_send(&self, step: usize) -> Vec<WriteStatement> {
         let statement = |RenderedStatement { text, timeout, .. }: &RenderedStatement| {
@@ -122,7 +122,7 @@ impl Statements {
         statements.iter().filter(|statement| statement.text.is_some())
     }
 
-    /// What it means that the texts of this step ended so, and at which statement that was.
+    /// Judges a failure of this step. Returns the name of the failed statement and the outcome.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
         let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());
@@ -131,7 +131,7 @@ impl Statements {
     }
 }
 
-// The texts are not shown: secrets stand in them.
+// The texts are omitted, because they contain secrets.
 impl fmt::Debug for Statements {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let labels: Vec<_> = self.statements.iter().map(|statement| &statement.label).collect();
@@ -150,14 +150,14 @@ fn statements_of(postgres: &PostgresCorrect, action: Action) -> Vec<&SqlStatemen
     }
 }
 
-/// A statement that was refused did nothing: it is undone as a whole, and so is its transaction.
+/// A refused statement did nothing: it is rolled back as a whole, together with its transaction.
 fn judge(failure: &SqlFailure) -> StepOutcome {
     let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
     match failure {
         SqlFailure::Unreachable(_) => unanswered(Doubt::NoAnswer),
         SqlFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
         SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
-        // A larger answer than is read: whether the statement was done is not known.
+        // The result exceeds the read limit, so it is unknown if the statement was executed.
         SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
         SqlFailure::Answered(state) => match doubt_of(*state) {
             Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
@@ -169,7 +169,7 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
     }
 }
 
-/// Why a SQLSTATE says nothing for good: another try may succeed though nobody edits anything.
+/// Returns the doubt for a SQLSTATE that may be temporary: a retry may succeed without an edit.
 fn doubt_of(state: SqlState) -> Option<Doubt> {
     Some(match (state.class(), state.code()) {
         _ if state.is_denial() => Doubt::CredentialRefused,

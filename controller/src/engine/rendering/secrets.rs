@@ -1,7 +1,7 @@
-//! The secrets that the corrections of one object send, as they stand at one moment.
+//! The secrets that the corrections of one object send, at one moment.
 //!
-//! A secret of an object stands in the object's own namespace, and in no other; of ours, and of those beside objects, only what its
-//! owner labelled for it is known here at all. Nothing here shows a value.
+//! A secret of an object is in the object's own namespace only. Of the Secrets in our own namespace and in those of
+//! objects, only the ones labelled for the controller are visible here. No value is ever printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,27 @@ use drift_language::{DeclaredSecret, SecretSource, Target};
 use drift_systems::credentials_of_correct;
 use secrecy::{ExposeSecret, SecretString};
 
-/// The places where secrets are found.
+/// Sources of secrets.
 #[derive(Clone, Copy, Debug)]
 pub struct AvailableSecrets<'s> {
-    /// In our own namespace.
+    /// Secrets in our own namespace.
     pub own: &'s LabelledSecrets,
-    /// In the namespace of the object; none for an object without one.
+    /// Secrets in the namespace of the object; empty for a cluster-scoped object.
     pub beside: &'s LabelledSecrets,
 }
 
-/// The secrets of one object.
+/// Secrets of one object.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectSecrets {
     declared: BTreeMap<String, Result<CurrentSecret, CredentialError>>,
-    /// The credentials of the requests, which no template sees.
+    /// Credentials of the requests, which templates cannot read.
     credentials: SecretValues,
 }
 
-/// One that is there.
+/// One available secret.
 #[derive(Clone, Debug)]
 struct CurrentSecret {
-    /// The name for people.
+    /// Display name of the Secret.
     called: String,
     secret: LabelledSecret,
     value: SecretString,
@@ -42,7 +42,7 @@ struct CurrentSecret {
 }
 
 impl ObjectSecrets {
-    /// Those that the target declares.
+    /// Reads the secrets that the target declares.
     #[must_use]
     pub fn of(target: &Target, object: &LeanObject, known: AvailableSecrets<'_>) -> Self {
         let current = |secret: &DeclaredSecret| {
@@ -55,36 +55,37 @@ impl ObjectSecrets {
         Self { declared, credentials: credentials_of_correct(target, known.own) }
     }
 
-    /// What no answer may repeat to people: these, and the credentials that the requests come with.
+    /// Returns all values that a shown response must not repeat: the declared secrets and the credentials
+    /// of the requests.
     #[must_use]
     pub fn kept_secret(&self) -> SecretValues {
         self.values().and(&self.credentials)
     }
 
-    /// As templates see them; one that is missing is missing there too.
+    /// Returns the secrets as templates see them. Missing secrets are absent.
     #[must_use]
     pub fn values(&self) -> SecretValues {
-        // Files leave a line end behind.
+        // Values from files often end with a line break.
         let text = |current: &CurrentSecret| current.value.expose_secret().trim_end_matches(['\r', '\n']).to_owned();
         self.there().map(|(name, current)| (name.clone(), text(current))).collect()
     }
 
-    /// In which versions they are.
+    /// Returns the current versions of the secrets.
     #[must_use]
     pub fn marks(&self) -> SecretMarks {
         self.there().map(|(name, current)| (name.clone(), current.mark)).collect()
     }
 
-    /// Why one of these cannot be sent anywhere.
+    /// Returns the reason why one of these secrets is missing.
     #[must_use]
     pub fn missing(&self, names: &BTreeSet<String>) -> Option<&CredentialError> {
         names.iter().find_map(|name| self.declared.get(name)?.as_ref().err())
     }
 
-    /// Whether these may be sent there; `has_chosen_host` where objects choose the host.
+    /// Checks if these secrets may be sent to the host; `has_chosen_host` is true if objects choose the host.
     ///
     /// # Errors
-    /// Why one of them may not.
+    /// Returns the reason why a secret may not be sent.
     pub fn check_host(
         &self,
         names: &BTreeSet<String>,
@@ -98,11 +99,11 @@ impl ObjectSecrets {
         Ok(())
     }
 
-    /// Returns a fingerprint of the versions of these; 0 if there is none.
+    /// Returns a fingerprint of the versions of these secrets; 0 if there is none.
     #[must_use]
     pub fn fingerprint(&self, names: &BTreeSet<String>) -> u64 {
         let sent = self.there().filter(|(name, _)| names.contains(*name));
-        // One after the other is turned on, so that two which are alike do not undo each other.
+        // The rotation prevents two equal marks from cancelling each other.
         sent.fold(0, |hash, (_, current)| hash.rotate_left(7) ^ u64::from(current.mark.number()))
     }
 
@@ -111,23 +112,23 @@ impl ObjectSecrets {
     }
 }
 
-/// The objects whose corrections a changed Secret concerns.
+/// Objects whose corrections a changed Secret affects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SecretChange {
-    /// All: a Secret of our own namespace changed.
+    /// All objects, because a Secret of our own namespace changed.
     All,
-    /// Those in these namespaces, if any.
+    /// Objects in these namespaces, if any.
     Beside(BTreeSet<String>),
 }
 
 impl SecretChange {
-    /// Returns true if the change concerns no object.
+    /// Returns true if the change affects no object.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::Beside(BTreeSet::new())
     }
 
-    /// Returns true if the change concerns this object.
+    /// Returns true if the change affects this object.
     #[must_use]
     pub fn concerns(&self, object: &LeanObject) -> bool {
         match (self, object.id.namespace.as_deref()) {
@@ -138,11 +139,11 @@ impl SecretChange {
     }
 }
 
-/// The versions of the Secrets of our own namespace that a target's corrections use, by their names; `None` while it is not known
-/// which there are.
+/// Versions of the Secrets in our own namespace that a target's corrections use, by name; `None` until these
+/// Secrets are listed.
 pub type OwnVersions = Option<BTreeMap<String, Option<SecretVersion>>>;
 
-/// In which versions the Secrets of our own namespace are that the target's corrections use. One that nobody uses tells nothing.
+/// Returns the versions of the Secrets in our own namespace that the target's corrections use.
 #[must_use]
 pub fn own_versions(target: &Target, own: &LabelledSecrets) -> OwnVersions {
     let needed = target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_CONTROLLER);
@@ -150,8 +151,8 @@ pub fn own_versions(target: &Target, own: &LabelledSecrets) -> OwnVersions {
     own.are_listed().then(|| needed.map(|needed| (needed.name.clone(), version(&needed.name))).collect())
 }
 
-/// In which versions those secrets of the object are that cannot be read back; `None` where the API server does not list those
-/// beside it, so that what was said of them stands.
+/// Returns the current versions of the object's write-only secrets; `None` if the API server refuses to list the
+/// Secrets of the object's namespace, so that the recorded versions stay.
 #[must_use]
 pub fn watched_marks(target: &Target, object: &LeanObject, known: AvailableSecrets<'_>) -> Option<SecretMarks> {
     let is_watched =

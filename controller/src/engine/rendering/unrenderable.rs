@@ -1,4 +1,4 @@
-//! The error of a request that cannot be made.
+//! Error of a request that cannot be rendered.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::engine::corrections::outcome::Doubt;
 
-/// A request cannot be made: a template cannot be evaluated for the object or the answers, or a secret is not there for it.
+/// A request cannot be rendered: a template fails for the object or the responses, or a secret is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Unrenderable {
-    /// The name of its step.
+    /// Name of the failed step.
     pub label: Option<Arc<str>>,
-    /// The mistake.
+    /// Cause of the failure.
     pub cause: String,
-    /// The doubt to record on the object.
+    /// Doubt to record on the object.
     pub doubt: Doubt,
 }
 
@@ -24,7 +24,7 @@ impl Unrenderable {
         Self { label: None, cause: cause.to_string(), doubt: Doubt::TemplateFails }
     }
 
-    /// The step that is called so sends these: it fails for the lack of one, or else by itself.
+    /// Creates the error of the labelled step. A missing secret takes precedence over the template error.
     pub(in crate::engine) fn at(
         label: Option<Arc<str>>,
         error: impl Display,

@@ -1,4 +1,4 @@
-//! The work for all objects of a target at once: the attestation, the breaker, Secrets, and what grows old unseen.
+//! Work on all objects of a target at once: the attestation, the breaker, Secrets, and old records.
 
 use std::time::Duration;
 
@@ -11,24 +11,25 @@ use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::shared_state::SharedState;
 
-/// Interval of housekeeping, which notices what changes without an input, such as an attestation that grew old.
+/// Interval of housekeeping, which detects changes without an input, such as an expired attestation.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
-/// Interval of looks for a changed Secret while a correction waits for one. The person who mends a Secret watches the result.
+/// Interval of checks for a changed Secret while a correction waits for one. A person who fixes a Secret
+/// watches the result.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
-/// How often the memory of the objects is searched for records that delay nothing any more, the longest of which counts
+/// Interval of the search for outdated records in the memory of the objects. The longest-lived record counts
 /// for an hour.
 const GIVE_ROOM_BACK: Duration = Duration::from_secs(60);
 
-/// The times of what is done regularly.
+/// Times of the periodic work.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// When housekeeping is due.
+    /// Time of the next housekeeping.
     pub(super) housekeeping: Moment,
-    /// When Secrets are looked at, if something waits for one.
+    /// Time of the next check of Secrets, if an object waits for one.
     secrets: Moment,
-    /// The time at which the memory is searched.
+    /// Time of the next search for outdated records.
     room: Moment,
 }
 
@@ -57,7 +58,8 @@ impl<P: SharedState> Target<P> {
         self.add_all(&held);
     }
 
-    /// Decides on every object again when the poller's attestation comes, goes, or excepts other objects than before.
+    /// Decides on every object again if the poller's attestation appears, disappears, or excludes other
+    /// objects than before.
     pub(super) fn note_attestation(&mut self, now: Moment) {
         let attestation = self.program.attestation(now);
         if attestation != self.attestation {
@@ -67,8 +69,8 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Takes in a change of the target's Secrets. Objects that could not be corrected for the lack of one are tried again, and
-    /// objects whose fields cannot be read back are decided on again: one of these may have changed.
+    /// Takes in a change of the target's Secrets. Objects that lacked a Secret are retried. Objects with write-only
+    /// fields are decided on again, because a field may have changed.
     fn note_secrets(&mut self) {
         let change = self.program.take_secret_change();
         if change.is_none() {
@@ -83,18 +85,18 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// When Secrets are looked at next, besides each housekeeping; `None` while nothing waits for one.
+    /// Returns the next check of Secrets besides housekeeping; `None` while no object waits for one.
     pub(super) fn next_look_at_secrets(&self) -> Option<Moment> {
         self.held.holds_any_for(Held::Unsendable).then_some(self.schedule.secrets)
     }
 
-    /// At each housekeeping and not at each change: the age grows by itself.
+    /// Reports at each housekeeping and not at each change, because the age grows by itself.
     fn report_deletions(&mut self, wall: Duration) {
         let (count, oldest) = (self.deletions.count(), self.deletions.oldest_age(wall));
         self.report(Report::Deletions { count, oldest });
     }
 
-    /// Not at each housekeeping: all objects are looked at.
+    /// Runs less often than housekeeping, because it visits all objects.
     fn give_room_back(&mut self, now: Moment) {
         if now >= self.schedule.room {
             self.schedule.room = now + GIVE_ROOM_BACK;
@@ -119,7 +121,7 @@ impl<P: SharedState> Target<P> {
         self.report_scope_wait(now.moment);
         self.note_attestation(now.moment);
         self.note_secrets();
-        // The attestation may have gone and come back between two looks at it.
+        // The attestation may have disappeared and returned between two checks.
         if self.attestation.is_some() {
             self.reconsider_held(Held::NotAttested);
         }

@@ -1,4 +1,4 @@
-//! The decision on an object as it was read live, right before something is done.
+//! The decision on an object that was just read live, before it is acted on.
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
@@ -12,8 +12,8 @@ use crate::engine::operation::Answer;
 use crate::engine::shared_state::SharedState;
 
 impl<P: SharedState> Target<P> {
-    /// Decides on the very state that will be acted on: the watch may know a newer one than was read. Returns `None` if
-    /// nothing is to be done.
+    /// Decides on the state that will be acted on. The watch may know a newer one than the read returned. Returns
+    /// `None` if there is nothing to do.
     pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) -> Option<Answer> {
         let uid = object.id.uid.clone();
         if let Some(place) = self.under_way.get_mut(&uid).and_then(|underway| underway.reserved.take()) {
@@ -22,7 +22,7 @@ impl<P: SharedState> Target<P> {
         if was_read && self.unreadable.remove(&uid) {
             self.report(Report::ReadableAgain);
         }
-        // What left the selection meanwhile is not brought back by what was read.
+        // A read does not restore an object that left the selection meanwhile.
         self.objects.object(&uid)?;
         self.see(object, now);
         self.attend_breaker(now.moment);
@@ -43,7 +43,8 @@ impl<P: SharedState> Target<P> {
         Some(Answer { object, decision, taken })
     }
 
-    /// Shows all others that the object claims what it wants, before the claim is written. Returns false if it has lost that.
+    /// Publishes the object's claim to all other objects before it is written. Returns false if the object has no right
+    /// to it any more.
     fn claim(&mut self, uid: &Uid) -> bool {
         let claimed = self.objects.claimant(uid).is_some_and(|claimant| self.program.claim(uid, claimant));
         self.objects.set_claiming(uid, claimed);

@@ -1,4 +1,4 @@
-//! The decisions that are carried out: each result of an operation leads to the next, to a pause, or to the end.
+//! Running decisions: each result of an operation leads to the next operation, to a pause, or to the end.
 
 use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
@@ -24,7 +24,7 @@ impl<P: SharedState> Target<P> {
             _ => None,
         };
         let next = underway.ongoing.take(event, now.moment);
-        // The objects of a superseded text are held by nothing: their counts were taken back.
+        // The objects of a superseded target are not held any more; their counts were subtracted.
         if let Some(held) = stall.filter(|_| !self.superseded) {
             self.hold(uid, held);
         }
@@ -61,7 +61,7 @@ impl<P: SharedState> Target<P> {
         self.take_end(object, (underway, end), now);
     }
 
-    /// Returns the time at which the first pause ends.
+    /// Returns the end of the first pause.
     pub(super) fn next_pause(&self) -> Option<Moment> {
         self.under_way.values().filter_map(|underway| underway.ongoing.due()).min()
     }
@@ -73,7 +73,7 @@ impl<P: SharedState> Target<P> {
         over.iter().for_each(|uid| self.end_pause(uid, now));
     }
 
-    /// Ends the pause of an object, if there is one.
+    /// Ends the pause of an object, if it has one.
     pub(super) fn end_pause(&mut self, uid: &Uid, now: Now) {
         let interrupt = self.interrupt();
         let underway = self.under_way.get_mut(uid);
@@ -96,8 +96,8 @@ impl<P: SharedState> Target<P> {
         uids.iter().for_each(|uid| self.end_pause(uid, now));
     }
 
-    /// The target works by another text, or is gone: nothing begins any more, and what is under way goes on to its end.
-    /// Returns what the engine of the next text goes on with, and what is to be done.
+    /// Stops the engine, because the target was edited or removed. No new work begins, and running work continues to
+    /// its end. Returns the handover for the engine of the next version, and the effects.
     #[must_use]
     pub fn supersede(&mut self, now: Now) -> (Handover, Vec<Effect>) {
         let (empty, _) = ObjectStore::new(TargetFacts::of(&self.text), Handover::default());
@@ -109,7 +109,7 @@ impl<P: SharedState> Target<P> {
         self.program.leave();
         self.under_way.values_mut().for_each(|underway| underway.reserved = None);
         self.superseded = true;
-        // Work that goes on may take hours, and needs none of what was kept to decide.
+        // Running work may take hours and needs no decision state.
         (self.queue, self.limited, self.crowded) = Default::default();
         (self.held, self.deletions, self.reported_deletions) = Default::default();
         if !self.term_ended {
@@ -118,7 +118,7 @@ impl<P: SharedState> Target<P> {
         (handover, std::mem::take(&mut self.effects))
     }
 
-    /// Returns true if something is under way.
+    /// Returns true if any work is running.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         !self.under_way.is_empty()

@@ -1,4 +1,4 @@
-//! Objects that wait because the objects of another target of the scope are not known.
+//! Objects that wait because the objects of another target of the scope are not listed.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::engine::corrections::held::Held;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::shared_state::SharedState;
 
-/// The time that a scope may be incomplete before its objects report it: at a start all lists are read within seconds, and a
-/// ConfigMap that a GitOps tool deletes comes back in less.
+/// Time that a scope may be incomplete before its objects report it. At a start, all lists are read within seconds. A
+/// ConfigMap that a GitOps tool deletes and recreates returns sooner.
 const REPORT_AFTER: Duration = Duration::from_secs(60);
 
-/// The reports about a scope that is incomplete.
+/// Reports about an incomplete scope.
 #[derive(Debug, Default)]
 pub(super) struct ScopeWait {
-    /// Since when it is so for claims, and for deletions.
+    /// Start of the incomplete state, for claims and for deletions.
     since: [Option<Moment>; 2],
-    /// The objects with a report, and whether they were being deleted.
+    /// Reported objects; the flag is true if the object was being deleted.
     reported: HashSet<(Uid, bool)>,
 }
 
 impl<P: SharedState> Target<P> {
-    /// Reports once on each object that has to wait; asked at each housekeeping, since nothing happens meanwhile.
+    /// Reports each waiting object once. Called at each housekeeping, because no input arrives meanwhile.
     pub(super) fn report_scope_wait(&mut self, now: Moment) {
         for deletes in [false, true] {
             let since = &mut self.scope_wait.since[usize::from(deletes)];

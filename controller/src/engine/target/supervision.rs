@@ -1,6 +1,6 @@
-//! The executions under way: how each begins, and what is remembered of its end.
+//! Running executions: their start, and the memory of their end.
 //!
-//! Every end is remembered before the object is decided on again.
+//! Every end is recorded before the object is decided on again.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
@@ -18,25 +18,26 @@ use crate::engine::input::Now;
 use crate::engine::operation::OngoingDecision;
 use crate::engine::shared_state::SharedState;
 
-/// Pause after an object could not be read, written or locked.
+/// Delay after an object could not be read, written or locked.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Pause after another object, out of sight, was found to claim the resource. It is few objects, and a person ends it.
+/// Delay after an object that no target sees was found to claim the resource. Few objects are affected, and a
+/// person resolves it.
 const READ_HOLDERS_AGAIN: Duration = Duration::from_secs(60);
 
-/// One execution.
+/// One running execution.
 #[derive(Debug)]
 pub(super) struct Underway {
     pub(super) ongoing: OngoingDecision,
-    /// Its part of the target's limits, from before the live read.
+    /// Its place in the target's limits, from before the live read.
     pub(super) reserved: Option<Place>,
-    /// Its part of the target's limits, once the correction counts as begun.
+    /// Its place in the target's limits, once the correction counts as begun.
     pub(super) begun: Option<Place>,
     is_correction: bool,
 }
 
 impl<P: SharedState> Target<P> {
-    /// Begins to carry out a decision. Returns false if the object is to be looked at again instead.
+    /// Begins the execution of a decision. Returns false if the object is decided on later instead.
     pub(super) fn begin(&mut self, uid: &Uid, decision: Decision, now: Now) -> bool {
         let is_correction = matches!(decision, Decision::Correct(_));
         if !is_correction && self.writes_under_way() >= WRITES_AT_ONCE {
@@ -66,7 +67,7 @@ impl<P: SharedState> Target<P> {
         self.under_way.values().filter(|underway| !underway.is_correction).count()
     }
 
-    /// An object that is being deleted waits for no pause.
+    /// Ends the pause of an object that is being deleted.
     pub(super) fn note_deletion(&mut self, object: &LeanObject, now: Now) {
         let uid = &object.id.uid;
         let underway = self.under_way.get_mut(uid).filter(|_| object.deleting);
@@ -83,11 +84,11 @@ impl<P: SharedState> Target<P> {
             self.objects.usage.call_off(place);
         }
         let refused = self.objects.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now.moment));
-        // What left the selection meanwhile is not brought back by our own write.
+        // Our own write does not restore an object that left the selection meanwhile.
         if self.objects.object(&uid).is_some() {
             self.look_after(object, end, (refused, now));
         }
-        // What is claimed on the object is taken in by now; before, the claim would seem to be given up for a moment.
+        // The claim on the object is taken in before. Otherwise it would seem to be given up for a moment.
         self.objects.set_claiming(&uid, false);
         self.contend(&uid);
         self.queue.done(&uid);

@@ -16,9 +16,9 @@ use crate::engine::operation::Operation;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::SecretChange;
 
-/// A target that shares nothing with any other.
+/// A target that shares nothing with other targets.
 struct Alone {
-    /// The poller attests the verdicts.
+    /// True if the poller attests the verdicts.
     attests: bool,
 }
 
@@ -127,7 +127,7 @@ impl Bench {
         LeanObject::prune(&object, &self.engine.text.all_fields)
     }
 
-    /// The same with a verdict that its resource is missing.
+    /// The same with the verdict that its resource is missing.
     fn drifted(&self, version: u32, metadata: &Value) -> LeanObject {
         let mut object = self.lean("u", version, metadata);
         let desired_hash = DesiredHash::of(&json!(["u", {"login": "yes"}]));
@@ -151,7 +151,7 @@ impl Bench {
     }
 }
 
-/// What the reports say of held objects, added up.
+/// Sums the reported changes of held objects.
 fn held(effects: &[Effect]) -> BTreeMap<&'static str, i64> {
     let mut held = BTreeMap::new();
     for effect in effects {
@@ -207,7 +207,7 @@ fn a_step_ends_with_the_time_of_the_next() {
     assert!(wake(bench.step(Input::Tick)) > housekeeping);
 }
 
-/// What is to be done for the object, by its kind.
+/// Returns the operations for the object.
 fn operations(effects: &[Effect]) -> Vec<&Operation> {
     let mut operations = Vec::new();
     for effect in effects {
@@ -234,7 +234,7 @@ fn what_is_under_way_outlives_the_text() {
     bench.step(Input::Done("u".into(), Event::Checked { lacks_something: false }));
     let (_, effects) = bench.engine.supersede(bench.now);
     assert!(bench.engine.is_at_work() && operations(&effects).is_empty(), "{effects:?}");
-    // Nobody decides on what was read.
+    // No decision follows the read.
     let object = bench.lean("u", 2, &json!({}));
     let effects = bench.step(Input::Done("u".into(), Event::Read(Ok(Some(Box::new(object))))));
     assert_eq!(operations(&effects), [&Operation::End(ExecutionEnd::Nothing)]);
@@ -249,7 +249,7 @@ fn a_correction_that_lacks_a_secret_reads_nothing() {
     assert_eq!(operations(&effects), [&Operation::Prepare { is_unread: true }]);
 }
 
-/// A creation whose request is under way.
+/// A creation whose request is running.
 fn sent() -> Bench {
     let mut bench = Bench::new();
     let object = Box::new(bench.drifted(1, &json!({"finalizers": [FINALIZER]})));
@@ -271,7 +271,7 @@ fn answered(outcome: StepOutcome) -> Event {
     Event::Answered(StepAnswer::of(outcome))
 }
 
-/// A creation whose outcome the API server does not take at the moment.
+/// A creation whose outcome the API server temporarily refuses.
 fn unrecorded() -> Bench {
     let mut bench = sent();
     bench.done(answered(StepOutcome::Accepted));

@@ -1,4 +1,4 @@
-//! The inputs from the watch of the target's objects.
+//! Inputs from the watch of the target's objects.
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
@@ -16,11 +16,12 @@ use crate::engine::shared_state::SharedState;
 impl<P: SharedState> Target<P> {
     pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
-        // A list shows the object older than it is known: only a live read tells which of both holds.
+        // A list delivers an older version than the known one. Only a live read shows which one is current.
         if let Some(known) = self.objects.object(&uid).filter(|known| object.is_listed_before(known)) {
             return self.effects.push(Effect::ReadAnew(Box::new(known.clone())));
         }
-        // A target that only looks has nothing to do but to let go what an earlier text of it held.
+        // A target that only observes acts on an object only to remove a finalizer from a previous version of the
+        // target.
         if self.text.correct.mode == Mode::Correct || object.has_finalizer() {
             self.see(object, now);
         } else {
@@ -36,7 +37,7 @@ impl<P: SharedState> Target<P> {
         self.reconsider_all();
     }
 
-    /// An object that left the selection meanwhile is not brought back.
+    /// Ignores an object that left the selection meanwhile.
     pub(super) fn take_read_anew(&mut self, live: Option<Box<LeanObject>>, now: Now) {
         if let Some(live) = live.filter(|live| self.objects.object(&live.id.uid).is_some()) {
             self.see(*live, now);
@@ -58,7 +59,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// An object of a target that only looks wants its external resource too.
+    /// Registers an object of an observing target as a claimant, because it wants its external resource too.
     fn contend_unmanaged(&mut self, object: &LeanObject, now: Now) {
         let facts = ObjectFacts::of(&self.text, object);
         let memory = ObjectMemory::of(object, now.moment);
@@ -67,7 +68,7 @@ impl<P: SharedState> Target<P> {
         self.add_all(&concerned);
     }
 
-    /// Shows the other objects, of all targets, what this one says of external resources now.
+    /// Publishes the object's current claim to the other objects of all targets.
     pub(super) fn contend(&mut self, uid: &Uid) {
         if let Some(claimant) = self.objects.claimant(uid) {
             let concerned = self.program.insert(uid, claimant);
@@ -75,7 +76,8 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Another target, first by name, has the object; two that each write would never come to rest.
+    /// Skips an object that another target owns (the first by name wins). Two targets that both write
+    /// would never settle.
     pub(super) fn skip(&mut self, object: Box<LeanObject>) {
         let uid = object.id.uid.clone();
         self.forget(&uid);

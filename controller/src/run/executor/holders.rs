@@ -1,4 +1,4 @@
-//! Live reads of the objects that had the external resource of another one.
+//! Live reads of the objects that held an external resource before.
 
 use drift_api::identity::ObjectRef;
 use drift_api::identity::ResourceName;
@@ -8,10 +8,10 @@ use drift_kube::kinds::{KindError, locate_served_kind};
 use super::Run;
 
 impl Run<'_> {
-    /// Returns true if one of the objects claims the resource, or cannot be read. A kind that no served version has has no
-    /// objects.
+    /// Returns true if one of the objects claims the resource, or cannot be read. A kind without a served version
+    /// has no objects.
     pub(super) async fn is_claimed(&mut self, holders: &[ObjectRef], resource: &ResourceName) -> bool {
-        // Each read takes a place of its own.
+        // Each read takes its own call slot.
         self.call = None;
         for holder in holders {
             if self.claims(holder, resource).await {

@@ -1,4 +1,5 @@
-//! The places with which a correction opens: one at the host of its first request, and a call to the API server.
+//! The places that a correction needs to begin: one at the host of its first request, and a call slot for
+//! the API server.
 
 use drift_kube::object_writer::CallSlot;
 
@@ -6,8 +7,8 @@ use super::Run;
 use crate::run::requests::held_hosts::HostPlace;
 
 impl Run<'_> {
-    /// A place at the host of the correction's first request, if it has one, and a call. Neither is held while the other
-    /// may take long.
+    /// Acquires a place at the host of the correction's first request, if there is one, and a call slot. Neither is
+    /// held during a long wait for the other.
     pub(super) async fn enter(&self) -> Option<(Option<HostPlace>, CallSlot)> {
         let executor = self.executor;
         let slots = &executor.writer.slots;

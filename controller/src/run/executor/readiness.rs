@@ -1,4 +1,4 @@
-//! The requests of a correction as far as they can be judged without asking anybody.
+//! Checks of a correction's requests that need no network call.
 
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
@@ -13,7 +13,7 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 use crate::run::requests::{RequestSender, Requests, Ways, render};
 
 impl Executor {
-    /// The requests of a correction; `None` while it is not known yet which Secrets there are.
+    /// Renders the requests of a correction; `None` until the Secrets are listed.
     pub(super) fn render(
         &self,
         object: &LeanObject,
@@ -27,7 +27,8 @@ impl Executor {
 }
 
 impl<'a> Run<'a> {
-    /// A correction that lacks a Secret costs the API server no read, however many objects lack it.
+    /// Returns true if an input is missing. A correction that lacks a Secret then causes no read, regardless of the
+    /// number of such objects.
     pub(super) fn lacks_something(&mut self) -> bool {
         let executor = self.executor;
         let Some(Ok(requests)) = self.take_requests() else { return true };
@@ -57,8 +58,8 @@ impl<'a> Run<'a> {
         readiness
     }
 
-    /// The requests of the correction. Those of the check are taken where nothing they were made of can have changed; a Secret
-    /// that is sent may have.
+    /// Returns the requests of the correction. The requests of the check are reused if none of their inputs can have
+    /// changed; a sent Secret may have changed.
     fn take_requests(&mut self) -> Option<Result<Requests<'a>, Unrenderable>> {
         let (executor, correction) = (self.executor, self.correction.as_ref()?);
         let is_same = self.rendered_for.as_ref().is_some_and(|(view, made_for)| {
@@ -73,7 +74,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The requests of a run, which holds what they need.
+/// Requests of a run, and the run that holds their places.
 struct Prepared<'r, 'a> {
     run: &'r mut Run<'a>,
     requests: Requests<'a>,

@@ -1,7 +1,7 @@
-//! The reports of an execution: log lines, metrics, and each cause that keeps an object from being corrected.
+//! Reports of an execution: log lines, metrics, and each cause that blocks the correction of an object.
 //!
-//! A cause is reported once for an object, until another takes its place: what cannot be sent is tried every half minute until
-//! somebody mends it. The condition names only the kind of the cause, and may be of an earlier failure.
+//! A cause is reported once for each object, until another cause replaces it, because a correction that cannot be sent
+//! is retried every half minute. The condition names only the kind of the cause, and may be from an earlier failure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -15,12 +15,12 @@ use super::Run;
 use crate::engine::execution::ExecutionEnd;
 use crate::run::metrics::CorrectionLabels;
 
-/// The causes that were reported last, by object. Cheap to clone.
+/// Last reported causes, by object. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct ReportedCauses(Arc<Mutex<HashMap<Uid, u64>>>);
 
 impl ReportedCauses {
-    /// Takes in a cause. Returns true if it differs from the one that was reported last.
+    /// Records a cause. Returns true if it differs from the last reported one.
     #[must_use]
     pub fn is_news(&self, object: &Uid, cause: &str) -> bool {
         let mut hasher = DefaultHasher::new();
@@ -29,7 +29,7 @@ impl ReportedCauses {
         self.lock().insert(object.clone(), cause) != Some(cause)
     }
 
-    /// Forgets an object that could be corrected or is gone, so that its next cause is reported.
+    /// Forgets an object that was corrected or is gone, so that its next cause is reported.
     pub fn forget(&self, object: &Uid) {
         self.lock().remove(object);
     }
@@ -40,7 +40,7 @@ impl ReportedCauses {
 }
 
 impl Run<'_> {
-    /// Why a correction cannot be sent: each cause once, since it is tried again and again until somebody mends it.
+    /// Logs why a correction cannot be sent. A repeated cause is logged at debug level.
     pub(super) fn tell_unsendable(&mut self, why: impl Display) {
         let (target_name, id, why) = (&self.executor.target.name, &self.object.id, why.to_string());
         let is_news = self.executor.reported_causes.is_news(&id.uid, &why);

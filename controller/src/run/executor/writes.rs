@@ -1,4 +1,4 @@
-//! The writes of an execution to its object, and what people are told of them.
+//! Writes of an execution to its object, and the reports about them.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus, StatusFields};
 use drift_api::object::LeanObject;
@@ -30,19 +30,19 @@ impl Run<'_> {
         Event::Written(written.map(Box::new).map_err(failure))
     }
 
-    /// Tells people what a write means for them.
+    /// Reports the result of a write to people.
     fn tell(&mut self, write: &Write, written: &Result<LeanObject, WriteError>) {
         let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
         let object = &self.object;
         match (write, written) {
             (Write::Outcome(status, _), Ok(written)) => announcer.status(kind, written, status),
-            // In sync again without our doing: the poller tells.
+            // The object is in sync again without a correction. The poller reports that.
             (Write::Status(status, Purpose::Word), Ok(written))
                 if status.reason != Some(CorrectedReason::CorrectionApplied) =>
             {
                 announcer.status(kind, written, status);
             }
-            // An object that was only waiting for us is gone with the write.
+            // An object that only waited for our finalizer is gone after the write.
             (Write::ReleaseFinalizer { left_behind: true }, Ok(_) | Err(WriteError::Gone)) => {
                 announcer.left_behind(kind, object);
             }
@@ -59,7 +59,7 @@ impl Run<'_> {
 }
 
 impl Executor {
-    /// Does one write. Gives the word by which it is counted, too.
+    /// Performs one write. Also returns its label for the metric.
     async fn write(
         &self,
         call: &CallSlot,
@@ -90,7 +90,7 @@ impl Executor {
     ) -> (&'static str, Result<LeanObject, WriteError>) {
         let (writer, placed) = (&self.writer, object.conditions.corrected.as_deref());
         match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
-            // It speaks of the generation acted on, so it does not insist on the present one.
+            // The status names the generation acted on, so the write does not test the current generation.
             (Some(condition), placed) => {
                 ("note", writer.write_condition(call, (object, None), placed, (&condition, stored)).await)
             }

@@ -1,4 +1,4 @@
-//! The requests of one correction, rendered for the kind of system that its target corrects.
+//! Renders the requests of one correction for the kind of system that its target corrects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,34 +26,34 @@ use crate::engine::rendering::postgres::Statements;
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// The requests of one correction, and what is said of each besides its content.
+/// Requests of one correction, with their metadata.
 pub struct Requests<'a> {
     pub(super) object: Uid,
-    /// The target's limit of concurrent requests.
+    /// Maximum concurrent requests of the target.
     pub(super) concurrent: u32,
-    /// The requests.
+    /// Requests for the kind of system.
     pub system: Box<dyn SystemRequests + 'a>,
 }
 
-/// What the requests go out by, besides the way over HTTP, and what is sent with them.
+/// Clients other than HTTP, and the secrets to send.
 #[derive(Debug)]
 pub struct Ways<'a> {
-    /// The connections to databases.
+    /// Connections to databases.
     pub databases: &'a Databases,
-    /// The objects of the cluster that are external resources.
+    /// Client for cluster objects that are external resources.
     pub resources: &'a ResourceClient,
-    /// Reads and writes of the target's objects.
+    /// Reader and writer of the target's objects.
     pub writer: &'a ObjectWriter,
-    /// The Secrets that corrections send.
+    /// Secrets that the corrections send.
     pub secrets: ObjectSecrets,
-    /// Jobs.
+    /// Client for Jobs in the cluster.
     pub jobs: &'a JobClient,
 }
 
-/// The requests of a correction, none of which was sent.
+/// Renders the unsent requests of a correction.
 ///
 /// # Errors
-/// When a template cannot be evaluated for this object, or the target has no such steps.
+/// Fails when a template fails for this object, or the target has no such steps.
 pub fn render<'a>(
     target: &'a Arc<Target>,
     object: &LeanObject,
@@ -87,7 +87,7 @@ pub fn render<'a>(
 }
 
 impl fmt::Debug for Requests<'_> {
-    /// Neither what is sent nor what is answered.
+    /// Omits sent and received data.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Requests").field("object", &self.object).finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
-//! What a correction holds of the hosts that it asks: a place among the requests to one, and leave to ask the silent ones.
+//! Places that a correction holds at hosts: one place among the requests to a host, and probes of unresponsive hosts.
 //!
-//! A silent host is asked by one request at a time. Leave for that is taken before anything is written, so that of many corrections
-//! that wait for such a host one lays its claim.
+//! An unresponsive host gets one request at a time. The probe is acquired before anything is written, so that of many
+//! corrections that wait for such a host only one writes its claim.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,20 +15,20 @@ pub struct HostPlace {
     pub(super) permit: Permit,
 }
 
-/// The places that a correction holds. Unused ones are given back on drop.
+/// Places that a correction holds. Dropping this value releases unused ones.
 #[derive(Debug, Default)]
 pub struct HeldHosts {
-    /// A place at the host of the first request.
+    /// Place at the host of the first request.
     pub place: Option<HostPlace>,
-    /// Leave to ask those that are silent.
+    /// Probes of unresponsive hosts.
     pub(super) probes: HashMap<String, Probe>,
 }
 
 impl HeldHosts {
-    /// Takes leave to ask all of these hosts.
+    /// Acquires probes for all of these hosts that are unresponsive.
     ///
     /// # Errors
-    /// Until when one of them is to be left alone.
+    /// Returns the end of the delay that a host asked for.
     pub fn take_probes(&mut self, gate: &HostGate, hosts: BTreeSet<String>, now: Moment) -> Result<(), Moment> {
         for host in hosts {
             if let Some(probe) = gate.take_probe(&host, now).map_err(|pause| pause.until)? {

@@ -1,6 +1,6 @@
-//! The requests of a correction by HTTP, sent by the guarded client.
+//! Sends the HTTP requests of a correction with the guarded client.
 //!
-//! What they are and what their answers mean is the engine's to say.
+//! The engine renders the requests and judges the responses.
 
 use std::pin::pin;
 
@@ -19,15 +19,15 @@ use crate::engine::rendering::http::Rendering;
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// How much of an answer is read: as much as of a read where the target does not say. Of a larger one the status counts alone.
+/// Read limit of a response, equal to the default limit of a read. Of a larger response, only the status counts.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The requests of one correction, and how they are sent.
+/// HTTP requests of one correction with their options.
 pub(super) struct HttpRequests<'a> {
     options: HttpOptions<'a>,
-    /// The rendered requests.
+    /// Rendered requests of the correction.
     rendering: Rendering,
-    /// The one that is to be sent next.
+    /// Next request to send.
     ready: Option<HttpRequest>,
 }
 
@@ -85,7 +85,7 @@ impl SystemRequests for HttpRequests<'_> {
                 let sending = pin!(context.sender.sender.send(request, &self.options, &progress));
                 context.sender.while_leading(before_deadline(deadline, &progress, sending)).await
             };
-            // What the requests went out with besides what was known before: no answer may repeat it to people.
+            // Adds secrets that were sent in addition to the known ones, so that no shown response repeats them.
             let sent = progress.sent().values(|secrets| credentials_of_correct(self.rendering.target(), secrets));
             self.rendering.keep_secret(&sent);
             match answer {

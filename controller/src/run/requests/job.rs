@@ -1,8 +1,8 @@
-//! The Job of a correction, begun or found again, and followed to its end.
+//! Creates or finds the Job of a correction, and follows it to its end.
 //!
-//! The API server alone is asked. Nobody waits here for other Jobs of the object: it is decided anew after them, as it is then. When
-//! the program ends it stops following, and whoever comes after finds the Job by its name. What a Job is, when its turn comes and
-//! what its end means is the engine's to say.
+//! Only the API server is called. The function does not wait for other Jobs of the object: the object is decided anew
+//! after them. At shutdown the Job is no longer followed, and the next process finds it by its name. The engine defines
+//! the Job, its turn and the meaning of its end.
 
 use std::time::Duration;
 
@@ -21,36 +21,36 @@ use crate::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, Job
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// Interval of looks at a Job in its first minute. Most commands take seconds.
+/// Interval of Job checks in the first minute. Most commands take seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// And from then on: what takes minutes may be seen to end some seconds late.
+/// Interval of Job checks after the first minute. The end of a long Job may be detected some seconds late.
 const LOOK_SELDOM_EVERY: Duration = Duration::from_secs(10);
 /// Age from which a Job counts as long.
 const LONG_AFTER: Duration = Duration::from_secs(60);
 
-/// The Job of a correction, and how it is begun and followed.
+/// The Job of a correction, with the clients that create and follow it.
 #[derive(Debug)]
 pub(super) struct JobRequest<'a> {
     job: CorrectionJob,
     action: Action,
     client: &'a JobClient,
     slots: &'a CallSlots,
-    /// The next step.
+    /// Next step of the request.
     next: Option<JobStep>,
-    /// The Job since it was begun, or found.
+    /// The followed Job, once it was created or found.
     followed: Option<Followed>,
 }
 
-/// A Job that is followed.
+/// A Job that is being followed.
 #[derive(Debug)]
 struct Followed {
-    /// As it was seen last.
+    /// Job as last seen.
     job: Job,
-    /// The furthest stage that was seen of it.
+    /// Furthest stage that was seen.
     came_to: Option<JobStage>,
-    /// The time at which we began it, or found it.
+    /// Time at which we created or found it.
     began: Moment,
-    /// The end of a Job that we deleted.
+    /// End of a Job that we deleted.
     deleted: Option<JobEnd>,
 }
 
@@ -80,12 +80,13 @@ impl<'a> JobRequest<'a> {
         Self { job, action, client, slots, next: None, followed: None }
     }
 
-    /// Returns true if what is done next begins the Job: from then on it may run, whether it is followed or not.
+    /// Returns true if the next step creates the Job. From then on it may run, followed or not.
     fn begins_job(&self) -> bool {
         self.next == Some(JobStep::Run)
     }
 
-    /// Does the step that is ready. The one that begins the Job is done again until that has ended: each time takes one look.
+    /// Performs the current step. The step that creates the Job is repeated until the Job has ended, with one
+    /// check each time.
     async fn do_next(&mut self) -> JobReply {
         let done = match self.followed.take() {
             Some(followed) => return self.follow(followed).await,
@@ -98,7 +99,7 @@ impl<'a> JobRequest<'a> {
         })
     }
 
-    /// Sees whether it is the Job's turn. What only holds the object up is deleted.
+    /// Checks if it is the Job's turn. Jobs that only block the object are deleted.
     async fn look(&self) -> Result<JobReply, CallError> {
         let _slot = self.slots.enter().await;
         let found = self.client.with_label(&self.job.namespace, &self.job.label()).await?;
@@ -110,7 +111,7 @@ impl<'a> JobRequest<'a> {
                 "a Job that is not wanted any more is deleted"
             );
             match self.client.delete(&self.job.namespace, job).await {
-                // It is gone, or moved on: it is looked at again.
+                // The Job is gone or has changed, so it is checked again.
                 Err(error) if !matches!(error.code(), Some(404 | 409)) => return Err(error),
                 _ => {}
             }
@@ -119,8 +120,8 @@ impl<'a> JobRequest<'a> {
         Ok(JobReply::Occupied)
     }
 
-    /// Begins the Job; one of its name is the one that an earlier try began. One that was begun is only looked for: where it is
-    /// gone nobody knows what it did, and a poll comes before anything else.
+    /// Creates the Job. An existing Job of its name was created by an earlier try. A Job that was already created is
+    /// only looked up: if it is gone, its result is unknown, and a poll follows first.
     async fn begin(&mut self) -> Result<JobReply, CallError> {
         let slots = self.slots;
         let _slot = slots.enter().await;
@@ -151,7 +152,7 @@ impl<'a> JobRequest<'a> {
         self.judge(Followed::new(job)).await
     }
 
-    /// One more look, after a while.
+    /// Checks the Job once more, after a delay.
     async fn follow(&mut self, mut followed: Followed) -> JobReply {
         followed.pause().await;
         let slots = self.slots;
@@ -159,7 +160,7 @@ impl<'a> JobRequest<'a> {
         match self.read().await {
             Ok(Some(job)) if job.uid == followed.job.uid => followed.see(job),
             Ok(_) => return JobReply::Ended(followed.deleted.unwrap_or(JobEnd::Gone)),
-            // It runs on, whether we see it or not.
+            // The Job continues, whether we can read it or not.
             Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
                 tracing::debug!(job = self.job.name, "not seen: {error}");
                 self.followed = Some(followed);
@@ -173,7 +174,7 @@ impl<'a> JobRequest<'a> {
         self.judge(followed).await
     }
 
-    /// Judges a look at the Job. The caller holds a slot.
+    /// Judges the state of the Job. The caller holds a call slot.
     async fn judge(&mut self, mut followed: Followed) -> JobReply {
         let stage = match self.job.course(&followed.job, followed.came_to, followed.ran_for()) {
             Course::Ended(end) => return JobReply::Ended(end),
@@ -187,7 +188,7 @@ impl<'a> JobRequest<'a> {
         JobReply::Open(stage)
     }
 
-    /// Gives how it will have ended once it is gone. Where it cannot be deleted it is tried again.
+    /// Deletes the Job. Returns its end once it is gone; `None` if the deletion failed and is retried.
     async fn delete_overdue(&self, job: &Job) -> Option<JobEnd> {
         if let Err(error) = self.client.delete(&self.job.namespace, job).await {
             tracing::debug!(job = self.job.name, "not deleted: {error}");
@@ -212,11 +213,11 @@ impl SystemRequests for JobRequest<'_> {
         Ok(self.next.is_some())
     }
 
-    /// When the program is to end a Job that was begun is left to the next: it may take hours, and its name is known.
+    /// At shutdown, a running Job is left to the next process: it may take hours, and its name is known.
     fn send<'s>(&'s mut self, _index: usize, context: SendContext<'s>) -> Sending<'s> {
         Box::pin(async move {
             let sender = context.sender;
-            // Who only looks writes nothing that another leader could not write too.
+            // A check of the Job writes nothing, so it does not need a fresh Lease.
             let may_send = if context.begins { sender.may_begin() } else { !sender.term.is_cancelled() };
             if !may_send {
                 return Sent::NotSent;

@@ -1,6 +1,6 @@
-//! The manifests of a correction, sent to the API server over connections of their own, as to any host.
+//! Sends the manifests of a correction to the API server, over separate connections like any host.
 //!
-//! What they are and what the answers mean is the engine's to say.
+//! The engine renders the manifests and judges the responses.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::engine::rendering::kubernetes::{Judged, ManifestReply, ManifestStep, 
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// How often an object is read again that moved between its read and its write: its own controller writes its status in bursts of
-/// a few.
+/// Maximum reads of an object that changes between its read and its write. Its own controller writes its status in
+/// bursts of a few.
 const MOST_RACES: u32 = 5;
 
-/// The time that the API server is left alone where it asks for that without saying for how long.
+/// Delay if the API server asks for one without a duration.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
-/// The manifests of one correction, and how they are sent.
+/// Manifests of one correction with their client.
 #[derive(Debug)]
 pub(super) struct ManifestRequests<'a> {
     manifests: Manifests,
@@ -99,8 +99,8 @@ impl SystemRequests for ManifestRequests<'_> {
     }
 }
 
-/// The API server answers a deletion with a Status once nothing is left, and with the object where its finalizers, or its
-/// grace, have work to do.
+/// Judges the response to a deletion. The API server returns a Status once the object is gone, and the object while its
+/// finalizers or grace period are running.
 fn of_deletion(left: &Value) -> ManifestReply {
     if left["kind"] == "Status" { ManifestReply::Done } else { ManifestReply::Underway }
 }

@@ -1,6 +1,6 @@
-//! The nudge of a correction, sent to the API server as we write to objects.
+//! Sends the nudge of a correction to the API server, like other writes to objects.
 //!
-//! What it is and what the answer means is the engine's to say.
+//! The engine renders the nudge and judges the response.
 
 use drift_api::names::NUDGE_MANAGER;
 use drift_api::object::ObjectId;
@@ -14,7 +14,7 @@ use crate::engine::rendering::nudge::{Nudge, NudgeReply};
 use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// A nudge, and how it is sent.
+/// A nudge with its writer.
 #[derive(Debug)]
 pub(super) struct NudgeRequest<'a> {
     nudge: Nudge,
@@ -69,7 +69,7 @@ impl SystemRequests for NudgeRequest<'_> {
 /// Converts a failed call for the engine.
 pub(super) fn refusal_of(error: &CallError) -> ApiRefusal {
     let sentence = error.to_string();
-    // The status is said beside it.
+    // The status is shown separately.
     let status = error.code();
     let sentence = match status.and_then(|status| sentence.strip_prefix(&status.to_string())) {
         Some(rest) => rest.trim_start().to_owned(),

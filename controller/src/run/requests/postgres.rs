@@ -1,6 +1,6 @@
-//! The statements of a correction, sent over the target's connection to its database.
+//! Sends the statements of a correction over the target's database connection.
 //!
-//! What they are and what became of them is the engine's to say.
+//! The engine renders the statements and judges the results.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::engine::rendering::plan::Plan;
 use crate::engine::rendering::postgres::Statements;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
-/// The time that the server may take for a statement without a `timeout`: less than the deadline, so that it is the
-/// server that gives up, and nothing is left in doubt.
+/// Server-side time limit of a statement without a `timeout`. It is below the deadline, so that the server aborts first
+/// and the outcome stays certain.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The rest of the deadline, for connecting and the commit.
+/// Rest of the deadline, for connecting and the commit.
 const BESIDE_STATEMENTS: Duration = STEP_DEADLINE.saturating_sub(STATEMENT_TIMEOUT);
 
-/// The statements of one correction, and how they are sent.
+/// Statements of one correction with their connection.
 pub(super) struct StatementRequests<'a> {
     target: &'a Target,
     postgres: &'a PostgresCorrect,
     statements: Statements,
     parameters: Result<ConnectionParameters, CredentialError>,
-    /// Those that are to be sent next.
+    /// Statements to send next.
     ready: Vec<WriteStatement>,
 }
 
@@ -105,15 +105,15 @@ impl SystemRequests for StatementRequests<'_> {
     }
 }
 
-/// The deadline of statements that are sent together. Those with a `timeout` have that each, the others share one
-/// limit.
+/// Returns the deadline of statements that are sent together. Statements with a `timeout` count with it, and the others
+/// share one limit.
 fn deadline(statements: &[WriteStatement]) -> Duration {
     let own: Duration = statements.iter().filter_map(|statement| statement.timeout).sum();
     let shared = statements.iter().find(|statement| statement.timeout.is_none()).map(|_| STATEMENT_TIMEOUT);
     BESIDE_STATEMENTS + own + shared.unwrap_or_default()
 }
 
-// What is to be sent is not shown: secrets stand in it.
+// The statements are omitted, because they contain secrets.
 impl fmt::Debug for StatementRequests<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("StatementRequests").field("statements", &self.statements).finish_non_exhaustive()

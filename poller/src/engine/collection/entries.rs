@@ -1,6 +1,6 @@
-//! The entries of a collection, gathered one after the other, and what they say together of each object.
+//! The entries of a collection, gathered one by one, and the observation of each object.
 //!
-//! Only a complete collection may say that something is missing.
+//! Only a complete collection can show that an entry is missing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,45 +10,45 @@ use serde_json::Value;
 use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::observation::{Observation, invalid};
 
-/// Memory that the entries of one traversal may take, bytes: their names, and those that objects asked for as values. An
-/// eighth of what a program may use in the manifests, room for 100,000 names and 10,000 entries of some fields.
+/// Memory limit for the entries of one traversal, in bytes: all names, and the values of requested entries. It is an
+/// eighth of the memory limit in the manifests, enough for 100,000 names and 10,000 entries with some fields.
 const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes that a value takes beside its text.
+/// Bytes that a value takes in addition to its text.
 const NODE_BYTES: usize = 64;
 
-/// Entries on their way in.
+/// Entries of a traversal in progress.
 #[derive(Debug)]
 pub struct Gathering<'r> {
     keys: &'r Keys,
-    /// The names of the objects' entries.
+    /// Names of the objects' entries.
     wanted: HashSet<String>,
     entries: Entries,
-    /// Bytes that the entries take.
+    /// Memory that the entries take, in bytes.
     kept: usize,
 }
 
-/// The entries of a collection that was gone through to its end.
+/// Entries of a complete collection.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// Those that objects asked for, by name.
+    /// Values of the requested entries, by name.
     found: HashMap<String, Value>,
-    /// The names of all.
+    /// Names of all entries.
     pub names: HashSet<String>,
-    /// Names that stand several times.
+    /// Names that occur more than once.
     repeated: HashSet<String>,
 }
 
 impl<'r> Gathering<'r> {
-    /// Of the entries of these names the values are kept.
+    /// Creates an empty set of entries that keeps the values of the `wanted` names.
     #[must_use]
     pub fn new(keys: &'r Keys, wanted: HashSet<String>) -> Self {
         Self { keys, wanted, entries: Entries::default(), kept: 0 }
     }
 
-    /// Takes in one.
+    /// Adds an entry.
     ///
     /// # Errors
-    /// When it has no name, or all of them take too much memory.
+    /// Fails when the entry has no name, or when all entries take too much memory.
     pub fn take(&mut self, entry: Value) -> Result<(), Failure> {
         let name = self.keys.of_entry(&entry).map_err(|error| invalid(&error))?;
         if self.entries.names.contains(&name) {
@@ -67,17 +67,18 @@ impl<'r> Gathering<'r> {
         Ok(())
     }
 
-    /// There are no more.
+    /// Returns the entries after the last page.
     pub fn finish(&mut self) -> Entries {
         std::mem::take(&mut self.entries)
     }
 }
 
 impl Entries {
-    /// Returns the observation of the object whose entry has that name, from a complete collection. `read` observes an entry.
+    /// Returns the observation of the object whose entry has that name, from a complete collection. `read`
+    /// observes an entry.
     ///
     /// # Errors
-    /// Why nothing can be said of it.
+    /// Returns the reason why the observation is unknown.
     pub fn observe(
         &self,
         name: &str,
@@ -88,14 +89,14 @@ impl Entries {
         }
         match self.found.get(name) {
             Some(entry) => read(entry),
-            // Which of the two is the missing one under a wrong name cannot be told.
+            // The missing entry may be one of the repeated ones under a wrong name.
             None if !self.repeated.is_empty() => Err(invalid(&"a key stands twice")),
             None => Ok(Observation::Absent),
         }
     }
 }
 
-/// About what a value takes in memory.
+/// Estimates the memory of a value in bytes.
 fn bytes_of(value: &Value) -> usize {
     NODE_BYTES
         + match value {

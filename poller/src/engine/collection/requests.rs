@@ -1,4 +1,4 @@
-//! The traversals of one target's collection: which may begin, and what they found that belongs to no object.
+//! Traversals of one target's collection: their schedule, and the entries that belong to no object.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::engine::judgement::description::REDACTED;
 use crate::engine::poll::request::Request;
 use crate::engine::schedule::PROMPT_SPACING;
 
-/// Names that are kept for people: a screen of them tells what is wrong, and the count tells how many there are.
+/// Maximum names that are kept for people. A screen of names shows the problem, and the count shows its size.
 pub const SHOWN_NAMES: usize = 1_000;
 
-/// A request for a first page, as it goes out: objects with the same one share a traversal.
+/// The first request of a traversal as it is sent. Objects with an equal one share a traversal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestKey(Arc<[u8]>);
 
 impl RequestKey {
-    /// All of a request that the external system sees.
+    /// Returns the key of a request. It covers all that the external system sees.
     #[must_use]
     pub fn of(request: &Request) -> Self {
         Self(request.fingerprint().into())
@@ -31,7 +31,7 @@ impl RequestKey {
 /// Entries that belong to no object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unnamed {
-    /// How many.
+    /// Number of the entries.
     pub count: usize,
     /// The first [`SHOWN_NAMES`] of them by name.
     pub names: BTreeSet<String>,
@@ -40,40 +40,40 @@ pub struct Unnamed {
 /// The request of an object to its collection, valid for one view of the object.
 #[derive(Clone, Debug)]
 pub struct CollectionRequest {
-    /// The view that it was found from.
+    /// View that the request was rendered from.
     pub view: ObjectView,
-    /// The key of the request.
+    /// Key of the request.
     pub request: RequestKey,
-    /// The name of its entry.
+    /// Name of the object's entry.
     pub name: String,
 }
 
-/// The entry of one object among those of a request.
+/// Entry of one object among those of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnEntry<'t> {
-    /// It is called so.
+    /// The entry has this name.
     Named(&'t str),
-    /// It is among those of another request.
+    /// The entry belongs to another request.
     Elsewhere,
-    /// It was never found out what the object asks for.
+    /// The object's request was never determined.
     Unknown,
 }
 
-/// The traversals of one target.
+/// Traversals of one target.
 #[derive(Debug, Default)]
 pub struct CollectionRequests {
     asked: HashMap<Uid, CollectionRequest>,
     known: HashMap<RequestKey, Traversed>,
 }
 
-/// The traversals of one request.
+/// Traversals of one request.
 #[derive(Debug)]
 struct Traversed {
     request: Request,
-    /// The last one.
+    /// Start of the last traversal.
     began: Option<Moment>,
     under_way: bool,
-    /// The time at which the next one may begin, where somebody came while one was under way.
+    /// Earliest start of the next traversal, if an object asked for one during the current one.
     next: Option<Moment>,
     unnamed: Unnamed,
 }
@@ -88,7 +88,7 @@ impl CollectionRequests {
     /// Sets the request and the entry's name for this view of the object.
     pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> CollectionRequest {
         let known = self.known.entry(RequestKey::of(&request));
-        // Objects with one request share its key.
+        // Objects with the same request share its key.
         let asked = CollectionRequest { view, request: known.key().clone(), name };
         known.or_insert(Traversed { request, began: None, under_way: false, next: None, unnamed: Unnamed::default() });
         self.asked.insert(uid.clone(), asked.clone());
@@ -98,18 +98,18 @@ impl CollectionRequests {
         asked
     }
 
-    /// The request that some object asks for.
+    /// Returns the request of a key, if an object uses it.
     #[must_use]
     pub fn request(&self, key: &RequestKey) -> Option<&Request> {
         self.known.get(key).map(|known| &known.request)
     }
 
-    /// The object is not polled here any more.
+    /// Forgets an object that is no longer polled here.
     pub fn forget(&mut self, uid: &Uid) {
         self.asked.remove(uid);
     }
 
-    /// The object's entry among those of that request.
+    /// Returns the object's entry among those of that request.
     #[must_use]
     pub fn own_entry(&self, uid: &Uid, request: &RequestKey) -> OwnEntry<'_> {
         match self.asked.get(uid) {
@@ -119,9 +119,10 @@ impl CollectionRequests {
         }
     }
 
-    /// When one with that request may begin; `None` for now. They begin at least [`PROMPT_SPACING`] apart, and never two at
-    /// once. Who comes while one is under way waits for the next, and whoever comes before that waits with him: else objects that
-    /// come a moment earlier each time would begin without him for ever.
+    /// Returns the earliest start of a traversal with that request; `None` if it may begin now. Traversals begin at
+    /// least [`PROMPT_SPACING`] apart and never overlap. Objects that arrive during a traversal wait for the next
+    /// one, and later objects join them. Otherwise, objects that arrive a moment earlier each time would keep others
+    /// waiting for ever.
     #[must_use]
     pub fn not_before(&mut self, key: &RequestKey, now: Moment) -> Option<Moment> {
         let known = self.known.get_mut(key)?;
@@ -135,14 +136,14 @@ impl CollectionRequests {
         (until > now).then_some(until)
     }
 
-    /// One begins.
+    /// Records the start of a traversal.
     pub fn begin(&mut self, key: &RequestKey, now: Moment) {
         if let Some(known) = self.known.get_mut(key) {
             (known.began, known.under_way, known.next) = (Some(now), true, None);
         }
     }
 
-    /// It ended, however. What no object asks for any more is forgotten.
+    /// Records the end of a traversal, and forgets requests that no object uses.
     pub fn end(&mut self, key: &RequestKey) {
         self.forget_what_nobody_asks();
         if let Some(known) = self.known.get_mut(key) {
@@ -155,8 +156,8 @@ impl CollectionRequests {
         self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
     }
 
-    /// What a complete one found that belongs to no object. No name is kept that has one of the `credentials` which it was asked
-    /// with.
+    /// Records the entries of a complete traversal that belong to no object. Names that contain one of the
+    /// `credentials` of the request are redacted.
     pub fn note_unnamed(&mut self, key: &RequestKey, names: HashSet<String>, credentials: &SecretValues) {
         if let Some(known) = self.known.get_mut(key) {
             let count = names.len();
@@ -192,7 +193,7 @@ mod tests {
         Request::Http(HttpRequest { method, url, headers, body: None, has_chosen_host: false, socket: None })
     }
 
-    /// Lets an object ask for an entry `x` of that request.
+    /// Makes an object request an entry `x` with that request.
     fn ask(traversals: &mut CollectionRequests, uid: &str, url: &str) -> RequestKey {
         traversals.set_asked(&uid.into(), ObjectView::default(), request(url), "x".to_owned()).request
     }
@@ -219,7 +220,7 @@ mod tests {
             traversals.begin(&key, begins);
             let waits = traversals.not_before(&key, begins + std::time::Duration::from_millis(2));
             traversals.end(&key);
-            // Another comes as soon as the distance is kept, or a moment later.
+            // Another object arrives once the distance is kept, or a moment later.
             assert_eq!(waits, Some(begins + PROMPT_SPACING));
             assert_eq!(traversals.not_before(&key, begins + PROMPT_SPACING), None);
             begins += PROMPT_SPACING;

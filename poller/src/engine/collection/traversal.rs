@@ -1,7 +1,7 @@
-//! One traversal of a collection: page after page, and what they say together of each object.
+//! One traversal of a collection: its pages, and the observation of each object.
 //!
-//! Only a complete one may say that something is missing; whatever goes wrong on the way leaves every object of the
-//! traversal unknown. It sends nothing itself.
+//! Only a complete traversal can show that an entry is missing. Any failure makes every object of the traversal
+//! Unknown. This module sends nothing itself.
 
 use std::collections::HashSet;
 
@@ -18,29 +18,29 @@ use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 use crate::engine::poll::http_reading::Progress;
 use crate::engine::poll::http_reply::judge_page;
 
-/// Pages of one traversal: a server that always names another would be asked for ever.
+/// Maximum pages of one traversal, because a faulty server could name a next page for ever.
 const MAX_PAGES: usize = 1_000;
 
-/// A traversal under way.
+/// A traversal in progress.
 #[derive(Debug)]
 pub struct Traversal<'r> {
     read: &'r HttpRead,
     collection: &'r Collection,
     request: HttpRequest,
-    /// The pages that were asked for.
+    /// URLs of the requested pages.
     asked: HashSet<String>,
     gathering: Gathering<'r>,
 }
 
 impl<'r> Traversal<'r> {
-    /// A traversal whose first request is under way, for the entries of these names.
+    /// Creates a traversal for the entries of these names, whose first request is running.
     #[must_use]
     pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
         let asked = HashSet::from([request.url.to_string()]);
         Self { read, collection, request, asked, gathering: Gathering::new(&collection.keys, wanted) }
     }
 
-    /// Takes in the answer to the request under way.
+    /// Processes the response to the running request.
     #[must_use]
     pub fn take(&mut self, reply: &HttpReply) -> Progress<Entries> {
         self.advance(reply).unwrap_or_else(|failure| Progress::Done(Err(failure)))
@@ -67,10 +67,12 @@ impl<'r> Traversal<'r> {
         }
     }
 
-    /// Where the next page is: never at another origin, no longer than a URL of a template, and never a page that was there already.
+    /// Returns the URL of the next page. It must have the same origin, respect the length limit of template URLs, and
+    /// differ from earlier pages.
     fn next_url(&mut self, reply: &HttpReply, variables: &Variables<'_>) -> Result<Option<Url>, Failure> {
         let written = match &self.collection.next {
-            // What the target takes for all is a first part: what stands on the others would seem to be missing.
+            // The target treats the first page as the complete collection, so entries of other pages would seem
+            // to be missing.
             NextPage::None if next_of_link(reply)?.is_some() => {
                 return Err(invalid(&"there is a next page, and the target has no next"));
             }
@@ -106,12 +108,12 @@ impl<'r> Traversal<'r> {
 /// Returns the observation of one object's entry.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the observation is unknown.
 pub fn observe_item(read: &HttpRead, object: &Value, item: &Value) -> Result<Observation, Failure> {
     let variables = Variables { item: Some(item), ..Variables::of_object(object) };
     let rules = ReadRules {
         absent_when: read.collection.as_ref().and_then(|collection| collection.absent_when.as_ref()),
-        // It was asked of the entry's page.
+        // The rule was already evaluated for the page of the entry.
         valid_when: None,
         settling_when: read.settling_when.as_ref(),
         observed: &read.observed,
@@ -119,7 +121,7 @@ pub fn observe_item(read: &HttpRead, object: &Value, item: &Value) -> Result<Obs
     rules.observe(&variables)
 }
 
-/// The target of `rel="next"` in the headers `Link`. One that cannot be read might be it, so nothing is known then.
+/// Returns the target of `rel="next"` in the `Link` headers. An unreadable header might contain it, so it is an error.
 fn next_of_link(reply: &HttpReply) -> Result<Option<String>, Failure> {
     let unreadable = || invalid(&"the header Link cannot be read");
     for value in reply.headers.get_all(http::header::LINK) {
@@ -134,7 +136,7 @@ fn next_of_link(reply: &HttpReply) -> Result<Option<String>, Failure> {
     Ok(None)
 }
 
-/// Returns true if a parameter of a link says that it leads to the next page.
+/// Returns true if a parameter of a link marks the next page.
 fn is_next(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else { return false };
     name.trim().eq_ignore_ascii_case("rel")

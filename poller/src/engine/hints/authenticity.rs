@@ -1,7 +1,7 @@
 //! Authenticates webhook requests.
 //!
-//! Everything is compared in constant time, and each request costs the same, whoever it is for: how long an answer takes tells
-//! neither how much of a guess was right nor whether there is such a target.
+//! All comparisons run in constant time, and each request costs the same for every target. So the response time reveals
+//! neither how much of a guess was right nor if such a target exists.
 
 use drift_language::WebhookHints;
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,7 +9,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use sha2::Sha256;
 
-/// The shortest secret that tells anything: 128 bits, if it is written in bytes of any kind.
+/// Minimum length of a secret: 128 bits, if all byte values are used.
 pub const LEAST_SECRET_BYTES: usize = 16;
 
 /// Bytes of a signature.
@@ -24,13 +24,13 @@ const USUAL_HEADER: &str = "x-hub-signature-256";
 /// Placeholder secret, so that unknown targets cost the same time.
 const NOBODYS: &[u8] = b"nobody knows a secret that is not there";
 
-/// Returns true if the request is by somebody who knows the secret of these hints. `None` is nobody's.
+/// Returns true if the request proves knowledge of the secret of these hints. `None` means an unknown target.
 #[must_use]
 pub fn is_authentic(of: Option<(&WebhookHints, &[u8])>, headers: &HeaderMap, body: &[u8]) -> bool {
     let known = of.filter(|(_, secret)| secret.len() >= LEAST_SECRET_BYTES);
     let secret = known.map_or(NOBODYS, |(_, secret)| secret);
     let header = known.and_then(|(hints, _)| hints.signature_header.as_ref());
-    // Both are computed in all cases, the code of the body above all, which may be long.
+    // Both checks always run, above all the signature of the body, which may be long.
     let is_signed = is_signed(secret, body, signature(headers, header.map_or(USUAL_HEADER, HeaderName::as_str)));
     let is_borne = is_same(secret, bearer(headers).unwrap_or_default());
     let is_right = if header.is_some() { is_signed } else { is_borne };
@@ -48,13 +48,13 @@ fn code(secret: &[u8], text: &[u8]) -> Option<Hmac<Sha256>> {
     Some(code)
 }
 
-/// By their codes, which are of one length and compared in constant time.
+/// Compares the codes of the texts. The codes have equal length and are compared in constant time.
 fn is_same(secret: &[u8], token: &[u8]) -> bool {
     let (Some(own), Some(sent)) = (code(secret, secret), code(secret, token)) else { return false };
     own.verify(&sent.finalize().into_bytes()).is_ok()
 }
 
-/// The only value of a header.
+/// Returns the value of a header that occurs exactly once.
 fn only<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?.to_str().ok()?;
@@ -95,7 +95,7 @@ mod tests {
     const BODY: &[u8] = b"Hello, World!";
     const SIGNED: &str = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
 
-    /// Headers, the secret, the body, and whether that is authentic.
+    /// Headers, secret, body, and the expected result.
     type Row<'r> = (&'r [(&'r str, &'r str)], &'r [u8], &'r [u8], bool);
 
     fn target_with(signature: &str) -> std::sync::Arc<Target> {

@@ -13,7 +13,7 @@ pub(super) struct NamedObjects {
 }
 
 impl NamedObjects {
-    /// Sets the identity that an object names; `None` where it names none, or is gone.
+    /// Sets the identity that an object names; `None` if it names none or is gone.
     pub(super) fn set(&mut self, uid: &Uid, identity: Option<SharedText>) {
         let before = match identity.clone() {
             Some(identity) => self.identities.insert(uid.clone(), identity),

@@ -1,8 +1,7 @@
-//! The objects that read each object of the cluster, so that a change finds its readers.
+//! Index of the objects that read each cluster object, so that a change finds its readers.
 //!
-//! It follows the objects: what an edit makes of the name counts from then on, and one that leaves is not found any more. A
-//! resource whose own controller writes all the time must not have its object polled all the time, so each has turns. It must not
-//! know how changes are heard, nor what a poll is.
+//! The index follows the objects: an edited name counts from then on, and a removed object is no longer found. A
+//! resource whose controller writes all the time must not cause polls all the time, so each object has turns.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -12,18 +11,18 @@ use drift_api::object::cluster_resource::{ClusterResource, ObjectName};
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 
-/// Polls of one object that changes of its resource cause in a row, a second apart: the first steps of a rollout are shown as
-/// they come.
+/// Burst of polls that changes of its resource cause for one object, one second apart. It shows the first steps of a
+/// rollout as they happen.
 const TURNS_AT_ONCE: u32 = 6;
 
-/// One more every so often: a status that is written each second costs six polls a minute, and a change among such is seen this
-/// late at most.
+/// Refill interval after the burst. A status that is written each second costs six polls a minute, and a relevant
+/// change among such writes is detected within this time.
 const ONE_MORE_AFTER: Duration = Duration::from_secs(10);
 
-/// By the name first: what lives in no namespace is told without one, whatever namespace its reader has.
+/// Name before namespace: a change of a cluster-scoped object has no namespace, although its reader may have one.
 type ResourceName = (String, Option<String>);
 
-/// The resources that the objects of one target read.
+/// Resources that the objects of one target read.
 #[derive(Debug, Default)]
 pub struct WatchedResources {
     readers: BTreeSet<(ResourceName, Uid)>,
@@ -37,7 +36,7 @@ struct Reading {
 }
 
 impl WatchedResources {
-    /// Sets the resource that an object reads; `None` if it cannot be told.
+    /// Sets the resource that an object reads; `None` if it is unknown.
     pub fn set(&mut self, uid: &Uid, resource: Option<&ClusterResource>, now: Moment) {
         let place = resource.map(|resource| (resource.name.clone(), resource.namespace.clone()));
         if self.readings.get(uid).map(|reading| &reading.place) == place.as_ref() {
@@ -51,14 +50,14 @@ impl WatchedResources {
         }
     }
 
-    /// An object is gone, or no longer selected.
+    /// Removes an object that is gone or no longer selected.
     pub fn remove(&mut self, uid: &Uid) {
         if let Some(Reading { place, .. }) = self.readings.remove(uid) {
             self.readers.remove(&(place, uid.clone()));
         }
     }
 
-    /// The objects that read this one.
+    /// Returns the objects that read this resource.
     #[must_use]
     pub fn readers_of(&self, resource: &ObjectName) -> Vec<Uid> {
         let ObjectName { namespace, name } = resource;
@@ -68,12 +67,12 @@ impl WatchedResources {
         found.map(|(_, uid)| uid.clone()).collect()
     }
 
-    /// Returns the time that the object waits for its turn, which it has with this.
+    /// Takes a turn for the object and returns the time until it.
     pub fn take_turn(&mut self, uid: &Uid, now: Moment) -> Duration {
         let Some(Reading { turns, .. }) = self.readings.get_mut(uid) else { return Duration::ZERO };
         let Err(next) = turns.take(now) else { return Duration::ZERO };
         if next <= now + ONE_MORE_AFTER {
-            // Whoever comes until then waits for the one after it.
+            // Changes until then wait for the turn after it.
             let _ = turns.take(next);
         }
         next - now
@@ -116,7 +115,7 @@ mod tests {
             (Some("b"), "db", "v"),
             (Some("c"), "db", ""),
             (Some("a"), "d", ""),
-            // The kind has no namespaces.
+            // Objects of this kind have no namespace.
             (None, "db", "u w v"),
             (None, "db2", "x"),
         ];
@@ -133,7 +132,7 @@ mod tests {
         let polls = |watched: &mut WatchedResources, seconds: std::ops::Range<u64>| {
             let mut polls = Vec::new();
             for second in seconds {
-                // One that is wanted already covers what comes until then.
+                // A poll that is already due covers changes until then.
                 if polls.last().is_none_or(|last| *last < at(second)) {
                     polls.push(at(second) + watched.take_turn(&uid, at(second)));
                 }

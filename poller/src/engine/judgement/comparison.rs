@@ -1,4 +1,4 @@
-//! From an observation to a finding: the comparison with the desired state, and what is published of it.
+//! From an observation to a finding: compares it with the desired state and evaluates the published fields.
 
 use drift_api::condition::ObservedReason;
 use drift_language::cel::Variables;
@@ -11,11 +11,12 @@ use crate::engine::judgement::finding::{Failure, Finding, Found};
 use crate::engine::judgement::observation::{Observation, invalid};
 use crate::engine::judgement::rendered::rule_error;
 
-/// Message of a comparison that would take too long.
+/// Message for a comparison that would take too long.
 const ALIKE: &str =
     "compare.rules: the lists are too long and their items too alike to be compared; give them list: map and keys";
 
-/// Compares what was observed of the object with its desired state, which is rendered only where there is something to compare.
+/// Compares the observation of an object with its desired state, which is rendered only if there is
+/// something to compare.
 #[must_use]
 pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observed: Result<Observation, Failure>) -> Found {
     let subject = subject.into();
@@ -64,11 +65,11 @@ fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value)
     }
 }
 
-/// Why an observation says nothing about the resource. `{}` and `{"error": "maintenance"}` are what half-started servers
-/// and proxies answer with status 200, and would otherwise look like drift in every field.
+/// Returns the reason why an observation does not describe the resource. Half-started servers and proxies answer `{}`
+/// or `{"error": "maintenance"}` with status 200, which would otherwise look like drift in every field.
 fn mistake(read: &Read, desired: &Value, observed: &Value) -> Option<&'static str> {
     match (desired, observed) {
-        // `validWhen` has had its say already.
+        // `validWhen` was already evaluated.
         (Value::Object(desired), Value::Object(real)) => {
             let is_foreign = !desired.is_empty() && !desired.keys().any(|field| real.contains_key(field));
             (!read.judges_answers() && is_foreign).then_some("none of desired's fields")

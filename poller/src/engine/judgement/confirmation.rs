@@ -1,8 +1,9 @@
-//! The confirmation of findings: how often drift, absence or a failed poll must repeat before the verdict says so.
+//! Confirmation of findings: the number of times that drift, absence or a failed poll must repeat before
+//! the verdict changes.
 //!
-//! One odd answer of a list that is still being built, or one failed poll, must not become a verdict. The counter belongs to one
-//! desired state and one correction, and starts anew when either moves. Where an absence leads to a creation that cannot be told from
-//! the first, time has to pass as well.
+//! One odd response of a list that is still being built, or one failed poll, must not become a verdict. The counter
+//! belongs to one desired state and one correction, and restarts when either changes. If an absence would lead to a
+//! creation that the system cannot distinguish from the first one, a minimum time must pass as well.
 
 use std::time::Duration;
 
@@ -13,18 +14,18 @@ use drift_language::Confirm;
 use crate::engine::judgement::finding::{Finding, FindingClass};
 use crate::engine::judgement::verdict::Basis;
 
-/// The first confirming poll comes after this long, each next one after twice as long, up to the interval:
-/// long enough for a hiccup to pass, short enough that a lone drift is known within seconds.
+/// Delay of the first confirming poll; each further delay doubles, up to the interval. It is long enough for a short
+/// failure to pass, and short enough to confirm a single drift within seconds.
 pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
 
-/// Findings of drift in a row that are needed while an object in sync flaps: two backends of which one is stale take turns.
-/// In sync needs no more than one, since a correction acts on drift that stands.
+/// Consecutive drift findings that are needed while an object in sync flaps, for example if one of two backends is
+/// stale. In sync needs one finding, because a correction acts only on a drift verdict.
 const NEEDED_TO_FLIP: u32 = 3;
 
-/// Findings of one class in a row.
+/// Consecutive findings of one class.
 #[derive(Debug, Default)]
 pub struct Confirmation {
-    /// None of what is in sync, which needs no confirmation; that is nearly always so of nearly all objects.
+    /// `None` for in sync, which needs no confirmation. Most objects are in sync most of the time.
     run: Option<Box<Run>>,
 }
 
@@ -36,34 +37,34 @@ struct Run {
     since: Moment,
 }
 
-/// The finding of one poll, and what was known before it.
+/// The finding of one poll, and the state before it.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFinding<'l> {
-    /// What it found.
+    /// Finding of the poll.
     pub finding: &'l Finding,
-    /// The state that it began from.
+    /// State that the poll began with.
     pub basis: &'l Basis,
-    /// The verdict that stands.
+    /// Current verdict of the object.
     pub current: Option<&'l CurrentVerdict>,
     /// True if the resource was seen or corrected before.
     pub was_there: bool,
-    /// True if the object's verdict goes back and forth.
+    /// True if the object's verdict keeps changing.
     pub flaps: bool,
-    /// The time at which it was found.
+    /// Time of the finding.
     pub at: Moment,
 }
 
-/// The confirmation of a finding.
+/// Result of counting a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Belief {
-    /// It is.
+    /// The finding is confirmed.
     Confirmed,
-    /// Not yet: poll again after this long.
+    /// The finding is not confirmed; poll again after this time.
     PollAgainAfter(Duration),
 }
 
 impl Confirmation {
-    /// Counts a finding and says whether it is believed now.
+    /// Counts a finding and returns if it is confirmed now.
     pub fn count(&mut self, new: &NewFinding<'_>, confirm: &Confirm) -> Belief {
         let (class, basis) = (new.finding.class(), *new.basis);
         let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
@@ -88,7 +89,7 @@ fn needed_time(new: &NewFinding<'_>, confirm: &Confirm) -> Duration {
     if is_asked { confirm.absent_for } else { Duration::ZERO }
 }
 
-/// Returns true if the finding turns the verdict of an object that flaps from in sync to drifted.
+/// Returns true if the finding changes the verdict of a flapping object from in sync to drifted.
 fn flips(new: &NewFinding<'_>) -> bool {
     let is_in_sync = |current: &CurrentVerdict| {
         current.reason.status() == ConditionStatus::False && new.basis.is_spoken_of_by(current)
@@ -97,7 +98,7 @@ fn flips(new: &NewFinding<'_>) -> bool {
     new.flaps && is_drift && new.current.is_some_and(is_in_sync)
 }
 
-/// Returns the number of findings of this class in a row that confirm it.
+/// Returns the number of consecutive findings of this class that confirm it.
 fn needed(new: &NewFinding<'_>, confirm: &Confirm) -> u32 {
     match new.finding {
         Finding::InSync => 1,
@@ -108,7 +109,7 @@ fn needed(new: &NewFinding<'_>, confirm: &Confirm) -> u32 {
         Finding::Failed(failure) if failure.reason.needs_no_read() => 1,
         Finding::Failed(_) => match new.current.map(|current| current.reason.status()) {
             Some(ConditionStatus::False) => confirm.unknown,
-            // Drift that cannot be seen any more must not be acted on; without a verdict there is nothing to keep.
+            // Drift that cannot be read any more must not be acted on. Without a verdict there is nothing to keep.
             Some(ConditionStatus::True | ConditionStatus::Unknown) | None => 1,
         },
     }
@@ -139,12 +140,12 @@ mod tests {
         CurrentVerdict { reason, tag: Tag { correction, ..Tag::default() }, generation: Some(1) }
     }
 
-    /// What a poll says that found this of an object that was never there and does not flap.
+    /// Returns the new finding for an object that never existed outside and does not flap.
     fn look<'l>(finding: &'l Finding, basis: &'l Basis, current: Option<&'l CurrentVerdict>) -> NewFinding<'l> {
         NewFinding { finding, basis, current, was_there: false, flaps: false, at: Moment::START }
     }
 
-    /// Returns the number of polls in a row that confirm the finding.
+    /// Returns the number of consecutive polls that confirm the finding.
     fn polls(finding: &Finding, current: Option<&CurrentVerdict>) -> usize {
         let mut confirmation = Confirmation::default();
         let basis = basis(5);

@@ -1,7 +1,7 @@
-//! The credentials that a target's reads come with, which nothing that is shown of an answer may repeat.
+//! Credentials of a target's reads, which no shown part of a response may repeat.
 //!
-//! A server can say back whatever it was sent, in any field. They are looked up only where something is to be shown: most polls find
-//! what the one before found.
+//! A server can repeat received data in any field. The credentials are searched only if something is shown, because
+//! most polls have the same finding as before.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use drift_systems::credentials_of_read;
 
 use crate::engine::judgement::difference::{Change, Difference};
 
-/// The credentials of one target's reads: those that a read came with, and those of the Secrets as they stand.
+/// Credentials of one target's reads: those of the last read, and those of the current Secrets.
 #[derive(Debug)]
 pub struct Credentials<'t> {
     target: &'t Target,
@@ -24,22 +24,22 @@ pub struct Credentials<'t> {
 }
 
 impl<'t> Credentials<'t> {
-    /// Those that the target names among these Secrets, as they stand, and what a read went out with: a Secret may have changed
-    /// meanwhile.
+    /// Collects the credentials that the target names in these Secrets, and those that a read was sent with, because a
+    /// Secret may have changed meanwhile.
     #[must_use]
     pub const fn of(target: &'t Target, secrets: Arc<LabelledSecrets>, sent: SentCredentials) -> Self {
         Self { target, secrets, sent, values: OnceLock::new() }
     }
 
-    /// Returns the values.
+    /// Returns the values of the credentials.
     #[must_use]
     pub fn values(&self) -> &SecretValues {
         let of = |secrets: &LabelledSecrets| credentials_of_read(self.target, secrets);
         self.values.get_or_init(|| of(&self.secrets).and_former(&self.sent.values(of)))
     }
 
-    /// Returns true if one of them occurs in what a difference says was observed, or in `line`, which tells of that and of nothing else.
-    /// What is desired is not looked at: it stands in the object, and whoever writes it would learn which guess is right.
+    /// Returns true if a credential occurs in the observed part of a difference, or in `line`, which describes only
+    /// that part. The desired part is not searched: the author of the object would learn which guess is right.
     #[must_use]
     pub fn occur_in(&self, difference: &Difference<'_, '_>, line: &str) -> bool {
         let values = self.values();

@@ -1,6 +1,7 @@
-//! The drift of an external resource that differs from its desired state.
+//! The drift of an external resource from its desired state.
 //!
-//! A sentence for people, and what the tag says to the controller.
+//! It consists of a sentence for people, and of the fields and the replacement flag of the condition's tag
+//! for the controller.
 
 use drift_api::condition::DifferingFields;
 use drift_language::Target;
@@ -10,14 +11,14 @@ use crate::engine::judgement::credentials::Credentials;
 use crate::engine::judgement::description::Description;
 use crate::engine::judgement::difference::{Difference, TooMuchWork, find_differences, find_moved};
 
-/// The object that a poll is about.
+/// The object of a poll.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'o> {
-    /// As the templates see it.
+    /// Object as the templates see it.
     pub object: &'o Value,
-    /// The names of the secrets that moved since they were sent.
+    /// Names of the secrets that changed since they were sent.
     pub moved: &'o [String],
-    /// The credentials that no shown text may repeat.
+    /// Credentials that no shown text may contain.
     pub credentials: Option<&'o Credentials<'o>>,
 }
 
@@ -27,23 +28,23 @@ impl<'o> From<&'o Value> for Subject<'o> {
     }
 }
 
-/// The differences of an external resource.
+/// Differences of an external resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// The fields, for people.
+    /// Differing fields as text for people.
     pub text: String,
-    /// The fields, for a controller whose corrections depend on them.
+    /// Differing fields for corrections that depend on them.
     pub fields: DifferingFields,
-    /// One of them asks for a deletion and a creation.
+    /// True if a differing field requires a deletion and a creation.
     pub replace: bool,
 }
 
 impl Drift {
-    /// How what is observed differs from what an object of this target asks for, with none of the credentials; `None` where
-    /// it does not.
+    /// Returns the drift between the desired state of an object and the observation, without credentials; `None`
+    /// if they match.
     ///
     /// # Errors
-    /// When the two are so large and so alike that comparing them would take too long.
+    /// Fails when both are so large and similar that the comparison would take too long.
     pub fn of(
         target: &Target,
         subject: Subject<'_>,

@@ -1,6 +1,6 @@
-//! The finding of one poll, before it is compared with earlier ones.
+//! The finding of one poll before its confirmation.
 //!
-//! A failed poll is never drift and never absence, so failing is a case of its own and carries a closed sentence.
+//! A failed poll is never drift or absence, so a failure is a separate case with a closed sentence.
 
 use drift_api::condition::{ObservedReason, StatusFields, closed_text};
 
@@ -9,30 +9,30 @@ use crate::engine::judgement::drift::Drift;
 /// The result of one poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The external resource is as the object says.
+    /// The external resource matches the object.
     InSync,
-    /// It is there, and differs.
+    /// The resource exists and differs.
     Differs(Drift),
-    /// It is not there.
+    /// The resource does not exist.
     Absent,
-    /// Nothing can be said.
+    /// The poll failed, so the state is unknown.
     Failed(Failure),
 }
 
 /// The finding of one poll, and the fields that it publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The finding.
+    /// Finding of the poll.
     pub finding: Finding,
-    /// How the fields of the status that the target publishes are to stand; those that are not here stay as they are.
-    /// `None` where the poll before said it.
+    /// Desired values of the published status fields. Fields that are not listed stay unchanged. `None` if the last
+    /// poll already set them.
     pub published: Option<StatusFields>,
-    /// The names of fields that it does not publish, since a credential stands in them.
+    /// Names of fields that are not published, because they contain a credential.
     pub withheld: Vec<String>,
 }
 
 impl Found {
-    /// The server says that nothing changed since the object was in sync.
+    /// Returns the finding after the server reported that nothing changed since the object was in sync.
     #[must_use]
     pub const fn still_in_sync() -> Self {
         Self { finding: Finding::InSync, published: None, withheld: Vec::new() }
@@ -45,30 +45,30 @@ impl From<Finding> for Found {
     }
 }
 
-/// Why nothing can be said.
+/// Reason for an unknown state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// A reason whose status is Unknown.
+    /// Reason with the status Unknown.
     pub reason: ObservedReason,
-    /// Closed text, or the target's own words.
+    /// Closed text, or the target's own text.
     pub text: String,
 }
 
 impl Failure {
-    /// With the reason's own sentence.
+    /// Creates a failure with the reason's own sentence.
     #[must_use]
     pub fn of(reason: ObservedReason) -> Self {
         Self { reason, text: closed_text(reason).to_owned() }
     }
 
-    /// Of a host whose address must not be dialled.
+    /// Creates the failure for a host whose address is not allowed.
     #[must_use]
     pub fn address_refused() -> Self {
         let text = "the host's address is in a network that the target does not allow";
         Self { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
     }
 
-    /// With a sentence that names a place in the target.
+    /// Creates a failure with a sentence that names a place in the target.
     #[must_use]
     pub fn with(reason: ObservedReason, detail: &str) -> Self {
         Self { reason, text: format!("{}: {detail}", closed_text(reason)) }
@@ -81,21 +81,22 @@ impl From<ObservedReason> for Finding {
     }
 }
 
-/// Findings that confirm one another.
+/// Classes of findings that confirm one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingClass {
-    /// [`Finding::InSync`].
+    /// Class of [`Finding::InSync`].
     InSync,
-    /// [`Finding::Differs`], whatever the fields.
+    /// Class of [`Finding::Differs`], regardless of the fields.
     Differs,
-    /// [`Finding::Absent`].
+    /// Class of [`Finding::Absent`].
     Absent,
-    /// [`Finding::Failed`] for whatever reason: a host that answers 500 and 503 in turn is one trouble.
+    /// Class of [`Finding::Failed`], regardless of the reason: a host that alternates between 500 and 503
+    /// has one problem.
     Failed,
 }
 
 impl Finding {
-    /// The label of a metric.
+    /// Returns the label of the metric.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {
         match self {
@@ -106,7 +107,7 @@ impl Finding {
         }
     }
 
-    /// The class of this finding.
+    /// Returns the class of this finding.
     #[must_use]
     pub const fn class(&self) -> FindingClass {
         match self {

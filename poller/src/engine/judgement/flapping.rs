@@ -1,8 +1,7 @@
-//! Whether one object's verdict goes back and forth faster than any honest drift: another writer undoes corrections,
-//! or the external system comes and goes.
+//! Detects verdicts that change more often than normal drift: another writer undoes corrections, or the external system
+//! comes and goes.
 //!
-//! It notices that there are many changes, so that people are told once, and that the next ones are confirmed before they are
-//! written.
+//! Flapping is reported once, and further changes need more confirmations before they are written.
 
 use std::time::Duration;
 
@@ -12,15 +11,15 @@ use drift_api::timing::token_bucket::TokenBucket;
 
 use crate::engine::judgement::finding::FindingClass;
 
-/// Changes of the status at once that are nothing to talk about: three drifts, each healed.
+/// Burst of status changes that is normal: three drifts, each healed.
 pub const HONEST_CHANGES: u32 = 6;
-/// From then on one change in this time is still no flapping, which makes six minutes of rest its end.
+/// One change in this time is normal after the burst, so flapping ends after six minutes without changes.
 pub const HONEST_PACE: Duration = Duration::from_secs(60);
 
-/// The changes of one object's status.
+/// Status changes of one object.
 #[derive(Debug, Default)]
 pub struct Flapping {
-    /// Full where there is none, which is so of nearly all objects.
+    /// `None` is a full bucket, which is the normal case.
     changes: Option<Box<TokenBucket>>,
     last: Option<ConditionStatus>,
     state: FlapState,
@@ -35,7 +34,7 @@ enum FlapState {
 }
 
 impl Flapping {
-    /// Takes in the status that is believed now.
+    /// Takes in the confirmed status.
     pub fn note(&mut self, status: ConditionStatus, now: Moment) {
         if !self.lasts(now) {
             self.state = FlapState::Calm;
@@ -47,7 +46,8 @@ impl Flapping {
         }
     }
 
-    /// Takes in a finding that is not believed yet: what is told of an object that flaps rests long before the object does.
+    /// Takes in an unconfirmed finding, because the written status of a flapping object calms down long before
+    /// the object does.
     pub fn note_finding(&mut self, class: FindingClass, now: Moment) {
         match class {
             FindingClass::InSync => self.note(ConditionStatus::False, now),
@@ -56,12 +56,12 @@ impl Flapping {
         }
     }
 
-    /// The next status speaks of another desired state: it is no change of mind.
+    /// Forgets the last status, because the next one is about another desired state and counts as no change.
     pub const fn begin_anew(&mut self) {
         self.last = None;
     }
 
-    /// Returns true if it flaps: too many changes came, and the rest since then was not long enough.
+    /// Returns true while the object flaps: it had too many changes, and the quiet time since was too short.
     #[must_use]
     pub fn lasts(&self, now: Moment) -> bool {
         self.state != FlapState::Calm && self.changes.as_ref().is_some_and(|changes| !changes.is_full(now))
@@ -72,7 +72,7 @@ impl Flapping {
         self.changes.get_or_insert_with(full).take(now)
     }
 
-    /// Returns true if people have not been told yet; they count as told with this.
+    /// Returns true if the flapping was not reported yet, and marks it as reported.
     pub fn is_news(&mut self) -> bool {
         let is_news = self.state == FlapState::Untold;
         if is_news {
@@ -91,7 +91,7 @@ mod tests {
         Moment::from_start(Duration::from_secs(seconds))
     }
 
-    /// One change every so often, `count` of them, and whether any was news.
+    /// Makes `count` changes at this pace, and returns how many were news.
     fn changes(flapping: &mut Flapping, (begin, every): (u64, u64), count: u64) -> usize {
         let statuses = [False, True].into_iter().cycle();
         let moments = (0..=count).map(|step| at(begin + step * every));

@@ -1,4 +1,4 @@
-//! The judgement of an observation: how it differs from the desired state, what that finding is called, and the verdict.
+//! Judgement of an observation: its differences from the desired state, the finding, and the verdict.
 
 pub mod comparison;
 pub mod confirmation;

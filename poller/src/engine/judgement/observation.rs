@@ -1,7 +1,7 @@
-//! The observation of one read, and the rules that lead to it, in the order in which they are asked.
+//! The observation of one read, and the rules that produce it, in their order of evaluation.
 //!
-//! Every kind of read has them, so that absence, a foreign answer and work that is still going on mean the same for all. What
-//! is no observation is a [`Failure`].
+//! Every kind of read has the same rules, so that absence, invalid responses and unfinished changes have the same
+//! meaning. A result that is no observation is a [`Failure`].
 
 use drift_api::condition::ObservedReason;
 use drift_language::AnswerRules;
@@ -11,27 +11,27 @@ use serde_json::Value;
 use crate::engine::judgement::finding::{Failure, Found};
 use crate::engine::judgement::rendered::rule_error;
 
-/// What a read says about the external resource.
+/// Observation of the external resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
-    /// It is there, in this state.
+    /// The resource exists with this state.
     Present(Value),
-    /// It is not there.
+    /// The resource does not exist.
     Absent,
-    /// Nothing changed since the last poll, which found this.
+    /// Nothing changed since the last poll, which had this finding.
     Known(Found),
 }
 
-/// The rules of one read; what a target does not write is `None`.
+/// Rules of one read; `None` for a rule that the target does not define.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadRules<'r> {
-    /// The rule for absence.
+    /// Rule for absence.
     pub absent_when: Option<&'r Expression>,
-    /// The rule for a valid answer of the right system.
+    /// Rule for a valid response of the right system.
     pub valid_when: Option<&'r Expression>,
-    /// The rule for a system that is still applying an earlier change.
+    /// Rule for a system that is still applying an earlier change.
     pub settling_when: Option<&'r Expression>,
-    /// The template of the observed value.
+    /// Template of the observed value.
     pub observed: &'r ValueTemplate,
 }
 
@@ -50,7 +50,7 @@ impl ReadRules<'_> {
     /// Evaluates the rules.
     ///
     /// # Errors
-    /// Why nothing can be said.
+    /// Returns the reason why the observation is unknown.
     pub fn observe(&self, variables: &Variables<'_>) -> Result<Observation, Failure> {
         let holds = |rule: Option<&Expression>, otherwise| rule.map_or(Ok(otherwise), |rule| ask(rule, variables));
         if holds(self.absent_when, false)? {
@@ -69,7 +69,7 @@ impl ReadRules<'_> {
     }
 }
 
-/// A rule over an answer that cannot be evaluated: the answer is no observation, unless the object alone is to blame.
+/// Returns the failure of a rule: the response is invalid, unless the object alone causes the error.
 pub(in crate::engine) fn unevaluated(mistake: &Mistake) -> Failure {
     match mistake {
         Mistake::OfObject(error) => rule_error(error),
@@ -77,12 +77,12 @@ pub(in crate::engine) fn unevaluated(mistake: &Mistake) -> Failure {
     }
 }
 
-/// Evaluates one rule for an answer.
+/// Evaluates one rule for a response.
 pub(in crate::engine) fn ask(rule: &Expression, variables: &Variables<'_>) -> Result<bool, Failure> {
     rule.evaluate_bool(variables).map_err(|error| unevaluated(&rule.attribute(error, variables.object)))
 }
 
-/// An answer that is no observation, for a reason of its own or of a rule.
+/// Returns the failure of a response that is no observation, with its cause.
 pub(in crate::engine) fn invalid(mistake: &dyn std::fmt::Display) -> Failure {
     Failure::with(ObservedReason::ResponseInvalid, &mistake.to_string())
 }

@@ -1,6 +1,6 @@
-//! The facts about an object before a read: its desired state, its identity, and what prevents a poll.
+//! The facts about an object before a read: its desired state, its identity, and the reasons against a poll.
 //!
-//! An object that is rejected gets its Unknown at once and costs no request.
+//! A rejected object gets its Unknown at once and costs no request.
 
 use drift_api::collections::shared_text::SharedText;
 use drift_api::condition::{DesiredHash, ObservedReason};
@@ -17,18 +17,18 @@ const OVERSIZED: &str =
     "the fields that the target reads take more than 256 KiB or nest deeper than 64 levels: make the object smaller";
 const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 
-/// An object as its target renders it.
+/// An object as rendered by its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// Fingerprint of its desired state; `None` where it cannot be rendered.
+    /// Fingerprint of its desired state; `None` if rendering fails.
     pub desired_hash: Option<DesiredHash>,
-    /// Name of its external resource; `None` where it cannot be rendered.
+    /// Name of its external resource; `None` if rendering fails.
     pub identity: Option<SharedText>,
-    /// Why it is not polled.
+    /// Reason why it is not polled.
     pub rejected: Option<Box<Failure>>,
 }
 
-/// Appraises an object. Suspension comes first: a suspended object's requirements are nobody's concern.
+/// Renders and checks an object. Suspension comes first: the requirements of a suspended object do not matter.
 #[must_use]
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     if object.is_oversized {
@@ -48,7 +48,8 @@ pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
     }
 }
 
-/// The Unknown of a template that cannot be evaluated; it names the place in the target and the mistake, never a value.
+/// Returns the failure for a template that cannot be evaluated. It names the place in the target and the mistake,
+/// but no value.
 #[must_use]
 pub fn rule_error(error: &EvaluationError) -> Failure {
     Failure::with(ObservedReason::RuleError, &error.to_string())

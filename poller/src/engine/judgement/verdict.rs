@@ -1,7 +1,7 @@
-//! From a finding to the verdict that should stand, in the light of what stands now.
+//! Derives the verdict from a finding and the current verdict.
 //!
-//! This is where the tag gets its numbers: whether the object was in sync before, which correction this poll verified, and how many
-//! corrections in a row left it drifted.
+//! The numbers of the tag are computed here: if the object was in sync before, the correction that this poll verified,
+//! and the number of consecutive corrections that left it drifted.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,21 +11,21 @@ use drift_api::object::LeanObject;
 
 use crate::engine::judgement::finding::{Failure, Finding};
 
-/// The state of the object that a poll began from; its result is written onto no other.
+/// State of the object at the start of a poll. The result is written only onto this state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basis {
-    /// `metadata.generation`; `None` for a kind without.
+    /// Value of `metadata.generation`; `None` for a kind without it.
     pub generation: Option<i64>,
-    /// The hash of the desired state; `None` if it could not be rendered.
+    /// Hash of the desired state; `None` if rendering fails.
     pub desired_hash: Option<DesiredHash>,
-    /// K, the corrections that had a definite outcome.
+    /// K: the number of corrections with a definite outcome.
     pub correction: u64,
     /// Fingerprint of the secrets that changed since they were sent; 0 if none did.
     pub moved: u64,
 }
 
 impl Basis {
-    /// The state of an object as it is, with this desired state.
+    /// Returns the basis of an object in its current state, with this desired state.
     #[must_use]
     pub fn of(object: &LeanObject, desired_hash: Option<DesiredHash>) -> Self {
         Self {
@@ -36,19 +36,19 @@ impl Basis {
         }
     }
 
-    /// Returns true if a current verdict speaks of this spec.
+    /// Returns true if a current verdict is about this spec.
     #[must_use]
     pub fn is_spoken_of_by(&self, current: &CurrentVerdict) -> bool {
         current.is_of(self.generation, self.desired_hash)
     }
 
-    /// Returns true if a current verdict says that just this is in sync.
+    /// Returns true if a current verdict reports exactly this state as in sync.
     #[must_use]
     pub fn is_in_sync_by(&self, current: &CurrentVerdict) -> bool {
         current.reason == ObservedReason::InSync && self.is_verified_by(current) && self.moved == 0
     }
 
-    /// Returns true if a current verdict speaks of this spec, this desired state and this correction.
+    /// Returns true if a current verdict is about this spec, this desired state and this correction.
     #[must_use]
     pub fn is_verified_by(&self, current: &CurrentVerdict) -> bool {
         self.is_spoken_of_by(current)
@@ -56,7 +56,7 @@ impl Basis {
             && current.tag.correction == self.correction
     }
 
-    /// Returns true if two states have the same spec, whatever was corrected between them.
+    /// Returns true if two states have the same spec, regardless of corrections between them.
     #[must_use]
     pub fn has_the_spec_of(&self, other: &Self) -> bool {
         match self.generation {
@@ -66,10 +66,10 @@ impl Basis {
     }
 }
 
-/// The verdict of a finding.
+/// Returns the verdict of a finding.
 ///
-/// `seen` says that this process saw the object in sync at this spec, which counts where another writer took the
-/// condition away that proved it.
+/// `seen` is true if this process saw the object in sync at this spec. It matters if another writer removed the
+/// condition that proved it.
 #[must_use]
 pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentVerdict>, seen: bool) -> Verdict {
     let current = current.filter(|current| basis.is_spoken_of_by(current));
@@ -91,7 +91,7 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
             (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, current)))
         }
         Finding::Failed(Failure { reason, text }) => {
-            // A failed poll verified nothing, so it repeats what the verdict before it had verified.
+            // A failed poll verified nothing, so the verdict repeats the numbers of the previous one.
             let (correction, unhealed) =
                 current.map_or((basis.correction, 0), |current| (current.tag.correction, current.tag.unhealed));
             (*reason, text.clone().into(), Tag { seen, ..tag(correction, unhealed) })
@@ -100,14 +100,14 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
     Verdict { reason, text, tag, generation: basis.generation }
 }
 
-/// A number for the names of what moved, so that a state can be copied; 0 for none.
+/// Hashes the names of the changed secrets, so that a basis can be copied; 0 for none.
 fn tell_apart(moved: &[String]) -> u64 {
     let mut hasher = DefaultHasher::new();
     moved.hash(&mut hasher);
     if moved.is_empty() { 0 } else { hasher.finish().max(1) }
 }
 
-/// Corrections in a row that were verified and left the object drifted, this poll included.
+/// Returns the number of consecutive verified corrections that left the object drifted, including this poll.
 fn count_unhealed(basis: &Basis, current: Option<&CurrentVerdict>) -> u32 {
     match current {
         Some(current) if current.reason != ObservedReason::InSync => {

@@ -1,37 +1,37 @@
-//! What becomes of an object that is being deleted, by what stands where everybody can read it: its finalizers and annotations, its
-//! conditions, its target.
+//! The expected end of an object's deletion, derived from public data: its finalizers and annotations, its conditions,
+//! and its target.
 //!
-//! The controller decides, and knows more: whether another object names the same external resource, what it noted where another
-//! writer took that away, delays and limits.
+//! The controller decides and has more data: other objects with the same external resource, remembered statuses that
+//! another writer removed, delays and limits.
 
 use drift_api::condition::Condition;
 use drift_api::names::{GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
-/// Stands in the place of a verdict's reason.
+/// Placeholder for a verdict's reason while an object is being deleted.
 pub const DELETING: &str = "Deleting";
-/// The sentence for it.
+/// Message for the placeholder reason.
 pub const NO_VERDICT: &str = "what is being deleted is neither polled nor corrected, so there is no verdict on it";
 
-/// The verdict on an object. The condition of an object that is being deleted is none: it is from before.
+/// Returns the verdict on an object. An object that is being deleted has none, because its condition is from before.
 #[must_use]
 pub fn verdict_of(object: &LeanObject) -> Option<&Condition> {
     object.conditions.observed().filter(|_| !object.deleting)
 }
 
-/// The end of a deletion.
+/// Expected end of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Without these programs: their finalizer is not on the object.
+    /// The deletion does not wait for these programs, because their finalizer is not on the object.
     NotHeldByUs,
-    /// The finalizer is taken off, and the external resource stays, for this reason.
+    /// The finalizer is removed and the external resource stays, for this reason.
     LeftBehind(String),
-    /// The external resource is deleted, then the finalizer is taken off.
+    /// The external resource is deleted, and then the finalizer is removed.
     Deleted,
 }
 
-/// Returns the end of this object's deletion.
+/// Returns the expected end of this object's deletion.
 #[must_use]
 pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
     if !object.has_finalizer() {

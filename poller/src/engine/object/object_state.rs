@@ -1,7 +1,7 @@
-//! One object's life as the poller sees it: when it is polled, what is believed, what is written.
+//! State of one object for the poller: its polls, its confirmed verdict, and its writes.
 //!
-//! A state machine over values: the shell tells it what happened and asks what to do next. Every result is held against the state it
-//! began from.
+//! A state machine over values. The shell passes inputs and queries the next action. Every result is checked against
+//! the state that it began with.
 
 mod polling;
 mod writing;
@@ -31,51 +31,50 @@ use crate::engine::schedule::{Now, Phase, Schedule};
 use crate::engine::writes::urgency::Urgency;
 use writing::Writing;
 
-/// Intervals without a complete poll after which the current verdict is too old to stand.
+/// Intervals without a complete poll after which the current verdict is too old to keep.
 pub const SILENT_INTERVALS: u32 = 3;
 
-/// An object that owes its verdict since the start keeps the others of its target waiting no longer than this: what hinders
-/// it is its own. Longer than any poll with three tries at the usual deadline of ten seconds.
+/// Maximum time that an object without a current verdict since the start delays the other objects of its target. After
+/// that, the obstacle is its own. It is longer than any poll with three tries at the default deadline of ten seconds.
 pub const OWED_AT_MOST: Duration = Duration::from_secs(60);
 
-/// The way in which an object came into view.
+/// Origin of an object in the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// With the first list after a start, as one of perhaps very many.
+    /// With the first list after a start, possibly among very many objects.
     Listed,
-    /// After it.
+    /// After the first list.
     Later,
 }
 
-/// Why no verdict of this process stands on an object, though the controller might act on the one that does.
+/// Reason why the object has no verdict of this process although the controller might act on its current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owing {
-    /// It stood so at the start, or before the text changed. Of those there may be very many, and the breaker is to see
-    /// them all before any is corrected.
+    /// The verdict is from before the start or before an edit of the target. There may be very many such objects, and
+    /// the breaker must see them all before any is corrected.
     Since(Moment),
-    /// It came later with a verdict of drift or of another desired state, or somebody else wrote it. That may happen again and
-    /// again, and is the object's own affair.
+    /// The object came later with a verdict of drift or of another desired state, or another writer wrote it. That may
+    /// repeat and affects only this object.
     ForItself,
 }
 
-/// The next write.
+/// Next write of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextWrite {
-    /// Nothing.
+    /// There is nothing to write.
     Nothing,
-    /// Ask again then.
+    /// Ask again at this time.
     NotBefore(Moment),
-    /// This condition, with this urgency.
+    /// Write this condition with this urgency.
     Write(Verdict, Urgency),
 }
 
-/// One object and all that is remembered of it. There are very many of them, and what nearly none of them needs has its own
-/// room.
+/// One object and its poll state. There are very many, so rarely used parts are boxed.
 #[derive(Debug)]
 pub struct ObjectState {
     object: LeanObject,
     rendered: Rendered,
-    /// K, and which secrets moved, as the [`Basis`] has them.
+    /// K and the changed secrets, in the form of the [`Basis`].
     correction: u64,
     moved: u64,
     settings: Arc<PollSettings>,
@@ -85,28 +84,28 @@ pub struct ObjectState {
     seen_in_sync: bool,
     last_failure: Option<Box<Failure>>,
     last_heard: Moment,
-    /// The time at which the poll under way began.
+    /// Start of the running poll.
     polling: Option<Moment>,
-    /// True if the templates may see something else than when it began.
+    /// True if the object changed since the running poll began, so that templates may have other results.
     edited_meanwhile: bool,
-    /// The entity tag of the state that was last in sync.
+    /// Entity tag of the state that was last in sync.
     tag: Option<Box<RememberedTag>>,
-    /// The rendered request of its polls, kept only if they are frequent.
+    /// Rendered request of its polls, kept only if they are frequent.
     prepared: Option<Arc<Prepared>>,
-    /// The last finding about the object as it is.
+    /// Last finding about the object in its current state.
     known: Option<KnownFinding>,
-    /// Boxed: of nearly all objects what should stand does, and nothing is to be written.
+    /// Boxed: almost always `None`, because most objects are up to date.
     writing: Option<Box<Writing>>,
     flapping: Flapping,
-    /// Somebody else wrote or removed our condition since it last stood as it should.
+    /// True if another writer changed or removed our condition since it was last correct.
     disturbed: bool,
 }
 
-/// A program keeps 100,000 of these. A field that few objects need belongs in a box.
+/// A program stores up to 100,000 of these. Box fields that few objects need.
 const _: () = assert!(size_of::<ObjectState>() <= 512);
 
 impl ObjectState {
-    /// Begins to follow an object.
+    /// Creates the state of a new object.
     #[must_use]
     pub fn new(
         object: LeanObject,
@@ -119,7 +118,8 @@ impl ObjectState {
         let means_something_else = means_something_else(current.as_ref(), &object, &rendered);
         let owes = stands_true(&object) || means_something_else;
         let owing = match arrival {
-            // Its verdict may speak of another desired state. An edit of the target is no such case: it begins with a new list.
+            // Its verdict may be about another desired state. An edit of the target does not count here, because it
+            // begins with a new list.
             Arrival::Later => Owing::ForItself,
             Arrival::Listed => Owing::Since(now.moment),
         };
@@ -160,7 +160,7 @@ impl ObjectState {
         state
     }
 
-    /// The object as it was last seen.
+    /// Returns the object as last seen.
     #[must_use]
     pub const fn object(&self) -> &LeanObject {
         &self.object
@@ -172,8 +172,8 @@ impl ObjectState {
         &self.rendered
     }
 
-    /// Whether no new verdict stands since this process began to look on an object that stood True, or whose verdict
-    /// spoke of another desired state at this very generation; or since somebody else made it stand True. Whose affair that is.
+    /// Returns the cause if the object still needs a verdict of this process: its condition was True or was about
+    /// another desired state at this very generation when this process started, or another writer set it to True.
     #[must_use]
     pub fn owes_verdict(&self) -> Option<Affair> {
         let owing = self.writing().owing.filter(|_| !self.object.deleting)?;
@@ -181,15 +181,15 @@ impl ObjectState {
         Some(if is_own { Affair::OfObject } else { Affair::OfTarget })
     }
 
-    /// Returns true if the others of its target wait for the verdict that it owes: only if it owes it since the start, until a
-    /// write of it fails or it has taken too long already.
+    /// Returns true if other objects of its target wait for its verdict. That is the case only for a verdict missing
+    /// since the start, until a write of it fails or it takes too long.
     #[must_use]
     pub fn is_waited_for(&self, now: Moment) -> bool {
         let Some(Owing::Since(start)) = self.writing().owing else { return false };
         self.owes_verdict().is_some() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
     }
 
-    /// The state that a poll begun now would speak of.
+    /// Returns the state that a poll begun now would be about.
     #[must_use]
     pub const fn basis(&self) -> Basis {
         let Self { object, rendered, correction, moved, .. } = self;
@@ -201,7 +201,7 @@ impl ObjectState {
         }
     }
 
-    /// Takes in the object as a watch or a read shows it; an older state than the known one is dropped.
+    /// Takes in the object from a watch or a read. A state older than the known one is dropped.
     pub fn see(&mut self, mut object: LeanObject, mut rendered: Rendered, now: Moment) {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
@@ -224,7 +224,7 @@ impl ObjectState {
         }
         self.forget_former(&before, view_differs);
         if not_rejected {
-            // It was not to be polled until now, so that is no silence.
+            // The object was not to be polled until now, so there was no silence.
             self.last_heard = now;
         }
         if edited || asked || not_rejected || after != before {
@@ -233,7 +233,7 @@ impl ObjectState {
         self.believe_bar();
     }
 
-    /// Gives a new state what is equal in the present one: it would take twice the room, and others keep it too.
+    /// Reuses equal parts of the present state in a new one, which halves the memory.
     fn share_equal(&self, object: &mut LeanObject, rendered: &mut Rendered, view_differs: bool) {
         object.id = self.object.id.clone();
         if !view_differs {
@@ -244,7 +244,7 @@ impl ObjectState {
         }
     }
 
-    /// Drops what depends on the parts of the state that have changed.
+    /// Drops all data that depends on changed parts of the state.
     fn forget_former(&mut self, before: &Basis, view_differs: bool) {
         let after = self.basis();
         if view_differs {
@@ -258,7 +258,8 @@ impl ObjectState {
             self.seen_in_sync = false;
         }
         if view_differs || after != *before {
-            // A request, a desired state or a correction later the name says nothing, were it by our own hand.
+            // After a change of the request, the desired state or the correction, the tag has no meaning, even if we
+            // made the change.
             self.tag = None;
             self.known = None;
             self.edited_meanwhile = true;
@@ -269,14 +270,14 @@ impl ObjectState {
         self.current().is_some_and(|current| self.basis().is_in_sync_by(&current))
     }
 
-    /// The verdict that stands. It is read anew each time: kept, it would take a tenth of the room of all that is.
+    /// Returns the current verdict. It is parsed on each call, because storing it would take a tenth of all memory.
     fn current(&self) -> Option<CurrentVerdict> {
         self.object.conditions.observed().and_then(CurrentVerdict::read)
     }
 }
 
-/// Returns true if the target's text changed what in sync means. Such objects are judged before any of them is corrected, so
-/// that the breaker sees them all: a typo in a target must not be written to the first dozen of them.
+/// Returns true if an edit of the target changed the meaning of in sync. Such objects are judged before any of them is
+/// corrected, so that the breaker sees them all: a typo in a target must not be applied to the first dozen objects.
 fn means_something_else(current: Option<&CurrentVerdict>, object: &LeanObject, rendered: &Rendered) -> bool {
     current.is_some_and(|current| {
         let same_spec = object.generation.is_some() && current.generation == object.generation;

@@ -1,6 +1,6 @@
-//! All objects of one target: who they are, and who wants attention when.
+//! All objects of one target and the queue of their wake-ups.
 //!
-//! It keeps every object's next wake in one ordered queue, so that a hundred thousand quiet objects cost nothing.
+//! Each object's next wake is in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::engine::schedule::poll_settings::PollSettings;
 use crate::engine::schedule::poll_turns::{PollTurn, PollTurns};
 use crate::engine::writes::urgency::Urgency;
 
-/// A watch without event, bookmark or list for this long may be dead: the server sends a bookmark about once a
-/// minute, and two may be missed.
+/// Maximum time without an event, bookmark or list before a watch counts as dead. The server sends a bookmark about
+/// once a minute, and two may be missed.
 pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
 
-/// The objects of one target.
+/// Objects of one target.
 #[derive(Debug)]
 pub struct ObjectStore {
     target: Arc<Target>,
@@ -39,14 +39,14 @@ pub struct ObjectStore {
     polls: PollTurns,
     writes: Fifo,
     slow_slots: BTreeMap<Uid, Moment>,
-    /// At a start all objects, and then hardly any.
+    /// All objects at a start, and few objects later.
     owing: OwingObjects,
     listed: bool,
     heard: Option<Moment>,
 }
 
 impl ObjectStore {
-    /// Nobody yet.
+    /// Creates an empty store.
     #[must_use]
     pub fn new(target: Arc<Target>) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl ObjectStore {
         }
     }
 
-    /// Takes in an object as the watch, or our own read or write, shows it, unless something newer is known.
+    /// Takes in an object from the watch, a read or a write, unless a newer state is known.
     pub fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
         if self.states.get(&uid).is_some_and(|state| !object.is_as_new_as(state.object())) {
@@ -92,21 +92,20 @@ impl ObjectStore {
         self.wakes.remove(uid);
     }
 
-    /// The first list is complete.
+    /// Records that the first list is complete.
     pub fn note_listed(&mut self, now: Moment) {
         self.listed = true;
         self.heard = Some(now);
     }
 
-    /// All watches gave a sign of life at that moment or later.
+    /// Records that all watches were alive at `since` or later.
     pub fn note_alive(&mut self, since: Moment) {
         self.heard = self.heard.max(Some(since));
     }
 
-    /// Whether the verdicts that stand are this process's own word: the list is known, the watches live, and no object
-    /// stands True on somebody else's word. A few that came later, that somebody else wrote, or whose verdict cannot be
-    /// renewed keep back nobody but themselves: they are given as exceptions. `None` where the target is not attested
-    /// at all.
+    /// Returns the exceptions if the target can be attested: the list is complete, the watches are alive, and no object
+    /// is True because of another writer. A few objects that came later, that another writer changed, or whose verdict
+    /// cannot be renewed are exceptions and block only themselves. `None` if the target is not attested.
     #[must_use]
     pub fn attested_except(&self, now: Moment) -> Option<Exceptions> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
@@ -116,44 +115,44 @@ impl ObjectStore {
         self.owing.exceptions(|uid| self.states.get(uid).is_some_and(|state| state.is_waited_for(now)))
     }
 
-    /// Namespaces in which so many verdicts cannot be renewed that they are excepted as a whole.
+    /// Returns namespaces that are excepted as a whole, because too many verdicts in them cannot be renewed.
     #[must_use]
     pub fn crowded_namespaces(&self) -> BTreeSet<String> {
         self.owing.crowded()
     }
 
-    /// The object state of an object.
+    /// Returns the state of an object.
     #[must_use]
     pub fn state(&self, uid: &Uid) -> Option<&ObjectState> {
         self.states.get(uid)
     }
 
-    /// Every object state.
+    /// Returns the states of all objects.
     pub fn states(&self) -> impl Iterator<Item = &ObjectState> {
         self.states.values()
     }
 
-    /// Lets something happen to one object and arranges its next wake.
+    /// Changes one object and schedules its next wake.
     pub fn update<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut ObjectState) -> R) -> Option<R> {
         let result = self.states.get_mut(uid).map(change);
         self.rearrange(uid, now);
         result
     }
 
-    /// The next object whose wake has come; it is not given again until something happens to it.
+    /// Returns the next object that is due. It is returned again only after another change.
     pub fn pop_awake(&mut self, now: Moment) -> Option<Uid> {
         let uid = self.wakes.next(now)?;
         self.wakes.done(&uid);
         Some(uid)
     }
 
-    /// Returns the time at which the next object wants attention; the start of time where one is awake already.
+    /// Returns the next wake of any object; the start of time if one is already due.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         self.wakes.next_at(Moment::START)
     }
 
-    /// Puts an object whose poll is due into the line for the read limits.
+    /// Queues an object whose poll is due for the read limits.
     pub fn queue_poll(&mut self, uid: &Uid) {
         if self.states.get(uid).is_some_and(|state| state.wants_prompt_poll()) {
             self.polls.add_prompt(uid);
@@ -168,8 +167,8 @@ impl ObjectStore {
         !self.polls.is_empty()
     }
 
-    /// The object whose turn it is to be polled. One whose poll was put off while it stood in line, as by a correction
-    /// that has to settle, comes again when it is due.
+    /// Returns the next object to poll. An object whose poll was postponed while it waited, for example until a
+    /// correction settles, returns when it is due.
     pub fn next_poll(&mut self, now: Moment) -> Option<PollTurn> {
         while let Some(turn) = self.polls.call_next() {
             if self.states.get(&turn.uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now) {
@@ -191,29 +190,29 @@ impl ObjectStore {
         self.update(&turn.uid, now.moment, |state| state.begin_poll(now))
     }
 
-    /// Puts an object whose write may go into the line for a free hand.
+    /// Queues an object for a write.
     pub fn queue_write(&mut self, uid: &Uid, now: Moment) {
         self.writes.join(uid);
         self.rearrange(uid, now);
     }
 
-    /// The object whose turn it is to be written.
+    /// Returns the next object to write.
     pub fn next_write(&mut self) -> Option<Uid> {
         self.writes.call_next()
     }
 
-    /// The moment at which a slow write may go, if it has one.
+    /// Returns the reserved time of a slow write, if there is one.
     #[must_use]
     pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
         self.slow_slots.get(uid).copied()
     }
 
-    /// All moments that slow writes have.
+    /// Returns the reserved times of all slow writes.
     pub fn slow_slots(&self) -> impl Iterator<Item = Moment> {
         self.slow_slots.values().copied()
     }
 
-    /// Gives a slow write its moment; `None` takes it back.
+    /// Sets the reserved time of a slow write; `None` clears it.
     pub fn set_slow_slot(&mut self, uid: &Uid, slot: Option<Moment>, now: Moment) {
         match slot {
             Some(slot) => self.slow_slots.insert(uid.clone(), slot),
@@ -222,7 +221,7 @@ impl ObjectStore {
         self.rearrange(uid, now);
     }
 
-    /// Appraises an object, unless it reads as it did before.
+    /// Renders and checks an object, unless the fields that its target reads are unchanged.
     fn appraise(&self, object: &LeanObject) -> Rendered {
         let known = self.states.get(&object.id.uid).filter(|state| state.object().reads_as(object));
         known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone())
@@ -232,7 +231,7 @@ impl ObjectStore {
         self.wakes.remove(uid);
         let Some(state) = self.states.get_mut(uid) else { return };
         let write = match state.next_write(now) {
-            // A slow write that is not to be made any more: its moment is to be given back.
+            // The slow write is no longer needed, so its reserved time is released.
             NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
             NextWrite::Nothing => None,
             NextWrite::NotBefore(moment) => Some(moment),
@@ -241,7 +240,7 @@ impl ObjectStore {
         };
         let write = write.filter(|_| !self.writes.has(uid));
         self.owing.set(&state.object().id, state.owes_verdict());
-        // One that stands in the regular line wakes once more to go over to the prompt one.
+        // An object in the regular line wakes once more to move to the prompt line.
         let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !state.wants_prompt_poll());
         let poll = state.poll_due().filter(|_| !in_line);
         if let Some(wake) = [poll, state.silence_due(), write].into_iter().flatten().min() {

@@ -1,8 +1,8 @@
-//! Objects that owe their verdict, and the exceptions from the poller's word that come of them.
+//! Objects without a current verdict of this process, and the exceptions in the attestation that follow.
 //!
-//! After a start or an edit the breaker is to see all verdicts before anything is corrected, so of late ones few are
-//! excepted. A verdict that the API server refuses, that somebody else wrote, or with which an object came later, is the
-//! affair of its object: whoever may do that to many objects of a namespace keeps back that namespace alone.
+//! After a start or an edit, the breaker must see all verdicts before anything is corrected, so few late ones may be
+//! excepted. A verdict that the API server refuses, that another writer wrote, or that an object brought along later
+//! concerns only its object: a party that can do this to many objects of a namespace blocks only that namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
 
-/// The cause of a verdict that is owed.
+/// Cause of a missing verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affair {
-    /// The target's: it is late since a start or an edit.
+    /// The verdict is late since a start or an edit of the target.
     OfTarget,
-    /// Its own: its verdict is refused, somebody else wrote it, or the object came later with it.
+    /// The verdict is refused, was written by another writer, or came with the object later.
     OfObject,
 }
 
-/// The objects of one target that owe their verdict.
+/// Objects of one target that need a verdict.
 #[derive(Debug, Default)]
 pub struct OwingObjects {
     late: BTreeSet<Uid>,
@@ -29,7 +29,7 @@ pub struct OwingObjects {
 }
 
 impl OwingObjects {
-    /// Notes whether an object owes its verdict, and whose affair that is.
+    /// Sets the cause of an object's missing verdict; `None` if it is current.
     pub fn set(&mut self, object: &ObjectId, owes: Option<Affair>) {
         let ObjectId { uid, namespace, .. } = object;
         if owes == Some(Affair::OfTarget) {
@@ -48,8 +48,8 @@ impl OwingObjects {
         }
     }
 
-    /// The exceptions; `None` if the target is not attested. Asked at every turn, so that no more is looked at than may
-    /// be excepted.
+    /// Returns the exceptions; `None` if the target is not attested. Called on every step, so it visits no more objects
+    /// than may be excepted.
     #[must_use]
     pub fn exceptions(&self, is_waited_for: impl Fn(&Uid) -> bool) -> Option<Exceptions> {
         let most_namespaces = MOST_EXCEPTIONS + MOST_EXCEPTED_NAMESPACES;
@@ -67,7 +67,8 @@ impl OwingObjects {
         Some(Exceptions { objects, namespaces })
     }
 
-    /// The namespaces with the most objects whose own affair it is, as many as leave few enough other objects.
+    /// Returns the namespaces with the most objects of their own cause, as many as needed to leave few
+    /// enough other objects.
     #[must_use]
     pub fn crowded(&self) -> BTreeSet<String> {
         let mut left = self.own_count + self.late.len();
@@ -99,7 +100,7 @@ mod tests {
         ObjectId { namespace, name: "p".into(), uid: Uid::from(uid) }
     }
 
-    /// So many objects of each namespace; those of the namespace `late` are late.
+    /// Returns this many objects in each namespace. Those of the namespace `late` are late.
     fn owing(counts: &[(&str, usize)]) -> OwingObjects {
         let mut owing = OwingObjects::default();
         for (namespace, count) in counts {
@@ -126,7 +127,7 @@ mod tests {
             (vec![("a", 30), ("b", 31), ("late", 20)], Some((20, vec!["a", "b"]))),
             (vec![("late", 21)], None),
             (vec![("a", 30), ("late", 21)], None),
-            // Objects of a cluster-scoped kind have no namespace that could be excepted.
+            // Objects of a cluster-scoped kind have no namespace to except.
             (vec![("", 20)], Some((20, vec![]))),
             (vec![("", 21)], None),
         ] {

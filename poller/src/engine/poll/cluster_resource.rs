@@ -1,5 +1,4 @@
-//! From an object of the cluster to an observation, and from what the API server says instead to the reason that people are
-//! told.
+//! Converts a cluster object to an observation, and a failed read to the reason that people see.
 
 use drift_api::condition::ObservedReason;
 use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
@@ -13,7 +12,7 @@ use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 /// Returns the observation of the cluster object that is the external resource of `object`.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the observation is unknown.
 pub fn observe_resource(
     read: &KubernetesRead,
     object: &Value,
@@ -45,7 +44,8 @@ pub fn failure_of(error: &ResourceError, resource: &ClusterResource) -> Failure 
     }
 }
 
-/// Why the API server refuses a read: our own account has no right to it, or is not known. No Secret is to blame.
+/// Describes why the API server refuses a read: our own account lacks a permission or is unknown. No
+/// Secret is involved.
 #[must_use]
 pub fn refusal(status: u16, resource: &ClusterResource) -> String {
     match status {
@@ -60,7 +60,7 @@ pub fn refusal(status: u16, resource: &ClusterResource) -> String {
 fn of_status(status: u16) -> Failure {
     let reason = match status {
         429 => return Failure::of(ObservedReason::RateLimited),
-        // What stands on the way answers in a form that has no status.
+        // Intermediate proxies respond in a form without a status.
         0 => return Failure::of(ObservedReason::ExternalError),
         _ => ObservedReason::ExternalError,
     };

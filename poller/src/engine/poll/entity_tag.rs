@@ -1,8 +1,8 @@
 //! The entity tag of the state in which an object was in sync, for conditional requests.
 //!
-//! A server that gives the same state the same name answers 304 in place of it. Whoever believes that for ever believes every mistake
-//! in such names for ever, so now and then the state is read whole. Only what was in sync is remembered: drift, absence and their
-//! confirmation always rest on whole answers.
+//! A server answers 304 for a state with the same tag. A faulty tag could hide a change for ever, so the state is
+//! read in full now and then. Only states in sync are remembered: drift, absence and their confirmation always rely
+//! on whole responses.
 
 use drift_language::HttpRead;
 use drift_systems::HttpReply;
@@ -11,33 +11,34 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-/// Longest name that is remembered, bytes: a digest in hexadecimal has 64, and there may be a hundred thousand of them.
+/// Maximum length of a remembered tag in bytes. A hexadecimal digest has 64, and there may be a hundred thousand tags.
 const MAX_TAG_BYTES: usize = 256;
 
-/// Polls in a row that may rest on one whole answer: a server whose names miss a change hides it for as many intervals.
+/// Maximum consecutive polls that rely on one whole response. A server whose tags miss a change hides it for
+/// this many intervals.
 pub const MAX_REPEATS: u32 = 9;
 
-/// Headers by which a target asks for a part or on a condition of its own.
+/// Headers that request a part, or set a condition of their own.
 const CONDITIONS: [HeaderName; 6] = [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE];
 
-/// A server's name for a state: the header `ETag`.
+/// A server's tag of a state: the header `ETag`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityTag(Box<[u8]>);
 
-/// A state that was in sync, with its entity tag.
+/// A state in sync with its entity tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tagged {
-    /// The answer was whole, and the server calls it so.
+    /// The response was whole and has this tag.
     Whole(EntityTag),
-    /// The server says that it is still what it was.
+    /// The server reports an unchanged state.
     Repeated,
 }
 
-/// The name of the last state that was in sync.
+/// Tag of the last state in sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RememberedTag {
     tag: EntityTag,
-    /// Polls since the whole answer.
+    /// Number of polls since the whole response.
     repeats: u32,
 }
 
@@ -53,21 +54,21 @@ impl EntityTag {
         (is_tag && bytes.len() <= MAX_TAG_BYTES).then(|| Self(bytes.into()))
     }
 
-    /// Asks for the state only if it has another name by now.
+    /// Makes a request conditional on a changed tag.
     pub fn put_into(&self, headers: &mut HeaderMap) {
         if let Ok(value) = HeaderValue::from_bytes(&self.0) {
             headers.insert(IF_NONE_MATCH, value);
         }
     }
 
-    /// Returns true if the answer to a request with this tag says that the state still has that name.
+    /// Returns true if the response to a request with this tag reports the same state.
     #[must_use]
     pub fn is_repeated_by(&self, reply: &HttpReply) -> bool {
         let is_same = || Self::of(reply).is_some_and(|tag| tag.opaque() == self.opaque());
         reply.status == StatusCode::NOT_MODIFIED && (!reply.headers.contains_key(ETAG) || is_same())
     }
 
-    /// Without the mark of a weak one.
+    /// Returns the tag without the prefix of a weak tag.
     fn opaque(&self) -> &[u8] {
         self.0.strip_prefix(b"W/").unwrap_or(&self.0)
     }
@@ -86,14 +87,14 @@ impl RememberedTag {
         }
     }
 
-    /// The name, while the next poll need not read the whole state.
+    /// Returns the tag, unless the next poll must read the whole state.
     #[must_use]
     pub fn usable(&self) -> Option<&EntityTag> {
         (self.repeats < MAX_REPEATS).then_some(&self.tag)
     }
 }
 
-/// Returns true if a read is one request for one state, without a condition of its own.
+/// Returns true if a read is one request for one state, without its own condition.
 #[must_use]
 pub fn can_be_tagged(read: &HttpRead) -> bool {
     let request = &read.first.request;

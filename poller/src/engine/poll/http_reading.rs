@@ -1,6 +1,6 @@
-//! One read: which request comes next, and what the answers say together.
+//! One read: its sequence of requests, and the observation from all responses.
 //!
-//! Every request must be answered: what one of them cannot tell nothing else can. It sends nothing itself.
+//! Every request must be answered, because no response replaces another. This module sends nothing itself.
 
 use drift_api::condition::ObservedReason;
 use drift_api::object::object_view::OpenView;
@@ -18,43 +18,43 @@ use crate::engine::poll::entity_tag::{EntityTag, Tagged, can_be_tagged};
 use crate::engine::poll::http_reply::judge;
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding, SeenAnswers};
 
-/// Message of a read whose answers take too much memory.
+/// Message of a read whose responses take too much memory.
 const TOO_MUCH: &str = "read.http.steps: the answers take more than 8 MiB of memory; ask for less, or for a page of it";
 
-/// A read under way.
+/// A read in progress.
 #[derive(Debug)]
 pub struct Reading<'r> {
     read: &'r HttpRead,
     object: &'r OpenView<'r>,
-    /// The answers so far, by the names of their steps.
+    /// Responses so far, by step name.
     answers: Value,
-    /// Their bytes.
+    /// Raw bytes of the responses.
     raw: RawAnswers,
-    /// Memory that both take.
+    /// Memory that both take, in bytes.
     kept: usize,
-    /// The step whose answer is awaited.
+    /// Index of the step whose response is awaited.
     step: usize,
-    /// The state that is asked for only if it has another name.
+    /// Entity tag of the conditional request.
     unless: Option<EntityTag>,
     tagged: Option<Tagged>,
-    /// The last finding about the object.
+    /// Last finding about the object.
     known: Option<&'r KnownFinding>,
     seen: SeenAnswers,
-    /// Of all answers, once nothing more is to be asked.
+    /// Fingerprint of all responses, once no request follows.
     judged: Option<Fingerprint>,
 }
 
-/// The progress of a read after an answer.
+/// Progress of a read after a response.
 #[derive(Debug)]
 pub enum Progress<T> {
-    /// This is to be asked next.
+    /// Send this request next.
     Ask(Box<HttpRequest>),
-    /// Nothing more is to be asked: what is known now, or why nothing is.
+    /// The read is complete, with its result or the reason for none.
     Done(Result<T, Failure>),
 }
 
 impl<'r> Reading<'r> {
-    /// The read of `object`, whose first request is under way.
+    /// Creates the read of `object`, whose first request is running.
     #[must_use]
     pub fn new(read: &'r HttpRead, object: &'r OpenView<'r>) -> Self {
         let (answers, raw) = (Value::Object(Map::new()), RawAnswers::default());
@@ -74,25 +74,25 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// The same where this was found before of the same object: the same answers are not judged again.
+    /// Adds the last finding about the same object, to skip the judgement of equal responses.
     #[must_use]
     pub fn knowing(self, known: Option<&'r KnownFinding>) -> Self {
         Self { known, ..self }
     }
 
-    /// The same where the request asks only for a state that has another name than this.
+    /// Adds the entity tag of a conditional first request.
     #[must_use]
     pub fn unless(self, tag: Option<EntityTag>) -> Self {
         Self { unless: tag, ..self }
     }
 
-    /// The answers that were judged, if all that were needed came.
+    /// Returns the fingerprint of the judged responses, once all of them arrived.
     #[must_use]
     pub const fn judged(&self) -> Option<Fingerprint> {
         self.judged
     }
 
-    /// Memory that the answers take which are kept until the last one comes.
+    /// Returns the memory of the responses that are kept until the last one, in bytes.
     #[must_use]
     pub const fn kept(&self) -> usize {
         self.kept
@@ -104,7 +104,7 @@ impl<'r> Reading<'r> {
         self.tagged
     }
 
-    /// Takes in the answer to the request under way.
+    /// Processes the response to the running request.
     #[must_use]
     pub fn take(&mut self, reply: &HttpReply) -> Progress<Observation> {
         if self.unless.as_ref().is_some_and(|tag| tag.is_repeated_by(reply)) {
@@ -149,14 +149,14 @@ impl<'r> Reading<'r> {
         Ok(Progress::Ask(Box::new(request)))
     }
 
-    /// Returns the observation of all answers together.
+    /// Returns the observation of all responses together.
     fn observe(&mut self, step: &ReadStep, answer: Value) -> Result<Observation, Failure> {
         if step.name.is_some() {
             self.keep(step, answer.clone());
         }
         let variables = Variables { response: Some(&answer), ..self.variables() };
         let rules = ReadRules {
-            // It was asked of each step's answer.
+            // The rule was already evaluated for each step's response.
             absent_when: None,
             valid_when: self.read.valid_when.as_ref(),
             settling_when: self.read.settling_when.as_ref(),

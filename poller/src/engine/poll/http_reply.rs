@@ -1,7 +1,7 @@
-//! From an HTTP reply to an observation: the order of judgement.
+//! Converts an HTTP response to an observation, in a fixed order of judgement.
 //!
-//! The order decides what an answer may mean at most: an answer that says "not now" or "not you" is never asked whether the resource
-//! exists.
+//! The order limits the meaning of a response: for a response such as "not now" or "not you", the absence rule
+//! is never evaluated.
 
 use drift_api::condition::ObservedReason;
 use drift_language::cel::{Mistake, Variables};
@@ -13,11 +13,11 @@ use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::observation::{ask, invalid};
 use crate::engine::judgement::rendered::rule_error;
 
-/// Judges the answer to one request; `variables` are what its rules see beside it. Returns what the rules of the whole read are
-/// asked with, or `None` if the resource is not there.
+/// Judges the response to one request; `variables` are further inputs of its rules. Returns the value for the rules of
+/// the whole read, or `None` if the resource is absent.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the observation is unknown.
 pub(in crate::engine) fn judge(
     step: &ReadStep,
     reply: &HttpReply,
@@ -31,15 +31,15 @@ pub(in crate::engine) fn judge(
     accept(step, reply, answer).map(Some)
 }
 
-/// Judges a page of a collection: it may be no page, but never the absence of anything.
+/// Judges a page of a collection. It may be invalid, but never means absence.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the page is unusable.
 pub(in crate::engine) fn judge_page(step: &ReadStep, reply: &HttpReply) -> Result<Value, Failure> {
     accept(step, reply, read_answer(step, reply)?)
 }
 
-/// The answer, if its status permits to ask a rule about it.
+/// Parses the response if its status permits the evaluation of rules.
 fn read_answer(step: &ReadStep, reply: &HttpReply) -> Result<Answer, Failure> {
     let status = reply.status.as_u16();
     refuse_by_status(status)?;
@@ -49,7 +49,7 @@ fn read_answer(step: &ReadStep, reply: &HttpReply) -> Result<Answer, Failure> {
     Answer::of(reply, step.format).map_err(|error| invalid(&error))
 }
 
-/// Accepts an answer about a present resource.
+/// Accepts a response about a present resource.
 fn accept(step: &ReadStep, reply: &HttpReply, answer: Answer) -> Result<Value, Failure> {
     let status = reply.status.as_u16();
     match &answer.malformed {
@@ -59,7 +59,7 @@ fn accept(step: &ReadStep, reply: &HttpReply, answer: Answer) -> Result<Value, F
     }
 }
 
-/// Statuses that speak of the request, the credential or the server, and so never of the resource.
+/// Rejects statuses about the request, the credential or the server, which say nothing about the resource.
 fn refuse_by_status(status: u16) -> Result<(), Failure> {
     match status {
         401 | 403 | 407 => Err(by_status(ObservedReason::Unauthorized, status)),
@@ -69,13 +69,13 @@ fn refuse_by_status(status: u16) -> Result<(), Failure> {
     }
 }
 
-/// A rule that the target writes is asked whatever the body is. Without one a body must be well-formed, and a text must be
-/// empty: an ingress answers HTML in the name of anybody, and a text is never malformed.
+/// Decides on absence. A rule of the target is evaluated for any body. Without a rule, the body must be well-formed and
+/// a text must be empty: an ingress may respond with HTML for any host, and a text is never malformed.
 fn is_absent(step: &ReadStep, answer: &Answer, variables: &Variables<'_>) -> Result<bool, Failure> {
     match (&step.absence, &answer.malformed) {
         (Absence::Never, _) => Ok(false),
         (Absence::When(rule), None) => ask(rule, variables),
-        // The rule fails because it asks for the body: then that is the mistake to tell.
+        // If the rule fails because it reads the body, the malformed body is the error to report.
         (Absence::When(rule), Some(mistake)) => {
             rule.evaluate_bool(variables).map_err(|error| match rule.attribute(error, variables.object) {
                 Mistake::OfObject(error) => rule_error(&error),

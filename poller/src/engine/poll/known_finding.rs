@@ -1,12 +1,14 @@
-//! What the last poll of an object found, with a fingerprint of the answers that it was found in: the same answers are not
-//! judged a second time.
+//! The finding of an object's last poll with a fingerprint of its responses, so that equal responses are
+//! not judged again.
 //!
-//! What is found follows from the target's text, the object as its templates see it, the secrets that moved and the answers: no
-//! template may read a clock, and credentials are seen by none. The text is the same for as long as an object is followed, and its
-//! [`ObjectState`](crate::engine::object::object_state::ObjectState) forgets what was found where the object or those secrets change.
-//! What is shown of a finding, and what is withheld, depends besides on the credentials that the read went out with and on the
-//! Secrets as they stood then. Where these change and nothing else does, nothing is judged again and the same is shown: an answer
-//! that repeats a new credential is another answer, unless it had that value before.
+//! A finding depends on the target, the object as its templates see it, the changed secrets and the responses:
+//! templates can read neither a clock nor credentials. The target stays the same while an object is followed, and
+//! its [`ObjectState`](crate::engine::object::object_state::ObjectState) drops the finding when the object or
+//! those secrets change.
+//!
+//! The shown and the withheld parts also depend on the credentials of the read and on the Secrets at that time. If only
+//! these change, nothing is judged again and the same text is shown: a response that repeats a new credential is a
+//! different response, unless it already contained that value.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
@@ -16,14 +18,14 @@ use drift_systems::{HttpReply, ReplyBody};
 
 use crate::engine::judgement::finding::{Finding, Found};
 
-/// Of this process alone, so that nobody outside can make two answers that look alike.
+/// Random key of this process, so that no external party can construct colliding responses.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// A fingerprint of all answers to one read.
+/// Fingerprint of all responses to one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
-/// The answers to one read so far, of which nothing is kept but a fingerprint.
+/// Fingerprint of the responses to one read so far.
 #[derive(Debug)]
 pub struct SeenAnswers {
     hasher: DefaultHasher,
@@ -31,13 +33,14 @@ pub struct SeenAnswers {
 }
 
 impl SeenAnswers {
-    /// None yet. Headers count where a template may see them: elsewhere a date would make each answer another one.
+    /// Creates an empty fingerprint. Headers count if a template can read them. Otherwise a date would make
+    /// each response different.
     #[must_use]
     pub fn to(read: &HttpRead) -> Self {
         Self { hasher: KEY.build_hasher(), with_headers: read.sees_headers }
     }
 
-    /// One more.
+    /// Adds a response to the fingerprint.
     pub fn add(&mut self, reply: &HttpReply) {
         reply.status.hash(&mut self.hasher);
         match &reply.body {
@@ -53,7 +56,7 @@ impl SeenAnswers {
         }
     }
 
-    /// Of the answers so far.
+    /// Returns the fingerprint of the responses so far.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(self.hasher.finish())
@@ -63,7 +66,7 @@ impl SeenAnswers {
 /// The finding "in sync", shared by all objects.
 static IN_SYNC: LazyLock<Arc<Found>> = LazyLock::new(|| Arc::new(Finding::InSync.into()));
 
-/// The finding about an object as it is, with a fingerprint of its answers. Cheap to clone.
+/// Finding about an object in its current state, with the fingerprint of its responses. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct KnownFinding {
     answers: Fingerprint,
@@ -71,14 +74,14 @@ pub struct KnownFinding {
 }
 
 impl KnownFinding {
-    /// This was found in these answers.
+    /// Records the finding of these responses.
     #[must_use]
     pub fn new(answers: Fingerprint, found: &Found) -> Self {
         let found = if *found == **IN_SYNC { IN_SYNC.clone() } else { Arc::new(found.clone()) };
         Self { answers, found }
     }
 
-    /// Returns the finding, if the answers are the same.
+    /// Returns the finding if the responses are the same.
     #[must_use]
     pub fn in_answers(&self, answers: Fingerprint) -> Option<&Found> {
         (self.answers == answers).then_some(&*self.found)

@@ -1,4 +1,4 @@
-//! One poll: the request of an object, and the observation that an answer gives.
+//! One poll: the request of an object, and the observation from its response.
 
 pub mod cluster_resource;
 pub mod entity_tag;

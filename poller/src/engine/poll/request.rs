@@ -1,6 +1,6 @@
-//! The first request of a poll, whatever the external system speaks, rendered of the object as templates see it.
+//! The first request of a poll for any kind of system, rendered from the object as templates see it.
 //!
-//! It carries no credential: that is added when a request is sent.
+//! It contains no credential. The sender adds that.
 
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::object_view::ObjectView;
@@ -14,19 +14,19 @@ use crate::engine::judgement::comparison::absent;
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
 
-/// The first request of a read.
+/// First request of a read.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// To an HTTP server.
+    /// Request to an HTTP server.
     Http(HttpRequest),
-    /// To a PostgreSQL server.
+    /// Query to a PostgreSQL server.
     Sql(SqlQuery),
-    /// To the API server.
+    /// Read from the API server.
     Kubernetes(ClusterResource),
 }
 
 impl Request {
-    /// All of it that the external system sees: two that differ in nothing of it ask the same.
+    /// Returns all parts that the external system sees. Two requests with equal fingerprints are the same.
     #[must_use]
     pub fn fingerprint(&self) -> Vec<u8> {
         match self {
@@ -50,7 +50,7 @@ fn of_http(request: &HttpRequest) -> Vec<u8> {
     key
 }
 
-/// The first request of an object's polls, or what can be said without one.
+/// First request of an object's polls, or the finding that needs none.
 #[derive(Debug)]
 pub struct Prepared {
     first: Result<Request, Found>,
@@ -63,19 +63,19 @@ impl Prepared {
         Self { first: first_request(target, &view.open()) }
     }
 
-    /// The first request.
+    /// Returns the first request.
     ///
     /// # Errors
-    /// What is found without one.
+    /// Returns the finding that needs no request.
     pub const fn first(&self) -> Result<&Request, &Found> {
         self.first.as_ref()
     }
 }
 
-/// The first request of a poll of the object; what can be said without one is found at once.
+/// Renders the first request of a poll of the object.
 ///
 /// # Errors
-/// What is found: a template cannot be evaluated for this object, or the resource cannot exist yet.
+/// Returns a finding if a template fails for this object, or if the resource cannot exist yet.
 pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
     let failed = |error: EvaluationError| Found::from(Finding::Failed(rule_error(&error)));
     match &target.read.source {

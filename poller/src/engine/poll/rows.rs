@@ -1,4 +1,4 @@
-//! From the rows of a query to an observation, and from a failure of PostgreSQL to the reason that people are told.
+//! Converts the rows of a query to an observation, and a PostgreSQL failure to the reason that people see.
 
 use drift_api::condition::ObservedReason;
 use drift_api::requests::sql_state::SqlState;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
 
-/// Rows that a read of one object asks for: the second says that it is not one.
+/// Row limit for the read of one object: a second row shows that the result is ambiguous.
 pub const ENOUGH_ROWS: usize = 2;
 
 /// Returns the observation of a query about one object.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the observation is unknown.
 pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Result<Observation, Failure> {
     match rows {
         [] => Ok(Observation::Absent),
@@ -28,12 +28,12 @@ pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Resul
 /// Returns the observation of one object's row.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the observation is unknown.
 pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
     ReadRules::from(&read.rules).observe(&Variables { row: Some(row), ..Variables::of_object(object) })
 }
 
-/// Converts a failed query.
+/// Converts a failed query to a failure.
 #[must_use]
 pub fn failure_of(failure: &SqlFailure) -> Failure {
     match failure {

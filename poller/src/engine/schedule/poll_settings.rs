@@ -1,5 +1,5 @@
-//! The settings of a target that hold for all its objects: how often they are polled, how often a finding must repeat, and how
-//! long what was changed outside takes until a read shows it.
+//! Settings of a target for all its objects: the poll interval, the number of confirmations, and the time until a read
+//! shows an external change.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use drift_language::{Confirm, Mode, Target};
 
 use crate::engine::schedule::Phase;
 
-/// Up to this interval an object's request is kept from one poll to the next, and beyond it rendered anew. To render it takes 2 to 7 µs
-/// by itself, and up to 10 µs with what it does to the allocator and the caches: at 1,000 polls a second a tenth of their processor time.
-/// To keep it takes 250 bytes. 100,000 objects that are polled every ten seconds would spend a tenth of a core on it; those that are
-/// polled once a minute spend a sixtieth, and save 25 MB.
+/// Up to this interval, an object's rendered request is kept between polls. Rendering takes 2 to 7 µs, and up to 10 µs
+/// including the effects on the allocator and the caches: at 1,000 polls a second, a tenth of their processor time.
+/// Keeping it takes 250 bytes. 100,000 objects with an interval of ten seconds would spend a tenth of a core on
+/// rendering. With an interval of a minute they spend a sixtieth, and save 25 MB.
 const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(10);
 
-/// The settings of a target for the polls of its objects.
+/// Settings of a target for the polls of its objects.
 #[derive(Debug)]
 pub struct PollSettings {
     /// Time between polls.
     pub interval: Duration,
-    /// True if polls are so frequent that what they begin with is kept.
+    /// True if polls are so frequent that their first request is kept.
     pub keeps_requests: bool,
-    /// The time that a correction needs until a read shows it.
+    /// Time until a read shows a correction.
     pub settle: Duration,
-    /// True if corrections are made where drift stands.
+    /// True if the target corrects drift.
     pub corrects: bool,
-    /// True if an edit of the object has to settle as a correction has: another operator has its turn then.
+    /// True if an edit of the object must settle like a correction, because another operator acts first.
     pub settles_edits: bool,
-    /// The confirmations that a finding needs.
+    /// Number of confirmations that a finding needs.
     pub confirm: Confirm,
-    /// The common phase of all objects, if one read answers for many.
+    /// Common phase of all objects, if one read covers many.
     pub shared_phase: Option<Phase>,
 }
 
 impl PollSettings {
-    /// The settings of this target.
+    /// Returns the settings of this target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let corrects = target.correct.mode == Mode::Correct;

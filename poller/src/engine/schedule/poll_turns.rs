@@ -1,13 +1,12 @@
-//! The queue of objects that wait for the target's read limits.
+//! Queue of objects that wait for the target's read limits.
 //!
-//! Polls that were asked for (an edit, a correction, an annotation) go before the regular ones, and of four turns take
-//! three at most: somebody who asks again and again must not keep the others from being polled. This file must not
-//! know when a poll is due.
+//! Requested polls (after an edit, a correction, an annotation) go before regular ones, and take at most three of four
+//! turns. So repeated requests do not keep other objects from being polled.
 
 use drift_api::collections::fifo::Fifo;
 use drift_api::identity::Uid;
 
-/// Turns in a row that prompt polls take while a regular one waits.
+/// Maximum consecutive turns of prompt polls while a regular one waits.
 pub const PROMPT_TURNS: u32 = 3;
 
 /// Objects that wait to be polled.
@@ -15,33 +14,33 @@ pub const PROMPT_TURNS: u32 = 3;
 pub struct PollTurns {
     prompt: Fifo,
     regular: Fifo,
-    /// Prompt polls that began since the last regular one.
+    /// Number of prompt polls since the last regular one.
     prompt_in_a_row: u32,
 }
 
 /// An object whose turn has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PollTurn {
-    /// The object.
+    /// Uid of the object.
     pub uid: Uid,
     is_prompt: bool,
 }
 
 impl PollTurns {
-    /// Lets an object wait for a prompt poll, instead of a regular one if it waits for that.
+    /// Queues an object for a prompt poll, and removes it from the regular queue.
     pub fn add_prompt(&mut self, uid: &Uid) {
         self.regular.leave(uid);
         self.prompt.join(uid);
     }
 
-    /// Lets an object wait for its regular poll, unless it waits for a prompt one.
+    /// Queues an object for its regular poll, unless it waits for a prompt one.
     pub fn add_regular(&mut self, uid: &Uid) {
         if !self.prompt.has(uid) {
             self.regular.join(uid);
         }
     }
 
-    /// The object waits no more.
+    /// Removes the object from both queues.
     pub fn remove(&mut self, uid: &Uid) {
         self.prompt.leave(uid);
         self.regular.leave(uid);
@@ -59,13 +58,13 @@ impl PollTurns {
         self.regular.has(uid)
     }
 
-    /// Returns true if nobody waits.
+    /// Returns true if no object waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prompt.is_empty() && self.regular.is_empty()
     }
 
-    /// Calls the next object. The turn counts only once it is [`used`](Self::note_used).
+    /// Returns the next object. The turn counts only once it is [`used`](Self::note_used).
     pub fn call_next(&mut self) -> Option<PollTurn> {
         let prompt = |uid| PollTurn { uid, is_prompt: true };
         let regular = |uid| PollTurn { uid, is_prompt: false };
@@ -77,7 +76,7 @@ impl PollTurns {
         self.prompt.call_next().map(prompt).or_else(|| self.regular.call_next().map(regular))
     }
 
-    /// The poll of this turn begins.
+    /// Records that the poll of this turn begins.
     pub const fn note_used(&mut self, turn: &PollTurn) {
         self.prompt_in_a_row = if turn.is_prompt { self.prompt_in_a_row.saturating_add(1) } else { 0 };
     }

@@ -1,4 +1,4 @@
-//! The polls of a target's objects: begun as far as the read limits allow, and taken in when they end.
+//! Polls of a target's objects: begun as far as the read limits allow, and processed when they end.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl<P: SharedState> Target<P> {
             self.postpone(uid, None, postponed, now.moment);
             return;
         }
-        // A poll that is put off draws on no limit: what waits for one host must not slow the others of the target.
+        // A postponed poll uses no limit: objects that wait for one host must not slow down the others of the target.
         self.shared.take_read(now.moment);
         let Some(state) = self.objects.state(uid) else { return };
         let (view, moved) = (state.object().view.clone(), state.object().conditions.moved_secrets());
@@ -59,7 +59,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Takes in what could be said without a request.
+    /// Takes in a finding that needed no request.
     pub(super) fn take_found(&mut self, uid: &Uid, begun: BegunPoll, found: Found, now: Moment) {
         let (uid, found, took) = (uid.clone(), Ok(found), Duration::ZERO);
         self.take_result(PollResult { uid, begun, found, pause: None, tagged: None, known: None, took }, now);
@@ -93,7 +93,7 @@ impl<P: SharedState> Target<P> {
         });
     }
 
-    /// A poll that was not begun is late, not failed.
+    /// Postpones a poll that was not begun. It is late, not failed.
     pub(super) fn postpone(&mut self, uid: &Uid, begun: Option<BegunPoll>, postponed: Postponed, now: Moment) {
         let Postponed { until, cause } = postponed;
         self.report(Report::Postponed);

@@ -14,12 +14,12 @@ use crate::engine::poll::request::Request;
 use crate::engine::writes::WRITES_AT_ONCE;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
-/// A target that shares nothing with any other.
+/// A target that shares nothing with other targets.
 #[derive(Default)]
 struct Alone {
-    /// The host of all its requests pauses until then.
+    /// End of the pause of the host of all its requests.
     paused: Option<Moment>,
-    /// Its rate allows no read before then.
+    /// Time of the next read that its rate allows.
     next_read: Option<Moment>,
     reads: usize,
 }
@@ -74,7 +74,7 @@ impl Bench {
         assert!(self.step(1, Input::Seen(object)).is_empty(), "something begins before the tick");
     }
 
-    /// The polls that begin at this second.
+    /// Returns the polls that begin at this second.
     fn polls(&mut self, second: u64) -> Vec<PollOrder> {
         let polls = self.step(second, Input::Tick).into_iter().filter_map(|effect| match effect {
             Effect::Poll(order) => Some(*order),
@@ -83,7 +83,7 @@ impl Bench {
         polls.collect()
     }
 
-    /// What begins at this second.
+    /// Returns the effects that begin at this second.
     fn tick(&mut self, second: u64) -> Ticked {
         let mut ticked = Ticked::default();
         for effect in self.step(second, Input::Tick) {
@@ -98,7 +98,7 @@ impl Bench {
         ticked
     }
 
-    /// Ends a traversal that found this of every member.
+    /// Ends a traversal with this finding for every member.
     fn end_traversal(&mut self, second: u64, order: TraversalOrder, finding: &Finding, names: &[&str]) -> Vec<Effect> {
         let results = order.members.into_iter().map(|member| result(member.uid, member.begun, finding.clone()));
         let names = (*finding == Finding::InSync).then(|| names.iter().map(ToString::to_string).collect());
@@ -111,11 +111,11 @@ impl Bench {
     }
 }
 
-/// What begins with one tick.
+/// Effects that begin with one tick.
 #[derive(Default)]
 struct Ticked {
     traversals: Vec<TraversalOrder>,
-    /// The names of objects whose conditions are written, each with the condition's reason.
+    /// Names of objects whose conditions are written, each with the condition's reason.
     writes: Vec<String>,
 }
 
@@ -223,7 +223,7 @@ fn an_object_of_another_target_is_let_go() {
     assert_eq!(bench.engine.skipped_count(), 0);
 }
 
-/// All objects are read in one collection, and each object's entry has its identity as name.
+/// One collection covers all objects, and each object's entry is named by its identity.
 const COLLECTION: &str = r#"{http: {url: "http://h/all", each: "${response.body}", key: {item: "${item.name}", object: "${self.spec.id}"}}}"#;
 
 fn of_collection() -> Bench {
@@ -304,7 +304,7 @@ fn an_edit_during_a_traversal_leaves_its_result_without_effect() {
 
 #[test]
 fn a_hint_leads_to_one_poll_of_its_object() {
-    // By what the hint names, while a poll is under way or not: what is reported, and the polls that begin.
+    // Name in the hint, whether a poll is running, the reported outcome, and the number of polls that begin.
     let table = [
         ("z", false, HintOutcome::Unknown, 0),
         ("x", false, HintOutcome::Polled, 1),

@@ -1,4 +1,4 @@
-//! The traversals of a target's collection: objects whose polls are due together take part together.
+//! Traversals of a target's collection: objects whose polls are due at the same time take part together.
 
 use std::collections::HashMap;
 
@@ -23,8 +23,7 @@ struct Due {
     name: String,
 }
 
-/// Objects that are due, by their requests in the order of their first turns: so none waits for others to come first
-/// again and again.
+/// Due objects by request, in the order of their first turns, so that no request is overtaken repeatedly.
 #[derive(Default)]
 struct Groups {
     places: HashMap<RequestKey, usize>,
@@ -44,7 +43,7 @@ impl Groups {
 }
 
 impl<P: SharedState> Target<P> {
-    /// One traversal for all objects that are due and have the same request.
+    /// Begins one traversal for all due objects with the same request.
     pub(super) fn begin_traversals(&mut self, now: Now) {
         if !self.may_read(now.moment) {
             return;
@@ -114,7 +113,7 @@ impl<P: SharedState> Target<P> {
         group.into_iter().filter_map(join).collect()
     }
 
-    /// Ends a traversal. Entries without an object are reported and never touched.
+    /// Ends a traversal. Entries without an object are reported and never changed.
     pub(super) fn end_traversal(&mut self, traversal: EndedTraversal, now: Moment) {
         let EndedTraversal { key, results, names, credentials } = traversal;
         self.note_read_ended();
@@ -125,7 +124,7 @@ impl<P: SharedState> Target<P> {
             match self.traversals.own_entry(&state.object().id.uid, &key) {
                 OwnEntry::Named(own) => drop(names.remove(own)),
                 OwnEntry::Elsewhere => {}
-                // One that is not polled, as while it is suspended, has its entry all the same.
+                // An object without polls, for example a suspended one, has its entry all the same.
                 OwnEntry::Unknown => {
                     let identity = state.rendered().identity.as_deref().unwrap_or_default();
                     if let Ok(own) = keys.of_object(&state.object().view.open(), identity) {

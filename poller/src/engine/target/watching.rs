@@ -1,4 +1,4 @@
-//! The objects of a target as its watch shows them: seen, gone, owned by another target.
+//! Objects of a target from its watch: seen, gone, or owned by another target.
 
 use drift_api::identity::Uid;
 use drift_api::mutants::{Mutant, is_planted};
@@ -12,7 +12,7 @@ use crate::engine::schedule::Now;
 use crate::engine::shared_state::SharedState;
 
 impl<P: SharedState> Target<P> {
-    /// Takes in an object of the watch. One that a list shows older than it is known is read live.
+    /// Takes in an object of the watch. If a list returns an older version than the known one, the object is read live.
     pub(super) fn take_seen(&mut self, object: LeanObject, now: Now) {
         let known = self.objects.state(&object.id.uid).map(ObjectState::object);
         if let Some(known) = known.filter(|known| object.is_listed_before(known)) {
@@ -23,7 +23,7 @@ impl<P: SharedState> Target<P> {
         self.see(object, now);
     }
 
-    /// Takes in what was read live. An object that left meanwhile stays forgotten.
+    /// Takes in a live read. An object that left meanwhile stays forgotten.
     pub(super) fn take_read_anew(&mut self, live: Option<Box<LeanObject>>, now: Now) {
         if let Some(live) = live.filter(|live| self.objects.state(&live.id.uid).is_some()) {
             self.take_seen(*live, now);
@@ -41,7 +41,7 @@ impl<P: SharedState> Target<P> {
         self.forget(uid, now);
     }
 
-    /// Leaves an object that a target before this one by name selects too to that target.
+    /// Skips an object that another target owns (the first by name wins).
     pub(super) fn skip(&mut self, object: &ObjectId, now: Moment) {
         if !is_planted(Mutant::SkippedPolled) {
             self.forget(&object.uid, now);

@@ -1,4 +1,4 @@
-//! The writes of a target's verdicts: begun as their urgency allows, and taken in when they end.
+//! Writes of a target's verdicts: begun as their urgency allows, and processed when they end.
 
 use drift_api::condition::Verdict;
 use drift_api::identity::Uid;
@@ -21,7 +21,7 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Gives back the moment of an object in the slow lane, if it has not come yet.
+    /// Releases the reserved time of an object in the slow lane, unless it has passed.
     pub(super) fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
         if let Some(slot) = self.objects.slow_slot(uid).filter(|slot| *slot > now) {
             self.shared.give_back_slow_write(slot);
@@ -29,7 +29,7 @@ impl<P: SharedState> Target<P> {
         self.objects.set_slow_slot(uid, None, now);
     }
 
-    /// Returns true if a write may go now. A slow one gets its moment in the lane first.
+    /// Returns true if a write may begin now. A slow write first reserves a time in the lane.
     pub(super) fn may_write(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
         if urgency != Urgency::Slow {
             return true;
@@ -58,8 +58,8 @@ impl<P: SharedState> Target<P> {
         debug_assert!(self.writes_under_way > 0, "a write ended that never began");
         self.writes_under_way = self.writes_under_way.saturating_sub(1);
         let uid = write.before.id.uid.clone();
-        // Before the write counts as ended, so that the object state knows its own hand in the new state. An object that left
-        // meanwhile stays forgotten.
+        // The object is taken in before the write counts as ended, so that the object state recognizes its own write.
+        // An object that left meanwhile stays forgotten.
         if let Some(object) = write.object.take().filter(|_| self.objects.state(&uid).is_some()) {
             self.see(object, now);
         }

@@ -1,20 +1,20 @@
 //! The Event that announces a written verdict, if any.
 //!
-//! Events mark transitions only, and installing or editing an object is no incident.
+//! Events mark transitions only. Installing or editing an object is no incident.
 
 use drift_api::condition::{ConditionStatus, ObservedReason};
 
-/// The Event to send.
+/// Event to send after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// The external resource was in sync and is not any more.
+    /// The external resource was in sync and has drifted.
     DriftObserved,
-    /// It was drifted, after having been in sync, and is in sync again.
+    /// The external resource was in sync, drifted, and is in sync again.
     DriftCleared,
 }
 
 impl Announcement {
-    /// The Event's reason.
+    /// Returns the Event's reason.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -24,8 +24,8 @@ impl Announcement {
     }
 }
 
-/// What to say of a verdict, after `before`, the last one on the object that was not Unknown: an outage between two
-/// verdicts changes nothing of what happened outside.
+/// Returns the Event for a verdict. `before` is the last verdict on the object that was not Unknown: an outage in
+/// between does not change the external state.
 #[must_use]
 pub fn announce(before: Option<ObservedReason>, after: ObservedReason) -> Option<Announcement> {
     let was = before.is_some_and(ObservedReason::is_incident);

@@ -1,18 +1,19 @@
-//! The slow lane: writes that tell of an outage, spread over time for the whole program.
+//! The slow lane: writes about an outage, spread over time for the whole program.
 //!
-//! When a host fails, thousands of objects become Unknown at once. Nobody acts on that, so the API server gets these writes at a rate
-//! that leaves it to others.
+//! When a host fails, thousands of objects become Unknown at once. No program acts on that, so these writes are limited
+//! to a rate that leaves the API server to other calls.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// One write every 20 ms is 50 a second, a twelfth of what a small API server takes (about 600 status patches a second).
+/// One write every 20 ms is 50 a second, a twelfth of the capacity of a small API server (about 600 status
+/// patches a second).
 pub const SPACING: Duration = Duration::from_millis(20);
 
-/// Hands out moments, one after the other. What is given back is handed out again first, so that a host that comes and
-/// goes cannot fill the lane with writes that nobody makes and keep those of another host waiting.
+/// Hands out times in sequence. Released times are reused first, so that an unstable host cannot fill the lane with
+/// unneeded writes and delay those of another host.
 #[derive(Debug, Default)]
 pub struct SlowLane {
     next: Moment,
@@ -20,7 +21,7 @@ pub struct SlowLane {
 }
 
 impl SlowLane {
-    /// The moment at which this write may go.
+    /// Reserves the time of the next write.
     pub fn reserve(&mut self, now: Moment) -> Moment {
         self.given_back = self.given_back.split_off(&now);
         if let Some(slot) = self.given_back.pop_first() {
@@ -31,7 +32,7 @@ impl SlowLane {
         slot
     }
 
-    /// Returns a reserved moment. A past one is dropped.
+    /// Releases a reserved time. A past one is dropped.
     pub fn give_back(&mut self, slot: Moment) {
         self.given_back.insert(slot);
     }

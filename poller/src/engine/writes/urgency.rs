@@ -1,7 +1,7 @@
 //! The urgency of writing a verdict over the current one.
 //!
-//! A steady state costs no write. What the controller waits for is written at once; what only informs people draws on a bucket, so
-//! that a flapping object cannot flood the API server.
+//! A steady state causes no write. Writes that the controller waits for are immediate. Writes that only inform people
+//! use a token bucket, so that a flapping object cannot flood the API server.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
@@ -10,23 +10,24 @@ use drift_api::condition::{Condition, ConditionStatus, CurrentVerdict, ObservedR
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
 
-/// Writes without news that one object may make at once: a few honest changes of mind.
+/// Burst of writes without news for one object: a few normal changes.
 pub const QUIET_BURST: u32 = 6;
-/// After those, one each minute, the latest winning: people read no faster.
+/// Refill interval after the burst. Only the latest verdict is written, because people do not read faster.
 pub const QUIET_REFILL: Duration = Duration::from_secs(60);
 
-/// The urgency of a write.
+/// Urgency of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// The controller or a person waits for it.
     News,
-    /// Nobody acts on it: it draws on the object's bucket.
+    /// No program acts on it, so it uses the object's bucket.
     Quiet,
-    /// As quiet, and one of many when a host fails: through the slow lane, and not at all if the object recovers first.
+    /// Like quiet, but one of many when a host fails: it uses the slow lane, and is dropped if the
+    /// object recovers first.
     Slow,
 }
 
-/// The last verdict that was not Unknown: coming back to it is no news.
+/// Last verdict that was not Unknown. Returning to it is no news.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definite {
     reason: ObservedReason,
@@ -42,7 +43,7 @@ impl Definite {
         definite.then_some(Self { reason: current.reason, tag: current.tag.clone(), generation: current.generation })
     }
 
-    /// Its reason.
+    /// Returns the reason of the verdict.
     #[must_use]
     pub const fn reason(&self) -> ObservedReason {
         self.reason
@@ -53,19 +54,19 @@ impl Definite {
     }
 }
 
-/// Where the last verdict on an object that was not Unknown is found. Nearly always it stands, and there are very many
-/// objects.
+/// Location of the last verdict on an object that was not Unknown. It is almost always the current one, and there are
+/// very many objects.
 #[derive(Debug, Default)]
 pub enum LastDefinite {
-    /// It is what stands, if that is not Unknown; otherwise there was none.
+    /// The current verdict, unless that is Unknown and no definite one existed.
     #[default]
     CurrentVerdict,
-    /// Another came to stand since. In a box even where there was none, so that it takes one word.
+    /// Another verdict replaced it since. Boxed even without one, so that it takes one word.
     Former(Box<Option<Definite>>),
 }
 
 impl LastDefinite {
-    /// The verdict, where that one stands.
+    /// Returns the verdict, given the current one.
     #[must_use]
     pub fn find(&self, current: Option<&CurrentVerdict>) -> Option<Definite> {
         match self {
@@ -75,13 +76,14 @@ impl LastDefinite {
     }
 }
 
-/// Returns true if `verdict` changes anything of what stands, whoever wrote that.
+/// Returns true if `verdict` differs from the current condition, regardless of its writer.
 #[must_use]
 pub fn is_change(current: Option<&Condition>, verdict: &Verdict) -> bool {
     current.is_none_or(|current| !verdict.is_said_by(current)) || is_planted(Mutant::WrittenAgain)
 }
 
-/// How urgent a change is. `disturbed` says that somebody else wrote or removed our condition, which must not become a loop.
+/// Returns the urgency of a change. `disturbed` is true if another writer changed or removed our condition, which must
+/// not cause a loop.
 #[must_use]
 pub fn weigh(
     current: Option<&CurrentVerdict>,
@@ -110,7 +112,7 @@ pub fn weigh(
     }
 }
 
-/// The bucket of one object.
+/// Returns the full bucket of one object.
 #[must_use]
 pub const fn quiet_bucket(now: Moment) -> TokenBucket {
     TokenBucket::full(QUIET_BURST, QUIET_REFILL, now)

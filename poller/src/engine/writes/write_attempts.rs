@@ -1,6 +1,6 @@
-//! One object's writes to the API server: at most one under way, and patience after those that failed.
+//! Writes of one object to the API server: at most one is running, with a delay after failures.
 //!
-//! An object whose write is refused must not delay others nor be asked for ever in a tight loop.
+//! An object whose write is refused must neither delay others nor be retried in a tight loop.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use serde_json::Value;
 /// Delay of the next poll after so many lost races that the next write would have to wait.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
 
-/// The end of a write.
+/// Result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It stands.
+    /// The condition was written.
     Written,
-    /// The object had moved.
+    /// The object had changed.
     Moved,
-    /// The object had moved, and a live read of it failed: the next write could only be onto the same old state.
+    /// The object had changed, and a live read failed: the next write could only use the same old state.
     MovedUnread,
     /// The object is gone.
     Gone,
-    /// The API server refused it, with this sentence for people.
+    /// The API server refused the write, with this sentence for people.
     Refused(String),
-    /// The API server did not answer: whether it stands is unknown.
+    /// The API server did not respond, so the result is unknown.
     Unavailable,
-    /// Nothing was sent: we do not hold the Lease.
+    /// Nothing was sent, because we do not hold the Lease.
     NotLeading,
 }
 
 impl WriteOutcome {
-    /// The label of a metric.
+    /// Returns the label of the metric.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {
         match self {
@@ -46,31 +46,31 @@ impl WriteOutcome {
     }
 }
 
-/// The content of one write.
+/// Content of one write.
 #[derive(Debug)]
 struct Sent {
     condition: Condition,
     fields: StatusFields,
 }
 
-/// The attempts to write one verdict.
+/// Attempts to write one verdict.
 #[derive(Debug, Default)]
 pub struct WriteAttempts {
     under_way: Option<Box<Sent>>,
-    /// Of nearly all objects there is none, and there are as many as there are objects.
+    /// Boxed: almost always `None`, and there is one for each object.
     failures: Option<Box<Failures>>,
 }
 
-/// The attempts that failed since something was written.
+/// Failed attempts since the last success.
 #[derive(Debug)]
 struct Failures {
-    /// Sent without an answer: it may stand, or come to stand yet.
+    /// Sent without a response. It may take effect, even later.
     in_doubt: Option<Box<Sent>>,
     lost_races: u32,
     backoff: Backoff,
-    /// Of writes with fields: a value that the kind's schema refuses must not keep the condition from being written.
+    /// Backoff of writes with fields: a value that the kind's schema refuses must not block the condition.
     with_fields: Backoff,
-    /// The API server refused one, fields aside.
+    /// True if the API server refused a write without fields.
     is_refused: bool,
     refusal_told: bool,
 }
@@ -93,13 +93,13 @@ impl Failures {
         self.lost_races > Series::RACE_LOST.at_once
     }
 
-    /// One more failure, of whatever sort: an API server that fails in two ways in turn is left alone all the longer too.
+    /// Counts a failure of any kind. An API server with alternating failures also gets growing delays.
     fn back_off(&mut self, series: Series, now: Moment) {
         self.backoff.follow(series);
         self.backoff.fail(now);
     }
 
-    /// One more attempt failed.
+    /// Counts a failed attempt.
     fn add(&mut self, outcome: &WriteOutcome, sent: Option<Box<Sent>>, now: Moment) {
         let sends_fields = sent.as_ref().is_some_and(|sent| !sent.fields.is_empty());
         self.is_refused |= matches!(outcome, WriteOutcome::Refused(_)) && !sends_fields;
@@ -118,28 +118,28 @@ impl Failures {
 }
 
 impl WriteAttempts {
-    /// None.
+    /// State without attempts.
     pub const NONE: Self = Self { under_way: None, failures: None };
 
-    /// Returns true if there is none.
+    /// Returns true if there are no attempts.
     #[must_use]
     pub const fn are_none(&self) -> bool {
         self.under_way.is_none() && self.failures.is_none()
     }
 
-    /// Returns true if a write is under way.
+    /// Returns true if a write is running.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         self.under_way.is_some()
     }
 
-    /// No write begins before this.
+    /// Returns the time of the next write.
     #[must_use]
     pub fn ready_at(&self) -> Moment {
         self.failures.as_ref().map_or(Moment::START, |failures| failures.backoff.ready_at())
     }
 
-    /// No write of fields alone begins before this.
+    /// Returns the time of the next write that only changes fields.
     #[must_use]
     pub fn fields_ready_at(&self) -> Moment {
         self.failures
@@ -147,43 +147,44 @@ impl WriteAttempts {
             .map_or(Moment::START, |failures| failures.backoff.ready_at().max(failures.with_fields.ready_at()))
     }
 
-    /// Returns true if the last write with fields was refused: until one lands, the condition is written without them.
+    /// Returns true if the last write with fields was refused. Until one succeeds, the condition is
+    /// written without them.
     #[must_use]
     pub fn fields_are_refused(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.with_fields.failures() > 0)
     }
 
-    /// Returns true if the write under way has fields.
+    /// Returns true if the running write has fields.
     #[must_use]
     pub fn sends_fields(&self) -> bool {
         self.under_way.as_ref().is_some_and(|sent| !sent.fields.is_empty())
     }
 
-    /// Returns true if so many races were lost that the object is to be polled anew.
+    /// Returns true if so many races were lost that the object must be polled again.
     #[must_use]
     pub fn gave_up(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.gave_up())
     }
 
-    /// Returns true if the last write was refused or not answered.
+    /// Returns true if the last write was refused or got no response.
     #[must_use]
     pub fn have_failed(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.backoff.failures() > 0)
     }
 
-    /// Returns true if the API server refused one since something was written.
+    /// Returns true if the API server refused a write since the last success.
     #[must_use]
     pub fn are_refused(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.is_refused)
     }
 
-    /// Returns true if a state of the condition is our own: the one being written, or one whose answer was lost.
+    /// Returns true if we wrote this state of the condition: in the running write, or in one whose response was lost.
     #[must_use]
     pub fn explains(&self, condition: Option<&Condition>) -> bool {
         condition.is_some_and(|condition| self.sent().any(|sent| sent.condition == *condition))
     }
 
-    /// Returns true if an object's fields became so by our own hand.
+    /// Returns true if our own write changed an object's fields this way.
     #[must_use]
     pub fn explain_view(&self, before: &Value, after: &Value) -> bool {
         self.sent().any(|sent| !sent.fields.is_empty() && sent.fields.put_on(before) == *after)
@@ -194,7 +195,7 @@ impl WriteAttempts {
         self.under_way.as_ref().into_iter().chain(in_doubt).map(|sent| &**sent)
     }
 
-    /// A write begins.
+    /// Records the start of a write.
     pub fn begin(&mut self, condition: Condition, fields: StatusFields) {
         if let Some(failures) = self.failures.as_mut().filter(|failures| failures.gave_up()) {
             failures.lost_races = 0;
@@ -202,7 +203,7 @@ impl WriteAttempts {
         self.under_way = Some(Box::new(Sent { condition, fields }));
     }
 
-    /// The write under way ended.
+    /// Records the end of the running write.
     pub fn finish(&mut self, outcome: &WriteOutcome, now: Moment) {
         let sends_fields = self.sends_fields();
         let sent = self.under_way.take();
@@ -211,13 +212,13 @@ impl WriteAttempts {
         } else if sends_fields || !self.fields_are_refused() {
             self.reset();
         } else if let Some(failures) = &mut self.failures {
-            // The condition stands; its fields are still to be told.
+            // The condition was written, but its fields are still pending.
             let Failures { with_fields, refusal_told, .. } = std::mem::take(&mut **failures);
             **failures = Failures { with_fields, refusal_told, ..Failures::default() };
         }
     }
 
-    /// Returns true if a refusal is news: the first since something was written. It counts as told with this.
+    /// Returns true for the first refusal since the last success, and marks it as reported.
     pub fn refusal_is_news(&mut self) -> bool {
         !std::mem::replace(&mut self.failures.get_or_insert_default().refusal_told, true)
     }

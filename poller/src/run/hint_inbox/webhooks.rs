@@ -1,6 +1,6 @@
-//! The targets that accept webhooks, and their queues.
+//! Targets that accept webhooks, and their queues.
 //!
-//! A target at work puts itself here and is gone when its work ends.
+//! A running target registers itself and is removed when it ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::engine::hints::HintOutcome;
 use crate::run::hint_inbox::Inbox;
 
-/// The targets that take such requests. Clones share them.
+/// Targets that accept webhooks. Clones share them.
 #[derive(Clone, Default)]
 pub struct Webhooks(Arc<Mutex<HashMap<String, Arc<Webhook>>>>);
 
-/// One target's.
+/// Webhook of one target.
 pub(crate) struct Webhook {
     target: String,
     /// The target's webhook settings.
@@ -23,14 +23,14 @@ pub(crate) struct Webhook {
     inbox: Inbox,
 }
 
-/// A target's place among them, until it is dropped.
+/// Registration of a target, until it is dropped.
 pub(crate) struct Listed {
     webhooks: Webhooks,
     webhook: Arc<Webhook>,
 }
 
 impl Webhooks {
-    /// Takes requests for a target.
+    /// Registers a target.
     pub(crate) fn list(&self, target: &str, hints: &Arc<WebhookHints>, inbox: &Inbox) -> Listed {
         let webhook = Webhook { target: target.to_owned(), hints: hints.clone(), inbox: inbox.clone() };
         let webhook = Arc::new(webhook);
@@ -38,7 +38,7 @@ impl Webhooks {
         Listed { webhooks: self.clone(), webhook }
     }
 
-    /// The one of that name.
+    /// Returns the webhook of the target with that name.
     pub(crate) fn find(&self, target: &str) -> Option<Arc<Webhook>> {
         self.lock().get(target).cloned()
     }
@@ -49,17 +49,17 @@ impl Webhooks {
 }
 
 impl Webhook {
-    /// A request that is believed came with this payload.
+    /// Takes in the payload of an authenticated request.
     ///
     /// # Errors
-    /// What became of it, where it is not taken.
+    /// Returns the outcome if the hint is not accepted.
     pub(crate) async fn take(&self, payload: &Value) -> Result<(), HintOutcome> {
         self.inbox.take(|| self.hints.identities.of(payload)).await
     }
 }
 
 impl Drop for Listed {
-    /// The work of the target's next text may have begun already.
+    /// Keeps the registration of the target's next version, which may have begun already.
     fn drop(&mut self) {
         let mut webhooks = self.webhooks.lock();
         let name = &self.webhook.target;

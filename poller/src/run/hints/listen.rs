@@ -1,6 +1,7 @@
-//! Listens to a PostgreSQL server, over a connection that is made again whenever it is lost.
+//! Listens on a PostgreSQL server, over a connection that is re-established after each loss.
 //!
-//! Thin: what a server sends is judged elsewhere. After each beginning everything is polled, since what was sent before is lost.
+//! The engine judges the received payloads. After each connect everything is polled, because earlier
+//! notifications are lost.
 
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ use crate::engine::hints::Hint;
 use crate::run::hint_inbox::Inbox;
 use crate::run::reads::outside::Outside;
 
-/// Interval of looks at the Secret.
+/// Interval of checks for a changed Secret.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
-/// The name of this source of hints.
+/// Name of this source of hints.
 const LISTEN: &str = "listen";
 
 /// Listens until it is dropped.
@@ -32,7 +33,7 @@ pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox)
         inbox.say_connected(LISTEN, false);
         let Err(failure) = hear_once(outside, listen, inbox).await else { continue };
         inbox.tell(&failure.to_string());
-        // One that is lost again and again is made no faster than one that cannot be made.
+        // A connection that keeps breaking is retried no faster than one that cannot be established.
         if clock::now() - began > backoff.series().longest {
             backoff.reset();
         }
@@ -42,7 +43,7 @@ pub(super) async fn hear(outside: &Outside, listen: &ListenHints, inbox: &Inbox)
     }
 }
 
-/// Listens until the connection is lost; ends well where the Secret says something else by now.
+/// Listens until the connection is lost. Returns `Ok` if the Secret has changed.
 async fn hear_once(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Result<(), SqlFailure> {
     let mut listener = connect(outside, listen, inbox).await?;
     inbox.say_connected(LISTEN, true);
@@ -50,7 +51,7 @@ async fn hear_once(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Re
     let mut looked = clock::now();
     loop {
         if let Some(text) = listener.next().await? {
-            // What became of it is counted.
+            // The inbox counts the outcome.
             let _ = inbox.take(|| listen.identities.of(&Value::from(text))).await;
         }
         if is_due(&mut looked)

@@ -1,6 +1,6 @@
-//! Hints from outside, one file for each way in which they come.
+//! External hints, with one module for each source.
 //!
-//! Thin: what a hint does is the engine's business.
+//! The engine decides on their effect.
 
 mod listen;
 mod server;
@@ -23,7 +23,7 @@ pub(crate) fn inbox(context: &Context, target: &Arc<Target>) -> (Inbox, mpsc::Re
     Inbox::new(target, context.metrics.clone(), context.outside.troubles.clone())
 }
 
-/// Takes in what the target's sources say, for as long as it is polled. Never ends.
+/// Receives hints from all sources of the target while it is polled. Never returns.
 pub(crate) async fn hear(context: &Context, inbox: Inbox) {
     let hear_one = async |source: &HintSource| match source {
         HintSource::Listen(listen) => listen::hear(&context.outside, listen, &inbox).await,
@@ -34,7 +34,7 @@ pub(crate) async fn hear(context: &Context, inbox: Inbox) {
     std::future::pending().await
 }
 
-/// Lets requests for the target in, for as long as it is polled.
+/// Accepts webhooks for the target while it is polled.
 async fn take_requests(context: &Context, hints: &Arc<WebhookHints>, inbox: &Inbox) {
     let Some(webhooks) = &context.webhooks else {
         inbox.tell("hints.webhook: no requests are taken; start drift-poller with --hints-address");

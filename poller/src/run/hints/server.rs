@@ -1,8 +1,8 @@
-//! Takes requests that bring hints: `POST /hints/TARGET`, on a port of its own, which strangers may reach.
+//! Webhook server: `POST /hints/TARGET`, on a separate port that may be public.
 //!
-//! Connections, their lives, bodies and requests are bounded before anything is computed for them. Who does not know the secret
-//! is told the same whatever he asks for, and takes nothing of what is left to those who do. Thin: who is believed and what a hint
-//! does are the engine's business.
+//! Connections, their lifetimes, bodies and requests are bounded before any computation. A sender without the secret
+//! gets the same response for every target, and uses no capacity of authenticated senders. The engine decides on
+//! authenticity and on the effect of a hint.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -36,42 +36,42 @@ use crate::run::hint_inbox::webhooks::{Webhook, Webhooks};
 use crate::run::metrics::{Metrics, StatusLabels};
 use crate::run::rate_limit::SharedRate;
 
-/// The largest body: what forges and registries send of one event takes some tens of KiB.
+/// Maximum body size. Forges and registries send some tens of KiB for an event.
 const BODY_BYTES: usize = 256 * 1024;
 
-/// Right requests for one target at once, and one more every so often: more than a forge or a registry sends of what one target
-/// reads.
+/// Burst of authenticated requests for one target, and the refill interval. Both exceed the traffic of a forge or
+/// registry for one target.
 const REQUESTS_AT_ONCE: u32 = 100;
-/// See [`REQUESTS_AT_ONCE`].
+/// Refill interval for [`REQUESTS_AT_ONCE`].
 const ONE_MORE_AFTER: Duration = Duration::from_millis(100);
 
-/// Refused requests for one name at once, of which one takes as much as it has KiB, and so much more each millisecond. Whoever
-/// forges has to send a thousand in a second before a right one is not looked at. A signature over a MiB takes four milliseconds, so
-/// all [`RATES`] together take a fifteenth of a processor at most.
+/// Burst of rejected requests for one name. A request counts once for each KiB, and one more is allowed each
+/// millisecond. An attacker must send a thousand a second before valid requests are ignored. A signature over a MiB
+/// takes four milliseconds, so all [`RATES`] together take at most a fifteenth of a processor.
 const REFUSED_AT_ONCE: u32 = 1_024;
-/// See [`REFUSED_AT_ONCE`].
+/// Refill interval for [`REFUSED_AT_ONCE`].
 const REFUSED_AFTER: Duration = Duration::from_millis(1);
-/// See [`REFUSED_AT_ONCE`].
+/// Bytes of a body that count as one, see [`REFUSED_AT_ONCE`].
 const BYTES_OF_ONE: usize = 1_024;
 
-/// So long after this replica took the Lease nobody is told that he is not believed: the targets are not all at work yet, which a
-/// hundred of them are within seconds.
+/// Time after this replica acquired the Lease in which no sender gets 401, because not all targets are running yet. A
+/// hundred targets start within seconds.
 const BEGINNING: Duration = Duration::from_secs(10);
 
-/// Names share so many rates by their hash, be they targets or not: so a rate does not tell which names there are, and a flood
-/// for one target leaves most of the others theirs.
+/// Number of shared rates. Names map to rates by hash, whether targets exist or not. So a rate does not reveal existing
+/// names, and a flood for one target leaves most other targets unaffected.
 const RATES: usize = 16;
 
-/// What a sender is told to wait: a Service gives the next try to another replica, and a rate has some more by then.
+/// Delay for senders. A Service routes the next try to another replica, and the rates have refilled a little by then.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-/// A server that has its address and does not answer yet.
+/// A server that is bound to its address but does not respond yet.
 #[derive(Debug)]
 pub struct HintServer {
     listener: TcpListener,
 }
 
-/// The address cannot be listened on.
+/// Error of an address that cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} (choose another with --hints-address): {cause}")]
 pub struct BindError {
@@ -79,7 +79,7 @@ pub struct BindError {
     cause: io::Error,
 }
 
-/// The state that webhook requests are checked against.
+/// State that webhook requests are checked against.
 pub struct HintContext {
     webhooks: Webhooks,
     secrets: Arc<ArcSwap<LabelledSecrets>>,
@@ -88,7 +88,7 @@ pub struct HintContext {
 }
 
 impl HintContext {
-    /// By what the program knows; `None` where it takes no requests.
+    /// Creates the state from the program's context; `None` if webhooks are disabled.
     #[must_use]
     pub fn of(context: &Context) -> Option<Self> {
         let Context { secrets, leadership, metrics, webhooks, .. } = context.clone();
@@ -102,7 +102,7 @@ struct HintEndpoint {
     hashes: RandomState,
 }
 
-/// What may be asked under names of one hash: what is refused takes nothing of what is left to right requests.
+/// Rates of the names with one hash. Rejected requests use no capacity of authenticated ones.
 struct Rates {
     right: SharedRate,
     refused: SharedRate,
@@ -117,13 +117,13 @@ impl Rates {
         }
     }
 
-    /// Returns true if so much was refused lately that nothing more is looked at.
+    /// Returns true if so many requests were rejected lately that new ones are ignored.
     fn are_used_up(&self) -> bool {
         let now = clock::now();
         self.refused.available_at(now) > now
     }
 
-    /// A request was refused whose body had so many bytes.
+    /// Counts a rejected request with a body of this size.
     fn refuse(&self, bytes: usize) {
         let now = clock::now();
         (0..=bytes / BYTES_OF_ONE).for_each(|_| _ = self.refused.take(now));
@@ -131,16 +131,16 @@ impl Rates {
 }
 
 impl HintServer {
-    /// Takes the address.
+    /// Binds the address.
     ///
     /// # Errors
-    /// When it is taken or not ours.
+    /// Fails when the address is in use or not local.
     pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
         let listener = TcpListener::bind(address).await.map_err(|cause| BindError { address, cause })?;
         Ok(Self { listener })
     }
 
-    /// Answers until `stop`.
+    /// Serves requests until `stop`.
     pub async fn serve(self, reception: HintContext, stop: CancellationToken) {
         let rates = std::array::from_fn(|_| Rates::full());
         let desk = HintEndpoint { reception, rates, hashes: RandomState::new() };
@@ -165,7 +165,7 @@ async fn receive(
     }
 }
 
-/// The body; or how many bytes of one came that is not whole, or too large.
+/// Reads the body. Returns the number of received bytes if it is incomplete or too large.
 async fn read_body(body: Body) -> Result<Vec<u8>, usize> {
     let (mut stream, mut read) = (body.into_data_stream(), Vec::new());
     while let Some(chunk) = stream.next().await {
@@ -212,7 +212,7 @@ impl HintEndpoint {
         }
     }
 
-    /// The same for every name.
+    /// Returns the response to unauthenticated requests, equal for every name.
     fn not_believed(&self) -> (StatusCode, &'static str) {
         match self.reception.leadership.held_for() {
             Some(span) if span < BEGINNING => {
@@ -228,8 +228,8 @@ impl HintEndpoint {
         self.rates.get(place).unwrap_or(first)
     }
 
-    /// The target's, if the request is by somebody who knows its secret. Whoever does not, costs the same work and is told the
-    /// same, be there such a target or not.
+    /// Returns the target's webhook if the request proves knowledge of its secret. Other requests cost the same work
+    /// and get the same response, whether the target exists or not.
     fn admit(&self, target: &str, headers: &HeaderMap, body: &[u8]) -> Option<Arc<Webhook>> {
         let webhook = self.reception.webhooks.find(target);
         let secrets = self.reception.secrets.load();

@@ -1,4 +1,4 @@
-//! The shared secret of webhooks, and the trouble while it is missing.
+//! The shared secret of webhooks, and the log message while it is missing.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use secrecy::ExposeSecret;
 use crate::engine::hints::authenticity::LEAST_SECRET_BYTES;
 use crate::run::hint_inbox::Inbox;
 
-/// Interval of looks for a missing Secret, so that the log reports it soon, without a request.
+/// Interval of checks for a missing Secret, so that the log reports it soon, without a request.
 const LOOK_AT_SECRET: Duration = Duration::from_secs(10);
 
-/// The secret of these hints as it is now.
+/// Returns the current secret of these hints.
 ///
 /// # Errors
-/// When there is none, or one that can be guessed.
+/// Fails when it is missing or can be guessed.
 pub(super) fn shared_secret<'s>(
     hints: &WebhookHints,
     secrets: &'s LabelledSecrets,
 ) -> Result<&'s [u8], CredentialError> {
     let SecretKey { name, key } = &hints.secret;
     let text = secrets.secret(name)?.text(name, key)?;
-    // What a text editor and `kubectl create secret --from-file` leave at its end is not meant.
+    // Text editors and `kubectl create secret --from-file` often leave a line break at the end.
     let secret = text.expose_secret().trim_end_matches(['\r', '\n']);
     if secret.len() < LEAST_SECRET_BYTES {
         return Err(CredentialError::unusable(name, key, "shorter than 16 bytes, which can be guessed"));
@@ -31,7 +31,7 @@ pub(super) fn shared_secret<'s>(
     Ok(secret.as_bytes())
 }
 
-/// Says in the log why no request can be believed, for as long as the target takes requests. Never ends.
+/// Logs why no request can be authenticated, while the target accepts webhooks. Never returns.
 pub(super) async fn tell_of_missing(secrets: &ArcSwap<LabelledSecrets>, hints: &WebhookHints, inbox: &Inbox) {
     loop {
         tokio::time::sleep(LOOK_AT_SECRET).await;

@@ -1,7 +1,7 @@
-//! Hears of changes of what `read.kubernetes` reads: a watch of its kind, wherever the target's objects may name one.
+//! Watches the kind that `read.kubernetes` reads, in all namespaces that the target's objects may name.
 //!
-//! Thin: which object a change concerns is the engine's business. Without the rights it says which are missing, and tries again;
-//! polls at the interval go on meanwhile.
+//! The engine maps a change to its objects. Without permissions, the missing ones are reported and the watch is
+//! retried. Regular polls continue meanwhile.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::run::context::Context;
 use crate::run::hint_inbox::Inbox;
 use crate::run::notices::follow_rights;
 
-/// Pause before a kind that is not served is looked up again.
+/// Delay before a kind that is not served is looked up again.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
-/// Changes that wait for the actor's queue, which has places for many.
+/// Buffer of changes before the actor's larger queue.
 const BUFFER: usize = 1;
 
-/// The name of this source of hints.
+/// Name of this source of hints.
 const WATCH: &str = "watch";
 
 /// Watches until it is dropped.
@@ -32,13 +32,13 @@ pub(super) async fn hear(context: &Context, inbox: &Inbox) {
     inbox.say_connected(WATCH, false);
     let (kind, mut was_missing) = find_kind(context, read, inbox).await;
     let namespaces = read.namespace.as_ref().map_or(target.objects.namespaces.as_slice(), std::slice::from_ref);
-    // It goes on from where the target's former text was heard.
+    // The watch continues at the version that the target's previous version reached.
     let targets = context.configuration.borrow().targets.clone();
     context.heard.retain(|name| targets.contains_key(name));
     let (sender, mut changes) = mpsc::channel(BUFFER);
     let telling = async {
         while let Some(news) = changes.recv().await {
-            // While nobody could watch anything may have changed.
+            // Changes may have been missed while no watch was possible.
             if news == ResourceNews::Watched && std::mem::take(&mut was_missing) {
                 inbox.pass_on(Hint::Everything).await;
             }
@@ -64,7 +64,7 @@ async fn take(inbox: &Inbox, news: ResourceNews) {
     }
 }
 
-/// The kind, and whether it could not be found at first.
+/// Resolves the kind. The flag is true if it was missing at first.
 async fn find_kind(context: &Context, read: &KubernetesRead, inbox: &Inbox) -> (ResolvedKind, bool) {
     let mut was_missing = false;
     loop {

@@ -1,4 +1,4 @@
-//! The way out to the external systems, shared by all targets.
+//! Clients for external systems, shared by all targets.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::request::Request;
 use crate::run::reads::troubles::Troubles;
 
-/// The way out, shared by all targets.
+/// Clients for external systems, shared by all targets.
 #[derive(Clone, Debug)]
 pub struct Outside {
-    /// Sends requests.
+    /// Sender of HTTP requests.
     pub sender: HttpSender,
-    /// The connections to databases.
+    /// Connections to databases.
     pub databases: Databases,
-    /// The objects of the cluster that are external resources.
+    /// Client for cluster objects that are external resources.
     pub resources: ResourceClient,
-    /// Bounds them for each host.
+    /// Limits for each host.
     pub gate: Arc<HostGate>,
-    /// Says in the log why reads fail.
+    /// Logs why reads fail.
     pub troubles: Arc<Troubles>,
 }
 
 impl Outside {
-    /// Whether a poll that would send this request has to wait.
+    /// Returns the delay if a poll with this request must wait.
     #[must_use]
     pub fn postponed(&self, target: &Target, request: &Request, now: Moment) -> Option<Postponed> {
         let host = match (request, &target.read.source) {

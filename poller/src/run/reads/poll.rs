@@ -1,7 +1,6 @@
-//! One poll: a rendered request goes out, a finding comes back; or one traversal of a collection, with a finding for each of
-//! its objects.
+//! Performs one poll of an object, or one traversal of a collection with a finding for each of its objects.
 //!
-//! Thin: the answers are judged in the engine.
+//! The engine judges the responses.
 
 use drift_language::Target;
 
@@ -24,7 +23,7 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
     let ReadResult { read, pause, told, took, tagged, judged, sent } = result;
     let is_new = !matches!(read, Ok(Ok(Observation::Known(_))));
     let found = read.map(|observed| match observed {
-        // The view of the object is opened where it is looked at, and what was found before needs no look at it.
+        // A known finding needs no view of the object.
         Ok(Observation::Known(found)) => found,
         observed => {
             let credentials = Credentials::of(target, outside.sender.secrets(), sent);
@@ -41,7 +40,7 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
     PollResult { uid, begun, found, pause, tagged, known, took }
 }
 
-/// Goes through the target's collection once for all members. The first page was counted by `rate` already.
+/// Traverses the target's collection once for all members. The first page was already counted by `rate`.
 pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, order: TraversalOrder) -> EndedTraversal {
     let TraversalOrder { key, request, members } = order;
     let wanted = members.iter().map(|member| member.key.clone()).collect();
@@ -62,7 +61,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
             tell(told, outside, target, found);
         }
         results.push(PollResult { uid, begun, found, pause, tagged: None, known: None, took });
-        // Thousands may be compared here, and the target's task does nothing else meanwhile.
+        // Thousands of comparisons may run here, and would block the target's task.
         tokio::task::yield_now().await;
     }
     let names = read.ok().and_then(|entries| Some(entries.ok()?.names));

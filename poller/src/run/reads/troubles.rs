@@ -1,7 +1,7 @@
-//! Why reads fail, told in the log for the person who looks: the condition says only of which kind a failure is.
+//! Logs why reads fail, because the condition names only the kind of a failure.
 //!
-//! A target of a thousand objects fails a thousand times for one reason, and half of them may fail while the other half succeed. So
-//! each cause of a target is told once, and again only if it came back.
+//! A target with a thousand objects may fail a thousand times for one reason, and half of its objects may fail while
+//! the other half succeeds. So each cause of a target is logged once, and again only if it returns.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,27 +12,28 @@ use drift_api::timing::moment::Moment;
 
 use crate::engine::judgement::finding::Finding;
 
-/// A cause that was not seen for so long is over: when it comes back it is told again.
+/// A cause that was not seen for this long is over. It is logged again if it returns.
 const OVER_AFTER: Duration = Duration::from_mins(10);
-/// Causes of one target that are remembered; more are not told. They are closed sentences, of which a target has a few.
+/// Maximum remembered causes of one target; further ones are not logged. Causes are closed sentences, of which a target
+/// has a few.
 const MOST_CAUSES: usize = 32;
 
-/// The reported causes of each target, with the time each was last seen.
+/// Reported causes of each target, with the time each was last seen.
 #[derive(Debug, Default)]
 pub struct Troubles {
     told: Mutex<HashMap<String, HashMap<String, Moment>>>,
-    /// True if the log is spared: whoever reads them here tells them otherwise.
+    /// True if nothing is logged, because the caller reads the causes here.
     is_silent: bool,
 }
 
 impl Troubles {
-    /// Those of one who tells them by themselves.
+    /// Creates a list that does not log, for callers that report the causes themselves.
     #[must_use]
     pub fn silent() -> Self {
         Self { is_silent: true, ..Self::default() }
     }
 
-    /// The causes of a target, in order.
+    /// Returns the causes of a target in order.
     #[must_use]
     pub fn causes(&self, target: &str) -> Vec<String> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,14 +42,14 @@ impl Troubles {
         causes
     }
 
-    /// A read of the target failed for the reason in this sentence, which holds no value of an object or an answer.
+    /// Records a failed read of the target with this reason, which contains no value of an object or a response.
     pub fn note(&self, target: &str, sentence: &str, now: Moment) {
         if self.is_news(target, sentence, now) && !self.is_silent {
             tracing::warn!(target_name = target, "reads fail: {sentence}");
         }
     }
 
-    /// The target's hints do not come, for the reason in this closed sentence.
+    /// Records that the target's hints are missing, with this closed reason.
     pub fn note_hints(&self, target: &str, sentence: &str, now: Moment) {
         let sentence = format!("hints do not come: {sentence}");
         if self.is_news(target, &sentence, now) {
@@ -66,7 +67,7 @@ impl Troubles {
         }
     }
 
-    /// These fields are not published, since a credential stands in them. Their names are the target's own words.
+    /// Records fields that are not published because they contain a credential. Their names come from the target.
     pub fn note_withheld(&self, target: &str, fields: &[String], now: Moment) {
         for field in fields {
             let sentence = format!("publish.{field} stays as it is: what is observed repeats a credential there");

@@ -1,4 +1,4 @@
-//! The reports of a target's engine as Events, lines of the log and metrics.
+//! Reports of a target's engine as Events, log lines and metrics.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::run::metrics::of_target;
 use crate::run::notices::ObjectNotices;
 use crate::run::target_metrics::TargetCounts;
 
-/// The reports of one target.
+/// Reports of one target.
 pub(super) struct Reporting {
     target: Arc<Target>,
     context: Arc<Context>,
     notices: ObjectNotices,
     counts: TargetCounts,
-    /// 1 while the Lease lists the target.
+    /// Gauge with the value 1 while the Lease lists the target.
     attested: Gauge,
-    /// The line in `/readyz` about namespaces that are not attested as a whole.
+    /// Line in `/readyz` about namespaces that are not attested as a whole.
     crowded: Option<Remark>,
 }
 
@@ -42,7 +42,7 @@ impl Reporting {
         }
     }
 
-    /// Tells people.
+    /// Sends the report to people as an Event, a log line or a metric.
     pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
         let metrics = &self.context.metrics;
         let labels = || of_target(&self.target.name);
@@ -66,7 +66,7 @@ impl Reporting {
         }
     }
 
-    /// Shows whether the Lease lists the target.
+    /// Updates the gauge: 1 if the Lease lists the target.
     pub(super) fn show_attested(&self) {
         self.attested.set(i64::from(self.context.attestations.is_written(&self.target.name)));
     }
@@ -92,7 +92,7 @@ impl Reporting {
         self.context.unnamed.set(&self.target, unnamed);
     }
 
-    /// Names the namespaces that are not attested as a whole.
+    /// Reports the namespaces that are not attested as a whole.
     fn show_crowded(&mut self, namespaces: &BTreeSet<String>) {
         let name = &self.target.name;
         if namespaces.is_empty() {

@@ -1,4 +1,4 @@
-//! The part of one target in what all targets of the program share, behind the handles that they share it by.
+//! One target's access to the shared state of all targets, through the handles that the targets share.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::engine::{Postponed, SharedState};
 use crate::run::context::Context;
 use crate::run::rate_limit::SharedRate;
 
-/// The handles of one target.
+/// Handles of one target.
 pub(super) struct SharedHandles {
     target: Arc<Target>,
     context: Arc<Context>,
@@ -27,7 +27,7 @@ impl SharedHandles {
         }
     }
 
-    /// The rate of the target's reads, for the pages of a traversal.
+    /// Returns the rate of the target's reads, for the pages of a traversal.
     pub(super) fn read_rate(&self) -> SharedRate {
         self.read_rate.clone()
     }
@@ -47,7 +47,7 @@ impl SharedState for SharedHandles {
     }
 
     fn take_read(&mut self, now: Moment) {
-        // The engine asked a moment ago; should a traversal have taken the place, one read too many harms nobody.
+        // The engine has just checked the rate. If a traversal took the token, one extra read does no harm.
         let _ = self.read_rate.take(now);
     }
 

@@ -9,7 +9,7 @@ fn uid(number: usize) -> Uid {
     Uid::from(format!("u{number}"))
 }
 
-/// A breaker over `all` objects in sync of which the first `drifted` then turned.
+/// Returns a breaker over `all` objects in sync, after the first `drifted` of them drifted.
 fn breaker(all: usize, drifted: usize) -> Breaker {
     let mut breaker = Breaker::default();
     for number in 0..all {
@@ -40,7 +40,7 @@ fn drifted_objects_that_are_unknown_now_count_on_both_sides() {
     }
     assert_eq!(breaker.clone().evaluate(20, at(3)), Some(Transition::Opened { drifted: 10, judged: 18 }));
     assert_eq!(breaker.clone().evaluate(56, at(3)), None, "10 of 18 are 55.6 %");
-    // What is Unknown and did not drift says nothing of what the others share.
+    // Unknown objects that did not drift do not change the share.
     for number in 18..100 {
         breaker.observe(&uid(number), Stand::Untold, at(2));
     }
@@ -103,7 +103,7 @@ fn at_a_hundred_percent_it_never_opens() {
 }
 
 proptest! {
-    /// Each turn is one object that drifts, and what comes at once of it: nothing, a correction, or a healed object.
+    /// Each turn is one drifting object and one immediate reaction: none, a correction, or a healed object.
     #[test]
     fn quick_healing_does_not_keep_it_closed(
         turns in proptest::collection::vec((0..30_usize, 0..4_u8, any::<bool>()), 1..100)

@@ -25,7 +25,7 @@ fn plan(version: &str) -> Plan {
     Plan { steps: vec![step("a"), step("b")], secrets: marks(version), deletion: 0 }
 }
 
-/// What is noted of secrets by each write, where the requests end so.
+/// Returns the secrets recorded by each write, if the requests have these answers.
 fn noted_by(action: Action, before: &NotedSecrets, answers: &[StepOutcome]) -> Vec<NotedSecrets> {
     let creates = action == Action::Create;
     let claim = if creates { None } else { crate::engine::fixtures::owns("db") };

@@ -1,6 +1,6 @@
-//! What was tried for one object that may still delay what comes.
+//! Attempts for one object that may still delay the next ones.
 //!
-//! Hardly any object has any of it, so it is kept apart, and no longer than it counts.
+//! Most objects have none, so they are stored separately and only while they count.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use drift_api::timing::moment::Moment;
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::corrections::correction::AskedFor;
 
-/// When a correction began is asked for no longer than this: the attempts of a target that are used up are followed by one more
-/// after an hour.
+/// Start times are needed for this long at most: after the attempts of a target are used up, one more
+/// follows each hour.
 const REMEMBERED_FOR: Duration = RETRY_EVERY;
 
-/// What was tried for one object, and what came of it.
+/// Attempts for one object and their outcomes.
 #[derive(Clone, Debug)]
 pub(super) struct Tried {
-    /// When corrections began, oldest first.
+    /// Start times of corrections, oldest first.
     pub(super) begun: VecDeque<Moment>,
     /// Corrections in a row whose outcome is open.
     pub(super) doubtful: u32,
-    /// What the requests were made of whose outcome is open.
+    /// Hash of the requests whose outcome is open.
     pub(super) doubtful_hash: Option<u64>,
-    /// What the requests were made of that created something whose answer could not be stored.
+    /// Hash of the requests that created a resource whose response could not be stored.
     pub(super) unstored_hash: Option<u64>,
-    /// Not before, since the external system asked for it.
+    /// Earliest next attempt, as the external system requested.
     pub(super) not_before: Option<Moment>,
-    /// Deletions in a row that were answered, and left the resource there.
+    /// Deletions in a row that were answered but left the resource in place.
     pub(super) deletions_undone: u32,
     /// Corrections in a row that could not be sent.
     pub(super) unsent: u32,
-    /// The time at which the last of those ended.
+    /// Time at which the last unsent correction ended.
     pub(super) unsent_at: Moment,
-    /// What a Job was begun for whose end was not seen.
+    /// Request of a Job whose end was not seen.
     pub(super) unseen_job: Option<AskedFor>,
-    /// Until then another Job of the object is left to come to its end.
+    /// End of the wait for another Job of the object.
     pub(super) awaited_job: Option<Moment>,
 }
 
-/// That of an object for which nothing was tried.
+/// Record of an object without attempts.
 pub(super) static NOTHING: Tried = Tried::NOTHING;
 
 impl Tried {
@@ -56,7 +56,7 @@ impl Tried {
         awaited_job: None,
     };
 
-    /// Returns true if nothing of it can delay anything any more.
+    /// Returns true if no part of it can cause a delay any more.
     pub(super) fn is_past(&self, now: Moment) -> bool {
         let Self { begun, doubtful, doubtful_hash, unstored_hash, deletions_undone, unsent, unseen_job, .. } = self;
         let is_settled = (*doubtful, *deletions_undone, *unsent) == (0, 0, 0)
@@ -66,7 +66,7 @@ impl Tried {
         is_settled && !waits && begun.back().is_none_or(|begun| now.is_past(*begun, REMEMBERED_FOR))
     }
 
-    /// No doubt is left.
+    /// Ends all doubts.
     pub(super) fn end_doubt(&mut self) {
         self.forget_doubt();
         self.unsent = 0;

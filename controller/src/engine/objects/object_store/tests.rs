@@ -118,7 +118,7 @@ fn a_verdict_brought_along_waits_for_the_poller() {
     assert!(matches!(decide(&objects, 103), Some(Decision::Correct(_))), "a new verdict is no old word");
 }
 
-/// The target's part in an index that it shares with others.
+/// Returns the target's facts from an index that it shares with other targets.
 fn around(objects: &ObjectStore, index: &IdentityIndex, uid: &Uid) -> SharedFacts {
     let rights = objects.claimant(uid).map(|claimant| index.rights(uid, &claimant)).unwrap_or_default();
     SharedFacts { rights, ..CALM }
@@ -128,7 +128,7 @@ fn selected(target: &str, uid: &str) -> Selected {
     Selected { target: target.into(), uid: uid.into() }
 }
 
-/// Two targets, each with an object whose external resource is to be created; the second's is the younger.
+/// Two targets, each with an object whose external resource must be created. The second object is younger.
 fn two_targets() -> ([ObjectStore; 2], IdentityIndex) {
     let mut index = IdentityIndex::default();
     let stores = [0, 1].map(|number| {
@@ -317,7 +317,7 @@ fn a_target_that_went_and_came_back_claims_nothing_anew() {
     let mut handover = before.into_handover(HashMap::new());
     handover.forget_claims();
     let (mut next, mut memories) = ObjectStore::new(target(), handover);
-    // Our status was cleaned up, and somebody else made the resource anew.
+    // Our status was cleaned up, and another party created the resource anew.
     let cleaned = numbered(Scene::new().without_status().observed(ObservedReason::NotUpdated), 0);
     next.see(cleaned, named(0), memories.remove("u0"), at(9));
     next.note_listed();

@@ -1,4 +1,4 @@
-//! What one answer means by itself, and what people are shown of it.
+//! The meaning of a single response, and the part of it that people see.
 
 use std::time::Duration;
 
@@ -10,20 +10,21 @@ use serde_json::Value;
 
 use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
 
-/// Characters of an answer that people are shown of a refusal: an error's first line, and it shares a message with the rest.
+/// Maximum characters of a response in a refusal message: about an error's first line, because the message
+/// has other parts.
 const MAX_BECAUSE_CHARS: usize = 128;
 
-/// Said where an accepted answer has nothing that `refusedWhen` could be asked of.
+/// Cause when `refusedWhen` fails for an accepted response.
 pub(super) const UNJUDGED: &str = "refusedWhen cannot be evaluated for the answer";
 
-/// Said where a look-up was answered with more than is read, or than is kept for later steps.
+/// Cause when the response to a look-up exceeds the read limit or the memory for later steps.
 pub(super) const TOO_LARGE: &str =
     "the answer is larger than 1 MiB, or all answers together take more than 8 MiB of memory";
 
-/// Stands in the place of what an answer says with a secret in it.
+/// Placeholder for a response text that contains a secret.
 const REDACTED: &str = "(redacted)";
 
-/// What a look-up comes to whose answer did not come whole: what it should have told is not known, so nothing may follow.
+/// Judges a look-up whose response is incomplete. Its content is unknown, so no step may follow.
 pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
     match unread {
         Unreadable::TooLarge => {
@@ -34,7 +35,7 @@ pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
     }
 }
 
-/// What an answer means by itself; `variables` have it as `response`, and nothing that is shown of it has one of the secrets.
+/// Judges a response, which `variables` contain as `response`. The shown text contains none of the secrets.
 pub(super) fn judge_answer(
     step: &HttpStep,
     (status, retry_after): (u16, Option<Duration>),
@@ -62,7 +63,8 @@ pub(super) fn judge_answer(
     }
 }
 
-/// One line of printable characters. What ends with `]` could be taken for the ending of a note.
+/// Returns one line of printable characters. A final `]` gets a period, because the line could otherwise look like the
+/// end of a condition's tag.
 pub(super) fn shown(text: &str) -> String {
     let words = text.split(|letter: char| letter.is_whitespace() || !is_printable(letter));
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
-//! The steps of one correction in their order: those that take the resource away, then those that make or change it.
+//! The steps of one correction in order: first those that delete the resource, then those that create or change it.
 //!
-//! A replacement without steps of its own is the deletion of its target, then the creation.
+//! A replacement without own steps is the deletion of its target, followed by the creation.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use drift_language::{Destination, HttpStep, Target};
 
 use crate::engine::corrections::claim::Action;
 
-/// The steps of one correction.
+/// Steps of one correction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'t> {
     deletion: &'t [HttpStep],
@@ -16,7 +16,7 @@ pub(super) struct Parts<'t> {
 }
 
 impl<'t> Parts<'t> {
-    /// The steps of an action; none where the target has none.
+    /// Returns the steps of an action; empty if the target has none.
     pub(super) fn of(target: &'t Target, action: Action) -> Self {
         let Some(Destination::Http(http)) = &target.correct.destination else {
             return Self { deletion: &[], rest: &[] };
@@ -32,7 +32,7 @@ impl<'t> Parts<'t> {
         Self { deletion, rest }
     }
 
-    /// So many of the first take the resource away, and are judged together.
+    /// Returns the number of leading steps that delete the resource and are judged together.
     pub(super) const fn deletion(self) -> usize {
         self.deletion.len()
     }
@@ -45,12 +45,13 @@ impl<'t> Parts<'t> {
         self.iter().nth(index)
     }
 
-    /// Which of the two the step belongs to. Steps see the answers of their own part alone: the other may use the same names.
+    /// Returns the index of the step's part. Steps see only the responses of their own part, because the other part may
+    /// use the same names.
     pub(super) fn part(self, index: usize) -> usize {
         usize::from(index >= self.deletion())
     }
 
-    /// What people are told that the step is called; `None` where it is the only one, without a name.
+    /// Returns the display name of the step; `None` if it is the only one and unnamed.
     pub(super) fn label(self, index: usize) -> Option<Arc<str>> {
         let (part, steps, index) = match index.checked_sub(self.deletion()) {
             None => ("delete", self.deletion, index),

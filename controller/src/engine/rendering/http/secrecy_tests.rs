@@ -1,4 +1,4 @@
-//! Nothing that is said and kept of an answer shows a secret, whatever a server says back and in whatever form.
+//! Shown and stored parts of a response contain no secret, regardless of how a server repeats it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::engine::corrections::claim::Action;
 use crate::engine::fixtures::{bare_object, correction};
 use crate::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
 
-/// Ways to hold a secret: by one of the kinds of credential, or as one that the target declares.
+/// Number of ways to hold a secret: one for each kind of credential, and one declared by the target.
 const WAYS: usize = AUTHS.len() + 1;
 
-/// How a correction says who it is, and what its Secret `s` has.
+/// Returns the authentication of a correction, and the content of its Secret `s`.
 fn way(number: usize) -> (&'static str, Held) {
     AUTHS.get(number).copied().unwrap_or(("", &[("declared", "SECRET")]))
 }
 
-/// What of an answer people are told, and what is kept of it.
+/// Parts of a response that are shown and stored.
 const TAKEN: [(&str, &str); 5] = [
     ("${response.body.?error}", "${response.body.id}"),
     ("${response.text}", "${response.body}"),
@@ -58,7 +58,7 @@ spec:
     Arc::new(drift_language::fixtures::target(&text))
 }
 
-/// An update that is about to be sent, with that secret.
+/// Returns an update with that secret that is about to be sent.
 fn rendering(target: &Arc<Target>, auth: usize, secret: &str) -> Rendering {
     let data = data(way(auth).1, secret);
     let declared = ("declared".to_owned(), b"another-one-entirely".to_vec());

@@ -156,7 +156,7 @@ fn a_look_up_that_is_cut_off_ends_the_correction() {
     assert_eq!(judged(0, 200, ReplyBody::TooLarge), refused(200, Some(TOO_LARGE), true));
     assert_eq!(judged(0, 200, ReplyBody::Truncated), StepOutcome::Indefinite(cut_off));
     assert_eq!(judged(0, 409, ReplyBody::TooLarge), refused(409, None, true), "by its status");
-    // A write is done, whatever is said of it.
+    // A write is done regardless of its response body.
     for body in [ReplyBody::TooLarge, ReplyBody::Truncated] {
         assert_eq!(judged(1, 200, body), StepOutcome::Accepted);
     }
@@ -176,7 +176,7 @@ fn a_large_answer_of_a_write_is_stored_from() {
     let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
     assert_eq!(rendering.take_answer(0, &reply(201, &large(false)), None), StepOutcome::Accepted);
     assert_eq!(rendering.take_stored().put_on(&json!({})), json!({"status": {"id": "a"}}));
-    // Later steps see its status alone, and there is room for what they are answered.
+    // Later steps see only its status, and there is room for their responses.
     assert_eq!(rendering.take_answer(1, &reply(200, r#"{"id": "b"}"#), None), StepOutcome::Accepted);
     assert_eq!(path(&rendering, 2), Ok(Some("/201/b".to_owned())));
     assert!(rendering.kept < 10_000, "{} bytes", rendering.kept);
@@ -340,7 +340,7 @@ fn bytes_reply(body: ReplyBody) -> HttpReply {
     HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body }
 }
 
-/// The body of the second step, and its type, where the first was answered so.
+/// Returns the body of the second step and its type, given this response to the first step.
 fn resent(raw: &str, body: ReplyBody) -> Result<(Vec<u8>, Option<HeaderValue>), String> {
     let steps = format!(
         r#"      - {{name: m, method: GET, url: "https://h/m"}}

@@ -1,7 +1,7 @@
-//! What is to be done about the Jobs of an object that are there: before one of a correction begins, and while it runs.
+//! Decisions about existing Jobs of an object: before a Job of a correction begins, and while it runs.
 //!
-//! Two Jobs of one object would write outside at once. So one begins only when no other may still do anything, and whoever waits for
-//! that is decided anew meanwhile.
+//! Two running Jobs of one object would write at the same time. So a Job begins only if no other Job can still act, and
+//! a waiting correction is decided anew meanwhile.
 
 use std::time::Duration;
 
@@ -9,36 +9,37 @@ use drift_api::requests::job::{Job, JobProgress, JobStage};
 
 use super::{CorrectionJob, JobEnd};
 
-/// How long beyond its deadline a Job may take to start and to be ended, and then to be gone once it was deleted: a busy cluster
-/// schedules within this, and a Pod's grace period is shorter.
+/// Time beyond its deadline for a Job to start and end, and again to disappear after its deletion. A busy cluster
+/// schedules within this time, and a Pod's grace period is shorter.
 const MARGIN: Duration = Duration::from_secs(120);
-/// When people are told that a Job has not come to run: a Pod that has a node, and whose image is there, runs within seconds, and half
-/// a minute is what somebody waits who looks at it.
+/// Time before a Job that does not run is reported. A Pod with a node and a pulled image runs within seconds, and a
+/// person who watches waits about half a minute.
 const STANDS_STILL_AFTER: Duration = Duration::from_secs(30);
 
-/// Whether a Job may begin, or be followed where it has begun.
+/// Turn of a Job to begin, or to be followed if it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It may.
+    /// The Job may begin now.
     Now,
-    /// Only after others are gone, or have ended. These of them are to be deleted: what holds them would hold the object.
+    /// The Job may begin after others are gone or have ended. Of those, delete these: whatever blocks them would
+    /// block the object.
     After(Vec<Job>),
 }
 
-/// What follows from a look at a Job that was begun.
+/// Result of a look at a Job that was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// It came to this.
+    /// The Job ended with this result.
     Ended(JobEnd),
-    /// It is looked at again; how far it has come, where it should have come further by now.
+    /// The Job is checked again. The stage is set if it should have progressed further.
     Open(Option<JobStage>),
-    /// Kubernetes should have ended it long ago: it is to be deleted, lest it begins when nobody looks any more.
+    /// Kubernetes should have ended it long ago. Delete it, so that it does not start unobserved.
     Overdue,
 }
 
 impl CorrectionJob {
-    /// Judges by all Jobs that are there with the object's label. Anybody may write a label, so only what the object owns
-    /// counts.
+    /// Judges by all Jobs with the object's label. Other parties may set the label, so only Jobs that the
+    /// object owns count.
     #[must_use]
     pub fn turn(&self, found: &[Job]) -> Turn {
         let of_object = found.iter().filter(|job| job.is_owned_by(&self.object));
@@ -52,8 +53,8 @@ impl CorrectionJob {
         Turn::After(held.cloned().collect())
     }
 
-    /// Returns true if a Job of our own name is none that this verdict asked for: numbers begin anew where both conditions were taken
-    /// away. One that is being deleted before its end is none that could be followed.
+    /// Returns true if a Job of our own name is not the one that this verdict requires: numbers start over if both
+    /// conditions were removed. A Job that is being deleted before its end cannot be followed either.
     fn is_outdated(&self, job: &Job) -> bool {
         match (&job.ended_at, &self.asked_at) {
             (Some(ended), Some(asked)) => asked.is_later_than(&ended.as_str().into()),
@@ -62,7 +63,7 @@ impl CorrectionJob {
         }
     }
 
-    /// Judges a Job that was begun so long ago, and was seen to come so far.
+    /// Judges a Job by its last seen stage and by the time since its creation.
     #[must_use]
     pub fn course(&self, job: &Job, came_to: Option<JobStage>, ran_for: Duration) -> Course {
         let allowed = self.deadline + MARGIN;
@@ -75,7 +76,7 @@ impl CorrectionJob {
         }
     }
 
-    /// Returns true if a Job that cannot be looked at for the moment is to be looked at again, so long after it was begun.
+    /// Returns true if a Job that cannot be read for the moment is checked again, given the time since its creation.
     #[must_use]
     pub fn is_awaited(&self, ran_for: Duration) -> bool {
         ran_for < self.deadline + MARGIN + MARGIN

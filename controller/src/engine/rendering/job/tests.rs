@@ -1,4 +1,4 @@
-//! What a Job of a correction is called and is made of, when its turn comes, and what its end means.
+//! Name, manifest, turn and end of a correction's Job.
 
 use drift_api::condition::{CorrectedReason, DesiredHash, ObservedReason};
 use drift_api::requests::job::{Job, JobProgress, JobStage};
@@ -146,7 +146,7 @@ fn it_is_looked_before_anything_is_written() {
     assert!(matches!(job.judge(&JobReply::Occupied), StepOutcome::NotNow { .. }));
 }
 
-/// One of the object's Jobs as it runs.
+/// Returns a running Job of the object.
 fn running(name: &str) -> Job {
     Job {
         name: name.to_owned(),
@@ -213,7 +213,8 @@ fn an_end_of_before_the_verdict_is_none() {
 
 #[test]
 fn a_job_that_was_announced_is_followed_to_its_end() {
-    // It ended a second before the verdict that stands: that turned Unknown and back meanwhile, or the clocks differ.
+    // The Job ended a second before the current verdict. Either the verdict was Unknown meanwhile, or the clocks
+    // differ.
     let turn = |change: fn(&mut Correction)| {
         let job = job_of(|object, correction| {
             object.conditions = Scene::new().object.conditions;

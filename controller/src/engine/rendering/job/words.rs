@@ -1,15 +1,16 @@
-//! What people are told of a Job: a closed set of sentences, and the reason that Kubernetes gives.
+//! Texts about a Job for people: a closed set of sentences, and the reason given by Kubernetes.
 //!
-//! What holds a Pod up stands in Events, whose words are anybody's: who may read those finds them by the Job's name.
+//! The reason that blocks a Pod is in its Events, whose texts are arbitrary. People with access find them by
+//! the Job's name.
 
 use drift_api::requests::job::JobStage;
 
 use super::JobEnd;
 
-/// The reason that Kubernetes gives where a Job did not end within its `activeDeadlineSeconds`.
+/// Reason given by Kubernetes if a Job exceeds its `activeDeadlineSeconds`.
 const OUT_OF_TIME: &str = "DeadlineExceeded";
 
-/// What is said of a Job that should have come further by now, and of one that then did.
+/// Describes the stage of a Job that should have progressed further, or that now did.
 pub(super) const fn of_stage(stage: JobStage) -> &'static str {
     match stage {
         JobStage::NotTakenUp => {
@@ -25,12 +26,12 @@ pub(super) const fn of_stage(stage: JobStage) -> &'static str {
     }
 }
 
-/// What is said of how it ended. The cases that have a meaning of their own say it elsewhere.
+/// Describes the end of a Job. Ends with a dedicated outcome have no text here.
 pub(super) fn of_end(end: &JobEnd) -> String {
     match end {
         JobEnd::Failed { reason, came_to } => {
             let with = if reason.is_empty() { String::new() } else { format!(" with {reason}") };
-            // One that ended by itself may have done so between two looks.
+            // A Job that ended by itself may have run between two checks.
             let came_to = came_to.filter(|_| reason == OUT_OF_TIME);
             format!("it failed{with}{}", never_ran(came_to))
         }

@@ -1,4 +1,4 @@
-//! What a manifest is for each action, and what becomes of it where something else stands in its place.
+//! The manifest for each action, and its results if a foreign object has the name.
 
 use drift_api::object::object_view::ObjectView;
 use drift_language::Destination;

@@ -1,4 +1,4 @@
-//! What the API server is asked for a Job, against one that is a function.
+//! API server calls for a Job, against an API server that is a function.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,10 +11,10 @@ use super::*;
 use crate::engine::fixtures::correction_job;
 use crate::engine::rendering::api_refusal::ApiRefusal;
 
-/// What was asked, and with which body.
+/// Requests in order, with their bodies.
 type Log = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A client of an API server that answers the request of this number, method and path so.
+/// Returns a client of an API server that answers each request by its number, method and path.
 fn client(answer: impl Fn(usize, &str) -> (u16, Value) + Clone + Send + Sync + 'static) -> (JobClient, Log) {
     let log = Log::default();
     let seen = log.clone();
@@ -47,12 +47,12 @@ fn refusal(code: u16) -> (u16, Value) {
     (code, json!({"kind": "Status", "status": "Failure", "code": code, "reason": "r", "message": "m"}))
 }
 
-/// Does one step against that API server, until it does not go on.
+/// Performs one step against that API server until it is complete.
 async fn reply(step: usize, jobs: &JobClient) -> JobReply {
     reply_of(correction_job(), step, jobs).await.0
 }
 
-/// The same for that Job; and what was said meanwhile of how far it has come, each once.
+/// The same for the given Job. Also returns each reported stage once.
 async fn reply_of(job: CorrectionJob, step: usize, jobs: &JobClient) -> (JobReply, Vec<JobStage>) {
     let slots = CallSlots::default();
     let mut request = JobRequest::new(job, Action::Create, jobs, &slots);
@@ -150,7 +150,7 @@ async fn an_overdue_job_has_ended_when_it_is_gone() {
         running["metadata"]["generation"] = json!(1);
         let mut going = running.clone();
         going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        // Some looks after the deletion it is still there.
+        // The Job still exists during some checks after its deletion.
         let left = Arc::new(Mutex::new(None::<u32>));
         let answer = move |_: usize, line: &str| {
             let mut left = left.lock().unwrap();
@@ -188,7 +188,7 @@ async fn a_job_without_a_pod_says_so_until_it_runs() {
     let ended = json!({"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]});
     let answer = move |statuses: Vec<Value>| {
         let name = name.clone();
-        // The first stands for half a minute of looks, each other one for four.
+        // The first Job does not progress for half a minute of checks, the others for four checks.
         client(move |count, _| {
             (
                 200,

@@ -1,4 +1,4 @@
-//! What pages say together.
+//! Combination of the pages of a collection.
 
 use std::sync::Arc;
 
@@ -174,7 +174,7 @@ fn an_endless_collection_comes_to_an_end() {
 }
 
 proptest! {
-    /// Whatever goes wrong at whichever page, nothing is called absent that is on a page.
+    /// An entry that is on a page is never absent, regardless of failures on any page.
     #[test]
     fn what_stands_on_a_page_is_never_absent(split in 0..4_usize, broken in proptest::option::of(0..3_usize)) {
         let target = collection(READ);

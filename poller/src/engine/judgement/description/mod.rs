@@ -1,6 +1,6 @@
-//! A list of differences as one sentence for people, which shows no secret and does not grow.
+//! Describes a list of differences in one sentence for people, without secrets and with bounded length.
 //!
-//! It ends in a condition that everybody with read access sees, in events and in logs.
+//! The sentence appears in a condition, in Events and in logs, which every user with read access sees.
 
 mod secrecy;
 mod values;
@@ -17,16 +17,16 @@ use crate::engine::judgement::difference::{Change, Difference, Key, Segment};
 
 /// Fields named before "and N more": a person fixes the first ones and looks again.
 const MAX_FIELDS: usize = 8;
-/// Characters of a shown path; a hostile key must not push the other fields out.
+/// Maximum characters of a shown path, so that a hostile key cannot displace the other fields.
 const MAX_PATH_CHARACTERS: usize = 128;
 
-/// Bytes of a key that is shown as it is; of a longer one the middle is left out.
+/// Maximum bytes of a key that is shown without quotes.
 const MAX_KEY_BYTES: usize = 64;
 
-/// Stands in the place of what is not shown.
+/// Placeholder for hidden values.
 pub const REDACTED: &str = "(redacted)";
 
-/// The description of a drift, made of one difference after the other: it keeps the first ones and counts the others.
+/// Description of a drift. It keeps the first differences and counts the others.
 #[derive(Debug)]
 pub struct Description<'c> {
     credentials: Option<&'c Credentials<'c>>,
@@ -36,19 +36,19 @@ pub struct Description<'c> {
 }
 
 impl<'c> Description<'c> {
-    /// The description for a condition. None of the credentials is in it.
+    /// Creates the description for a condition. It contains none of the credentials.
     #[must_use]
     pub const fn without(credentials: Option<&'c Credentials<'c>>) -> Self {
         Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0 }
     }
 
-    /// The same with room for so many differences.
+    /// Returns the description with room for this number of differences.
     #[must_use]
     pub fn with_room(self, room: usize) -> Self {
         Self { room, ..self }
     }
 
-    /// Adds a difference.
+    /// Adds a difference to the description.
     pub fn add(&mut self, difference: &Difference<'_, '_>) {
         self.count += 1 + difference.more;
         if self.lines.len() < self.room {
@@ -56,8 +56,8 @@ impl<'c> Description<'c> {
         }
     }
 
-    /// The sentence, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed absent`; `None` where
-    /// nothing differs.
+    /// Returns the sentence, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed
+    /// absent`; `None` without differences.
     #[must_use]
     pub fn sentence(self) -> Option<String> {
         let count = self.count;
@@ -65,7 +65,7 @@ impl<'c> Description<'c> {
         (count > 0).then(|| format!("{head}: {}", self.lines().join("; ")))
     }
 
-    /// A line for each difference, and one that counts those without.
+    /// Returns a line for each kept difference, and one that counts the others.
     #[must_use]
     pub fn lines(mut self) -> Vec<String> {
         let more = self.count - self.lines.len();
@@ -76,7 +76,7 @@ impl<'c> Description<'c> {
     }
 }
 
-/// The paths that the sentence of a [`Description`] names.
+/// Returns the paths in the sentence of a [`Description`].
 #[must_use]
 pub fn named_fields(sentence: &str) -> Vec<&str> {
     /// Characters that may follow a path.
@@ -108,7 +108,7 @@ fn describe(difference: &Difference<'_, '_>, credentials: Option<&Credentials<'_
     }
 }
 
-/// Describes the place of a difference without its values, because the answer repeats a credential.
+/// Describes the path of a difference without its values, because the response repeats a credential.
 fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String {
     match show_path(path) {
         path if credentials.values().occur_in_line(&path) => REDACTED.to_owned(),
@@ -116,7 +116,8 @@ fn without_values(path: &[Segment<'_>], credentials: &Credentials<'_>) -> String
     }
 }
 
-/// Describes the observed part of a difference. It omits names that only the object has, such as the last one on the path to an absent field.
+/// Describes the observed part of a difference. It omits names that occur only in the object, such as the last one on
+/// the path to an absent field.
 fn describe_observed(difference: &Difference<'_, '_>) -> String {
     let path = difference.path;
     match &difference.change {
@@ -146,7 +147,7 @@ fn describe_difference(difference: &Difference<'_, '_>) -> String {
 
 fn describe_change(place: &RulePlace<'_>, is_secret: bool, desired: &Value, observed: Option<&Value>) -> String {
     let is_text_hidden = |value: &Value| value.as_str().is_some_and(|text| is_hidden_text(place, text, is_secret));
-    // A text in place of a map or a list may hold what is secret inside of that.
+    // A text in place of a map or a list may contain its secrets.
     let is_container = |value: &Value| value.is_object() || value.is_array();
     let is_unlike = observed.is_some_and(|real| is_container(desired) != is_container(real));
     let is_hidden =
@@ -158,7 +159,7 @@ fn describe_change(place: &RulePlace<'_>, is_secret: bool, desired: &Value, obse
     format!("desired {}, observed {}", show(desired), observed.map_or_else(|| "absent".to_owned(), show))
 }
 
-/// `missing "bob"`; an item that its keys name already is not repeated.
+/// Returns text such as `missing "bob"`. An item that its keys already identify is not repeated.
 fn describe_element(word: &str, place: &RulePlace<'_>, is_secret: bool, path: &[Segment<'_>], item: &Value) -> String {
     match path.last() {
         Some(Segment::Keyed { .. }) => word.to_owned(),
@@ -166,8 +167,8 @@ fn describe_element(word: &str, place: &RulePlace<'_>, is_secret: bool, path: &[
     }
 }
 
-/// A JSON Pointer in which an item of a keyed list stands as `[name=www]` behind its list. Names that could be taken for such
-/// a part, and texts of keys that are no plain words, are quoted as in JSON.
+/// Returns a JSON Pointer in which an item of a keyed list appears as `[name=www]` after its list. Ambiguous names, and
+/// keys that are no plain words, are quoted like in JSON.
 fn show_path(path: &[Segment<'_>]) -> String {
     let mut shown = String::new();
     for segment in path {
@@ -201,7 +202,7 @@ fn show_key(key: &Key<'_>) -> String {
     format!("{}={value}", show_name(key.name))
 }
 
-/// Returns true if a text can stand without quotes and be taken for nothing else.
+/// Returns true if a text is unambiguous without quotes.
 fn is_plain_word(text: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
     let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::engine::judgement::difference::{Key, Segment};
 
-/// Fields by which items of lists are named: what an item called `API_TOKEN` holds is a secret.
+/// Fields that name the items of lists: an item with the name `API_TOKEN` contains a secret.
 const NAMING_FIELDS: [&str; 5] = ["name", "key", "id", "field", "header"];
 
-/// Returns true if a text here is hidden. Numbers and booleans are not: nobody keeps a secret in one.
+/// Returns true if a text is hidden here. Numbers and booleans are shown, because they rarely contain secrets.
 pub(super) fn is_hidden_text(place: &RulePlace<'_>, text: &str, is_secret: bool) -> bool {
     place.is_redacted() || holds_secret(text) || (is_secret && !place.is_shown())
 }
@@ -31,13 +31,13 @@ pub(super) fn names_secret(path: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Returns true if an item of a list is called like a secret: `{name: DB_PASSWORD, value: …}`.
+/// Returns true if an item of a list has a name like a secret: `{name: DB_PASSWORD, value: …}`.
 #[must_use]
 pub fn is_named_like_a_secret(item: &Value) -> bool {
     NAMING_FIELDS.iter().any(|field| item.get(field).and_then(Value::as_str).is_some_and(looks_secret))
 }
 
-/// Returns true if a text is itself a private key, or sets a password as connection strings do, whatever its field is called.
+/// Returns true if a text is a private key or sets a password like a connection string, regardless of its field name.
 #[must_use]
 pub fn holds_secret(text: &str) -> bool {
     let sets_secret = text
@@ -47,7 +47,7 @@ pub fn holds_secret(text: &str) -> bool {
     sets_secret || text.contains("PRIVATE KEY-----")
 }
 
-/// A text in which every `scheme://user:password@host` has lost the part before the `@`.
+/// Removes the part before the `@` from every `scheme://user:password@host` in a text.
 #[must_use]
 pub fn without_userinfo(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -55,7 +55,7 @@ pub fn without_userinfo(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("://") {
         let end = after.find(|letter: char| letter.is_whitespace() || "/?#\"'".contains(letter)).unwrap_or(after.len());
         let authority = after.get(..end).unwrap_or_default();
-        // A password may hold what ends an authority. What follows the colon of an honest one is a port.
+        // A password may contain characters that end an authority. In a valid authority, a port follows the colon.
         let is_cut_short = authority
             .split_once(':')
             .is_some_and(|(_, port)| port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()));

@@ -1,4 +1,4 @@
-//! What people read of a drift.
+//! Descriptions of drifts for people.
 
 use drift_api::printable::is_printable;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn sentence(rules: &str, desired: &Value, observed: &Value) -> String {
     description.sentence().unwrap_or_default()
 }
 
-/// The fields alone.
+/// Returns only the fields of the sentence.
 fn fields(rules: &str, desired: Value, observed: Value) -> String {
     let text = sentence(rules, &desired, &observed);
     text.split_once(": ").map(|(_, fields)| fields.to_owned()).unwrap_or(text)

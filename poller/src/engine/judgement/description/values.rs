@@ -1,4 +1,4 @@
-//! A value as a few printable characters, without what is secret in it.
+//! Formats a value as a few printable characters without secrets.
 
 use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::REDACTED;
 use super::secrecy::{is_hidden_text, is_named_like_a_secret, without_userinfo};
 
-/// Characters of a shown value; of a longer one the middle is left out, since digests and addresses differ at either end.
+/// Maximum characters of a shown value. The middle of a longer one is omitted, because digests and addresses differ
+/// at either end.
 const MAX_VALUE_CHARACTERS: usize = 64;
-/// Bytes of an item that are written before it is cut.
+/// Bytes of an item that are formatted before it is cut.
 const MAX_ITEM_BYTES: usize = 4_096;
 
-/// A field's value: scalars as they are, lists and maps by their size.
+/// Formats a field's value: scalars in full, lists and maps by their size.
 pub(super) fn show_value(value: &Value) -> String {
     match value {
         Value::Null => "absent".to_owned(),
@@ -24,12 +25,12 @@ pub(super) fn show_value(value: &Value) -> String {
     }
 }
 
-/// A text in a few characters, without quotes.
+/// Formats a text in a few characters, without quotes.
 pub(super) fn show_text(text: &str) -> String {
     cut(&printable(&without_userinfo(text)), MAX_VALUE_CHARACTERS)
 }
 
-/// An item of a list, whole: a scalar as it is, anything else as JSON.
+/// Formats a whole item of a list: scalars in full, other values as JSON.
 pub(super) fn show_item(item: &Value, place: &RulePlace<'_>, is_secret: bool) -> String {
     let mut shown = String::new();
     write_item(item, place, is_secret, &mut shown);
@@ -78,7 +79,7 @@ fn separate(position: usize, shown: &mut String) {
     }
 }
 
-/// At most so many characters, both ends of a longer text.
+/// Returns at most `most` characters, with both ends of a longer text.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

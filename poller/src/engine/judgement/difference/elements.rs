@@ -1,7 +1,7 @@
-//! The elements of lists by which a desired state and an observed state differ.
+//! The list elements in which a desired state and an observed state differ.
 //!
-//! What is named does not depend on the order in which an external system lists the items of a set or of a keyed list: a
-//! message that changed with every poll would be written with every poll.
+//! The named items do not depend on the order in which an external system lists a set or a keyed list. Otherwise the
+//! message, and thus the condition, would change with every poll.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -15,8 +15,8 @@ use super::keyed::match_keyed;
 use super::order::{Gap, MAX_PAIRS};
 use super::{Change, Segment, Walk, is_scalar};
 
-/// Items of a set or a keyed list that are named where more are missing or unexpected. More than a person reads, and few
-/// enough that finding them takes little room.
+/// Maximum named items of a set or a keyed list that are missing or unexpected. It is more than a person reads, and the
+/// search needs little memory.
 const MAX_NAMED: usize = 64;
 
 impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
@@ -65,7 +65,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    /// Items of the desired state, each with the one outside that has its keys.
+    /// Walks items of the desired state, each with the observed item of the same keys.
     pub(super) fn walk_pairs(
         &mut self,
         place: &RulePlace<'r>,
@@ -95,7 +95,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    /// Items of a stretch: pairs where both sides have as many, else what is missing and what is unexpected.
+    /// Walks a stretch: pairwise if both sides have the same length, otherwise as missing and unexpected items.
     fn walk_gap(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value], gap: &Gap) {
         if gap.desired.len() == gap.real.len() && place.refuses_more_items() {
             for (expected, item) in gap.desired.clone().zip(gap.real.clone()) {
@@ -131,7 +131,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    /// Long lists: how long they are, and the first place at which they differ.
+    /// Reports the lengths of long lists, and the first position at which they differ.
     fn walk_first(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value], position: usize) {
         if desired.len() != real.len() {
             self.push(place, Change::Length { desired: desired.len(), observed: real.len() });
@@ -139,7 +139,8 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         self.walk_pair(place, desired.get(position), real.get(position), position);
     }
 
-    /// Long lists among whose items others may stand: the first item that nothing stands for, behind those before it.
+    /// Reports the first desired item of a long list without a counterpart after its predecessors. Additional observed
+    /// items are allowed.
     fn walk_first_missing(&mut self, place: &RulePlace<'r>, desired: &'v [Value], real: &'v [Value]) {
         let mut items = real.iter();
         for (position, expected) in desired.iter().enumerate() {
@@ -157,7 +158,7 @@ fn items_at(items: &[Value], positions: Vec<usize>) -> Vec<&Value> {
     positions.into_iter().filter_map(|position| items.get(position)).collect()
 }
 
-/// The first items by what they say, each once; with the last one how many more there are.
+/// Returns the first items in canonical order without duplicates. The last one carries the number of further items.
 fn in_order(items: Vec<&Value>) -> Vec<(&Value, usize)> {
     let fingerprints = RandomState::new();
     let mut first: BTreeMap<String, (String, &Value)> = BTreeMap::new();
@@ -167,7 +168,7 @@ fn in_order(items: Vec<&Value>) -> Vec<(&Value, usize)> {
         if first.len() == MAX_NAMED && first.last_key_value().is_some_and(|(last, _)| *last < saying) {
             return fingerprint;
         }
-        // The text tells apart what is shown differently though it says the same.
+        // The text distinguishes items that are equal in canonical form but shown differently.
         let shown = (item.to_string(), item);
         let known = first.entry(saying).or_insert_with(|| shown.clone());
         if shown.0 < known.0 {
@@ -178,7 +179,7 @@ fn in_order(items: Vec<&Value>) -> Vec<(&Value, usize)> {
         }
         fingerprint
     };
-    // They take the room of the items.
+    // Reuses the allocation of the items.
     let mut seen: Vec<u64> = items.into_iter().map(look_at).collect();
     seen.sort_unstable();
     seen.dedup();

@@ -1,4 +1,4 @@
-//! The test whether an observed value fulfils the desired one, with a bound on the work.
+//! Checks if an observed value fulfils the desired one, with bounded work.
 
 use std::cell::Cell;
 
@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 
 use super::unpacked;
 
-/// Values that one comparison looks at, again and again where lists are searched: about a tenth of a second. An answer has at
-/// most 200,000 values.
+/// Maximum value visits of one comparison, including repeated visits during list searches: about a tenth of a second. A
+/// response has at most 200,000 values.
 const MAX_VISITS: u32 = 4_000_000;
-/// Bytes of texts that are compared in the time of a visit.
+/// Bytes of text that are compared in the time of a visit.
 const BYTES_COMPARED: usize = 64;
-/// Bytes of texts that are taken apart in that time.
+/// Bytes of text that are parsed in the time of a visit.
 const BYTES_PARSED: usize = 8;
-/// Fields of an observed map for each of the desired state's up to which both are read side by side.
+/// Up to this ratio of observed to desired fields, both maps are read side by side.
 const SIDE_BY_SIDE: usize = 4;
 
-/// The desired state and the observed state are so large and so alike that comparing them would take too long.
+/// The desired and the observed state are so large and similar that a comparison would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuchWork;
 
-/// One comparison and what it may still cost.
+/// One comparison with its remaining work budget.
 pub(super) struct Comparison {
     left: Cell<u32>,
 }
@@ -33,12 +33,12 @@ impl Default for Comparison {
 }
 
 impl Comparison {
-    /// The result, unless the work ran out on the way.
+    /// Returns the result, or an error if the work budget is exhausted.
     pub(super) fn finish<T>(&self, result: T) -> Result<T, TooMuchWork> {
         if self.is_exhausted() { Err(TooMuchWork) } else { Ok(result) }
     }
 
-    /// Values looked at so far.
+    /// Returns the number of visited values.
     #[cfg(test)]
     pub(super) fn visits(&self) -> u32 {
         MAX_VISITS - self.left.get()
@@ -48,7 +48,7 @@ impl Comparison {
         self.left.get() == 0
     }
 
-    /// Pays for looking at a value. Says whether there is work left.
+    /// Counts a visit of a value. Returns true if budget is left.
     pub(super) fn visit(&self) -> bool {
         let left = self.left.get().saturating_sub(1);
         self.left.set(left);
@@ -59,13 +59,13 @@ impl Comparison {
         self.left.set(self.left.get().saturating_sub(u32::try_from(visits).unwrap_or(u32::MAX)));
     }
 
-    /// Pays for looking into two texts.
+    /// Counts the work of reading two texts.
     fn pay_texts(&self, desired: &Value, observed: &Value, bytes_of_a_visit: usize) {
         let bytes = [desired, observed].into_iter().filter_map(Value::as_str).map(str::len).sum::<usize>();
         self.pay(bytes / bytes_of_a_visit);
     }
 
-    /// Returns true if an observed value is what the desired state asks for. Says no once the work has run out.
+    /// Returns true if an observed value fulfils the desired one. Returns false once the budget is exhausted.
     pub(super) fn fulfils(&self, place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
         if !self.visit() {
             return false;
@@ -108,7 +108,7 @@ impl Comparison {
         if real.len() > desired.len().saturating_mul(SIDE_BY_SIDE) {
             return desired.iter().all(|(key, value)| self.fulfils(&place.field(key), value, real.get(key)));
         }
-        // Both are in the order of their keys.
+        // Both maps are ordered by key.
         let mut fields = real.iter();
         let mut next = fields.next();
         desired.iter().all(|(key, value)| {
@@ -145,7 +145,7 @@ impl Comparison {
                     .enumerate()
                     .all(|(position, (expected, item))| self.fulfils(&place.item(position), expected, Some(item)));
         }
-        // The first that fulfils an item leaves the most for those after it.
+        // The first fulfilling item leaves the most items for later ones.
         let mut items = real.iter();
         desired.iter().enumerate().all(|(position, expected)| {
             let below = place.item(position);

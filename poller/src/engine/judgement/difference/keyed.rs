@@ -1,4 +1,4 @@
-//! Keyed lists: items are told apart by some of their fields, and their order says nothing.
+//! Keyed lists: some fields identify an item, and the order has no meaning.
 
 use std::collections::HashMap;
 
@@ -8,26 +8,26 @@ use serde_json::Value;
 
 use super::fulfilment::Comparison;
 
-/// Items of a list up to which each key is held against those before it: a few dozen take less time than a table of them.
+/// Maximum items of a list whose keys are compared pairwise: for a few dozen this is faster than a table.
 const MAX_IN_PLACE: usize = 32;
 
-/// Items of two keyed lists with one key.
+/// Items of two keyed lists with the same key.
 pub(super) struct KeyedPair<'v> {
     pub(super) expected: &'v Value,
-    /// Those outside: exactly one where all is well.
+    /// Observed items with the key: exactly one in the normal case.
     pub(super) real: Vec<&'v Value>,
 }
 
-/// Which items belong together.
+/// Assignment of items to each other.
 pub(super) struct KeyedMatch<'v> {
-    /// In the order of the desired state.
+    /// Pairs in the order of the desired state.
     pub(super) pairs: Vec<KeyedPair<'v>>,
-    /// Those outside whose key the desired state does not have, or that have none.
+    /// Observed items without a key, or with a key that the desired state does not contain.
     pub(super) unexpected: Vec<&'v Value>,
 }
 
 impl Comparison {
-    /// The commonest case of all: nothing has moved.
+    /// Fast path for the most common case: no item has moved.
     pub(super) fn fulfils_in_place(
         &self,
         place: &RulePlace<'_>,
@@ -57,8 +57,8 @@ impl Comparison {
     }
 }
 
-/// Returns true if each item outside is where the desired state has the one with its keys, as it is while nobody touches the list. Of a long
-/// list this is not asked.
+/// Returns true if each observed item is at the position of the desired item with its keys, which is the normal case.
+/// Returns false for long lists without a check.
 pub(super) fn are_in_place(place: &RulePlace<'_>, keys: &[String], desired: &[Value], real: &[Value]) -> bool {
     let item = place.any_item();
     desired.len() == real.len()
@@ -66,8 +66,8 @@ pub(super) fn are_in_place(place: &RulePlace<'_>, keys: &[String], desired: &[Va
         && same_columns(&item, keys, desired, real).is_some_and(|columns| tell_apart(&columns, desired.len()))
 }
 
-/// Which items belong together. Of items of the desired state that cannot be told apart, as of those without a key, at most one has a
-/// counterpart, so that nothing fulfils them; such a desired state was refused before.
+/// Assigns the items to each other. Of desired items with equal or missing keys, at most one has a counterpart, so that
+/// nothing fulfils them. Such a desired state was already rejected.
 pub(super) fn match_keyed<'v>(
     place: &RulePlace<'_>,
     keys: &[String],
@@ -93,7 +93,8 @@ pub(super) fn match_keyed<'v>(
     KeyedMatch { pairs, unexpected }
 }
 
-/// For each key what the items of the desired state have there, if those outside have the same. `item` is the items' place.
+/// Returns the column of desired values for each key, if the observed items have the same ones. `item` is
+/// the items' place.
 fn same_columns<'v>(
     item: &RulePlace<'_>,
     keys: &[String],

@@ -1,7 +1,7 @@
-//! The comparison: what of the desired state the observed state does not fulfil, element by element.
+//! The comparison: the elements of the desired state that the observed state does not fulfil.
 //!
-//! It walks the desired state, so that what the desired state does not name is not managed, and it looks at every value a bounded
-//! number of times: an object's owner and an external system choose how large and how alike values are.
+//! It walks the desired state, so fields outside of the desired state are not managed. It visits every value a bounded
+//! number of times, because an object's owner and an external system control the size and similarity of values.
 
 mod elements;
 mod fulfilment;
@@ -22,50 +22,51 @@ pub use path::{Key, Segment};
 use fulfilment::Comparison;
 use keyed::are_in_place;
 
-/// One thing that differs. It borrows all that it names: an answer may differ at 200,000 places.
+/// One difference. It borrows its parts, because a response may differ at 200,000 places.
 #[derive(Clone, Debug)]
 pub struct Difference<'r, 'v> {
-    /// From the root of the desired state.
+    /// Path from the root of the desired state.
     pub path: &'v [Segment<'v>],
-    /// The rules of the place.
+    /// Rules of the place.
     pub place: RulePlace<'r>,
-    /// The kind of difference.
+    /// Kind of the difference.
     pub change: Change<'v>,
-    /// Further items of the same list that are missing or unexpected too, and are only counted.
+    /// Number of further items of the same list that are also missing or unexpected.
     pub more: usize,
 }
 
 /// A kind of difference.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change<'v> {
-    /// It has another value.
+    /// The value is different.
     Value {
-        /// The desired value.
+        /// Desired value of the field.
         desired: &'v Value,
-        /// The observed value; `None` if it is absent or null.
+        /// Observed value; `None` if it is absent or null.
         observed: Option<&'v Value>,
     },
-    /// An item that the desired state has is not there.
+    /// An item of the desired state is absent.
     Missing(&'v Value),
-    /// An item or a field is there that the desired state does not have.
+    /// An item or a field is present that the desired state does not contain.
     Unexpected(&'v Value),
-    /// Items that their keys should tell apart are there so many times.
+    /// Items that should have unique keys occur this many times.
     Repeated(usize),
-    /// It cannot be read back, and was sent in another version.
+    /// The write-only field was sent in another version.
     Moved,
-    /// The items are there in another order.
+    /// The items are present in another order.
     Order,
-    /// A long list has more or fewer items.
+    /// The list has more or fewer items.
     Length {
-        /// Items of the desired state.
+        /// Number of desired items.
         desired: usize,
-        /// Items observed.
+        /// Number of observed items.
         observed: usize,
     },
 }
 
 impl Difference<'_, '_> {
-    /// The key of the desired state's map below which it is; `None` where the desired state is no map.
+    /// Returns the top-level key of the desired state that contains the difference; `None` if the desired state
+    /// is no map.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self.path.first() {
@@ -75,10 +76,11 @@ impl Difference<'_, '_> {
     }
 }
 
-/// Calls `found` with each difference in the order of the desired state; never where the observed state fulfils it.
+/// Calls `found` with each difference in the order of the desired state, and never if the observed state fulfils it.
 ///
 /// # Errors
-/// When the two are so large and so alike that it would take too long. What was found until then says nothing.
+/// Fails when both states are so large and similar that the comparison would take too long. Differences found until
+/// then have no meaning.
 pub fn find_differences<'r>(
     rules: &'r Rules,
     desired: &Value,
@@ -93,7 +95,8 @@ pub fn find_differences<'r>(
     comparison.finish(())
 }
 
-/// Calls `found` for each field that cannot be read back and whose Secret, one of these, moved since it was sent. A target that only looks has nobody who would send them.
+/// Calls `found` for each write-only field whose Secret is among `names`. Does nothing for a target that only observes,
+/// because no correction would send it.
 pub fn find_moved<'t>(target: &'t Target, names: &[String], found: &mut dyn FnMut(&Difference<'t, '_>)) {
     let corrects = target.correct.mode == Mode::Correct;
     for field in target.compare.write_only.iter().filter(|field| corrects && names.contains(&field.secret)) {
@@ -103,7 +106,7 @@ pub fn find_moved<'t>(target: &'t Target, names: &[String], found: &mut dyn FnMu
     }
 }
 
-/// Finds differences below one path.
+/// Finds the differences below one path.
 struct Walk<'c, 'r, 'v> {
     comparison: &'c Comparison,
     path: Vec<Segment<'v>>,
@@ -143,7 +146,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     fn walk_fields(&mut self, place: &RulePlace<'r>, desired: &'v Map<String, Value>, real: &'v Map<String, Value>) {
         for (key, value) in desired {
             let (below, observed) = (place.field(key), real.get(key));
-            // Of what is no scalar the walk itself finds out, once.
+            // For values other than scalars, the walk itself finds the differences, once.
             if !(is_scalar(value) && self.comparison.fulfils(&below, value, observed)) {
                 self.within(Segment::field(key), |inner| inner.walk(&below, value, observed));
             }
@@ -166,7 +169,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
             ListKind::Map(keys) if are_in_place(place, keys, desired, real) => {
                 self.walk_pairs(place, keys, desired.iter().zip(real));
             }
-            // An item that is not shown may stand at another place outside.
+            // A hidden item may be at another position in the observed list.
             ListKind::Ordered if place.redacts_single_items() => self.push(place, Change::Order),
             ListKind::Ordered => self.walk_ordered(place, desired, real),
             ListKind::Set => self.walk_set(place, desired, real),
@@ -174,7 +177,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         }
     }
 
-    /// The differences inside of texts; the texts themselves where one holds no JSON.
+    /// Reports the differences inside of texts, or the texts themselves if one contains no JSON.
     fn walk_json(&mut self, place: &RulePlace<'r>, desired: &'v Value, observed: Option<&'v Value>) {
         let (Some(expected), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
             return self.push_value(place, desired, observed);
@@ -192,12 +195,12 @@ fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
 }
 
-/// Returns true if one side is a text that is to be taken apart.
+/// Returns true if one side is a text that must be parsed.
 fn is_packed(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     place.form() == Some(Form::Json) && (desired.is_string() || observed.is_some_and(Value::is_string))
 }
 
-/// A text's JSON; anything else is what it holds already.
+/// Returns the JSON of a text; other values are returned as they are.
 fn unpacked(value: &Value) -> Option<Cow<'_, Value>> {
     match value {
         Value::String(text) => json_of(text).map(Cow::Owned),

@@ -1,15 +1,15 @@
-//! Ordered lists: the fewest items that were taken out and put in, found only where the lists are short.
+//! Ordered lists: the fewest removed and inserted items, computed only for short lists.
 
 use drift_language::RulePlace;
 use serde_json::Value;
 
 use super::fulfilment::Comparison;
 
-/// Pairs of items that are held against one another to find what was put in where: lists of 64 that differ throughout. Of
-/// longer ones the first difference is named.
+/// Maximum pairs of items that are compared to find insertions: two lists of 64 items. For longer ones, the first
+/// difference is reported.
 pub(super) const MAX_PAIRS: usize = 4_096;
 
-/// A stretch in which two ordered lists differ, as places on both sides.
+/// A stretch in which two ordered lists differ, with the positions on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) desired: std::ops::Range<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Gap {
 }
 
 impl Comparison {
-    /// The stretch between what both lists begin and end with.
+    /// Returns the stretch between the common start and the common end of both lists.
     pub(super) fn differing_middle(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value]) -> Gap {
         let matches = |expected: usize, item: usize| self.matches(place, desired, real, [expected, item]);
         let shorter = desired.len().min(real.len());
@@ -26,12 +26,12 @@ impl Comparison {
         Gap { desired: head..desired.len() - tail, real: head..real.len() - tail }
     }
 
-    /// The stretches that are left when as many items as possible are taken for the same, in order.
+    /// Returns the stretches that remain when as many items as possible are matched in order.
     pub(super) fn gaps(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> Vec<Gap> {
         let (rows, columns) = (middle.desired.len(), middle.real.len());
         let at = |row: usize, column: usize| row * (columns + 1) + column;
         let mut is_same = vec![false; rows * columns];
-        // How many items the ends of both stretches share, from each pair of places on.
+        // Length of the longest common subsequence of both suffixes, for each pair of positions.
         let mut shared = vec![0_usize; (rows + 1) * (columns + 1)];
         for row in (0..rows).rev() {
             for column in (0..columns).rev() {
@@ -69,7 +69,7 @@ impl Comparison {
         gaps
     }
 
-    /// Returns true if every item of the stretch is there at another place, and nothing else.
+    /// Returns true if the stretch contains the same items in another order.
     pub(super) fn is_reordered(&self, place: &RulePlace<'_>, desired: &[Value], real: &[Value], middle: &Gap) -> bool {
         if middle.desired.len() != middle.real.len() {
             return false;

@@ -1,4 +1,4 @@
-//! The path of a difference: keys, positions of items, and the fields that tell items apart.
+//! Path of a difference: map keys, item positions, and the fields that identify items.
 
 use drift_language::RulePlace;
 use serde_json::Value;
@@ -6,34 +6,34 @@ use serde_json::Value;
 /// One step from the root of the desired state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Segment<'v> {
-    /// A key of a map.
+    /// Key of a map.
     Field(&'v str),
-    /// A place in an ordered list.
+    /// Position in an ordered list.
     Item {
-        /// Counted from 0.
+        /// Index of the item, counted from 0.
         position: usize,
-        /// The item there, which may say by a `name` that it holds a secret.
+        /// Items at the position, whose `name` may indicate a secret.
         items: [Option<&'v Value>; 2],
     },
     /// An item of a keyed list.
     Keyed {
-        /// The fields that tell it apart.
+        /// Fields that identify the item.
         keys: Vec<Key<'v>>,
-        /// The item that has them.
+        /// Item with these keys.
         item: &'v Value,
     },
 }
 
-/// A field that tells an item apart.
+/// A field that identifies an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key<'v> {
-    /// The field.
+    /// Name of the field.
     pub name: &'v str,
-    /// The value of the item's field.
+    /// Value of the item's field.
     pub value: &'v Value,
     /// True if a rule hides it.
     pub is_redacted: bool,
-    /// True if a rule shows it, whatever its name looks like.
+    /// True if a rule shows it, regardless of its name.
     pub is_shown: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'v> Segment<'v> {
         Self::Item { position, items }
     }
 
-    /// An item of a keyed list, at the item's place.
+    /// Returns the segment for an item of a keyed list at the item's place.
     pub(super) fn keyed(place: &RulePlace<'_>, keys: &'v [String], item: &'v Value) -> Self {
         let key = |name: &'v String| {
             let below = place.field(name);

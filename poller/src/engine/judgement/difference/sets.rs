@@ -1,8 +1,8 @@
-//! Sets: every item of the desired state is there, and nothing else, in any order and however often.
+//! Sets: every item of the desired state is present, and no other item, in any order and number.
 //!
-//! Items are maps that may have more fields outside, so they are not simply equal. Most stand where the desired state has them, and a
-//! few others are held against all. Where there are many, what all items of the desired state have in common, the scalars at the same
-//! fields, sorts both sides into small groups, and only within a group is item held against item.
+//! Items are maps that may have additional observed fields, so equality is not enough. Most items are at the same
+//! position on both sides, and a few others are compared with all items. For many differences, scalars that all desired
+//! items share sort both sides into small groups. Items are then compared only within a group.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::fulfilment::Comparison;
 
-/// Places at which two sets are unlike, up to which the items there are held against all: that takes less time than groups.
+/// Maximum differing positions whose items are compared with all others, which is faster than groups.
 const MAX_HELD_AGAINST_ALL: usize = 4;
 
-/// The items of two sets that have no counterpart, by position.
+/// Positions of the items in two sets that have no counterpart.
 pub(super) struct SetMatch {
     pub(super) missing: Vec<usize>,
     pub(super) unexpected: Vec<usize>,
@@ -69,7 +69,7 @@ impl Comparison {
         }
         let mut is_there = vec![false; desired.len()];
         for group in groups.values() {
-            // Without work left all pass for counterparts, so that nothing is searched for any more.
+            // Without budget, all items count as counterparts, so that no search continues.
             let fulfils = |expected: usize, observed: usize| match desired.get(expected) {
                 Some(expected) => self.fulfils(item, expected, real.get(observed)) || self.is_exhausted(),
                 None => false,
@@ -84,7 +84,8 @@ impl Comparison {
         SetMatch { missing, unexpected }
     }
 
-    /// The fields at which all items of the desired state have a scalar that is compared exactly; the empty path is the item itself.
+    /// Returns the fields at which all desired items have an exactly compared scalar. The empty path is
+    /// the item itself.
     fn common_features<'v>(&self, item: &RulePlace<'_>, desired: &'v [Value]) -> Vec<Vec<&'v str>> {
         let Some((first, others)) = desired.split_first() else { return Vec::new() };
         let mut features = Vec::new();
@@ -104,7 +105,7 @@ impl Comparison {
     ) {
         self.visit();
         if place.form() == Some(Form::Json) {
-            // On one side it may be a text, which has no fields.
+            // One side may be a text, which has no fields.
             return;
         }
         if let Value::Object(fields) = value {
@@ -139,12 +140,12 @@ impl Comparison {
     }
 }
 
-/// Returns true if two scalars here are the same just where they mean the same.
+/// Returns true if two scalars are equal here only if they have the same meaning.
 fn is_exact(place: &RulePlace<'_>) -> bool {
     !place.is_tolerant()
 }
 
-/// Items of both sides that may be counterparts, by their places.
+/// Positions of items on both sides that may be counterparts.
 #[derive(Default)]
 struct Group {
     desired: Vec<usize>,
@@ -152,7 +153,7 @@ struct Group {
 }
 
 impl Group {
-    /// Marks the desired items that are there; gives the observed ones that fulfil none.
+    /// Marks the desired items that are present. Returns the observed ones that fulfil none.
     fn settle(&self, is_there: &mut [bool], fulfils: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut unexpected = Vec::new();
         for observed in &self.real {
@@ -162,7 +163,7 @@ impl Group {
             }
         }
         for expected in &self.desired {
-            // An observed item may fulfil several, and was taken for the first of them.
+            // An observed item may fulfil several desired items, but was assigned to the first.
             if is_there.get(*expected) == Some(&false) && self.real.iter().any(|observed| fulfils(*expected, *observed))
             {
                 mark(is_there, *expected);

@@ -1,4 +1,4 @@
-//! What is found to differ, and what is not.
+//! Differences that the comparison finds or ignores.
 
 use drift_language::item_key;
 use drift_language::{ListKind, RulePlace};
@@ -24,7 +24,7 @@ fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
     told(rules, desired, observed).is_empty()
 }
 
-/// What fulfilment means, as slowly as it can be said.
+/// A slow reference implementation of fulfilment.
 fn is_fulfilled(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     match (desired, observed.filter(|value| !value.is_null())) {
         (expected, None) => expected.is_null(),
@@ -96,13 +96,13 @@ fn items() -> impl Strategy<Value = Value> {
     proptest::collection::vec(prop_oneof![3 => keyed, 1 => values()], 0..5).prop_map(Value::from)
 }
 
-/// A desired state and what may have become of it.
+/// A desired state and a variant of it.
 fn states() -> impl Strategy<Value = [Value; 2]> {
     let key =
         prop_oneof![Just("set"), Just("map"), Just("some"), Just("sub"), Just("part"), Just("whole"), Just("other")];
     let state = || proptest::collection::btree_map(key.clone(), prop_oneof![items(), values()], 0..4);
     (state(), state(), any::<u8>()).prop_map(|(desired, other, kept)| {
-        // Mostly the same, so that being in sync is no rarity.
+        // Most keys are equal, so that states in sync are common.
         let observed = desired.iter().enumerate().map(|(position, (key, value))| {
             let changed = other.get(key).filter(|_| kept & (1 << position) != 0);
             (*key, changed.unwrap_or(value).clone())
@@ -123,7 +123,7 @@ proptest! {
         prop_assert_eq!(told.is_empty(), is_fulfilled(&place, &desired, Some(&observed)), "{}", told);
     }
 
-    /// Whether a few items are out of place or all.
+    /// Covers both a few displaced items and all of them.
     #[test]
     fn an_item_is_alone_just_where_nothing_stands_for_it(
         desired in proptest::collection::vec(values(), 0..12),
@@ -228,7 +228,7 @@ fn what_the_desired_state_does_not_name_is_not_compared() {
     }
 }
 
-/// Values looked at to find out whether a desired state is fulfilled.
+/// Returns the number of visited values for the check of a desired state.
 fn visits(rules: &str, desired: &Value, observed: &Value) -> u32 {
     let (target, comparison) = (ruled(rules), Comparison::default());
     comparison.fulfils(&target.compare.rules.root(), desired, Some(observed));

@@ -1,6 +1,6 @@
 //! The polls of an object: their times, and the verdicts that they confirm.
 //!
-//! Every result is held against the state its poll began from.
+//! Every result is checked against the state that its poll began with.
 
 use drift_api::mutants::{Mutant, is_planted};
 use std::time::Duration;
@@ -22,50 +22,51 @@ use crate::engine::schedule::{Now, PROMPT_SPACING};
 use crate::engine::writes::urgency::is_change;
 use drift_api::condition::{CurrentVerdict, ObservedReason, StatusFields};
 
-/// A poll that began. The object may leave the selection and come back meanwhile, and what a poll of before found may be
-/// old by then: the result counts only for the very poll that is under way.
+/// A poll that began. The object may leave the selection and return meanwhile, and the result of an earlier poll may be
+/// outdated by then. So a result counts only for the running poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BegunPoll {
-    /// The state that its result belongs to.
+    /// State that its result belongs to.
     pub basis: Basis,
-    /// The start of the poll, which identifies it: two polls of one moment see the same state.
+    /// Start of the poll, which identifies it: two polls of one moment see the same state.
     at: Moment,
 }
 
 impl ObjectState {
-    /// Returns the time at which the next poll may begin; `None` while one is under way or none is wanted.
+    /// Returns the time of the next poll; `None` while one is running or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
         let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.rejected.is_none();
         wanted.then(|| self.schedule.due())
     }
 
-    /// Returns true if its next poll was asked for, and is not only the regular one.
+    /// Returns true if its next poll was requested and is not only the regular one.
     #[must_use]
     pub fn wants_prompt_poll(&self) -> bool {
         self.schedule.is_wanted()
     }
 
-    /// Returns true if a poll that was asked for comes within [`PROMPT_SPACING`], or once the one under way has ended.
+    /// Returns true if a requested poll comes within [`PROMPT_SPACING`], or after the running one.
     #[must_use]
     pub fn is_polled_soon(&self, now: Moment) -> bool {
         self.wants_prompt_poll() && self.poll_due().is_none_or(|due| due <= now + PROMPT_SPACING)
     }
 
-    /// Somebody says that the external resource may have changed: it is polled soon. While drift stands, that may be what a
-    /// correction has just written, and a poll before its number is on the object would take it for healed: where somebody
-    /// undoes each correction, none would be counted. So the hint waits as long as the correction takes to settle.
+    /// Takes in a hint that the external resource may have changed, and polls soon. During drift, the change may be the
+    /// write of a correction whose number is not yet on the object. A poll before that would count the object as
+    /// healed, and repeated corrections against another writer would not be counted. So the hint waits for the settle
+    /// time of the correction.
     pub fn take_hint(&mut self, now: Moment) {
         self.take_hint_after(Duration::ZERO, now);
     }
 
-    /// The same where the hint itself has to wait.
+    /// The same for a hint that must wait itself.
     pub fn take_hint_after(&mut self, wait: Duration, now: Moment) {
         let wait = wait.max(self.hint_waits().unwrap_or_default());
         self.schedule.want_promptly(now + wait);
     }
 
-    /// Hints may have been missed: its regular poll comes when a hint's would, behind those that were asked for.
+    /// Brings the regular poll forward because hints may have been missed. Requested polls go first.
     pub fn miss_hints(&mut self, now: Moment) {
         self.schedule.bring_forward(now + self.hint_waits().unwrap_or_default());
     }
@@ -81,7 +82,7 @@ impl ObjectState {
         polled.then(|| self.last_heard + self.settings.interval.saturating_mul(SILENT_INTERVALS))
     }
 
-    /// Begins a poll and gives what its result is held against.
+    /// Begins a poll and returns the state that its result must match.
     pub fn begin_poll(&mut self, now: Now) -> BegunPoll {
         self.polling = Some(now.moment);
         self.edited_meanwhile = false;
@@ -89,8 +90,8 @@ impl ObjectState {
         BegunPoll { basis: self.basis(), at: now.moment }
     }
 
-    /// Puts off a poll that never reached the external system, be it `begun` or not; it is late until then, not failed,
-    /// and as prompt or regular as it was.
+    /// Postpones a poll that never reached the external system, begun or not. The poll is late, not failed, and stays
+    /// prompt or regular.
     pub fn postpone_poll(&mut self, begun: Option<BegunPoll>, until: Moment, cause: Failure) {
         match begun {
             Some(begun) if self.end_poll(begun) => self.schedule.want_promptly(until),
@@ -101,13 +102,13 @@ impl ObjectState {
         self.schedule.hold_until(until);
     }
 
-    /// Lets no poll begin before that: the external system asked for it.
+    /// Blocks polls until this time, as the external system requested.
     pub fn hold_polls(&mut self, until: Moment) {
         self.schedule.hold_until(until);
     }
 
-    /// What the next poll need not read again, if the state is still called so. Only the regular poll of an object that
-    /// stands in sync, with its present desired state and after its last correction, may rest on what another one read.
+    /// Returns the tag of the state that the next poll need not read again. Only the regular poll of an object in sync,
+    /// with its present desired state and after its last correction, may rely on an earlier read.
     #[must_use]
     pub fn known_tag(&self) -> Option<&EntityTag> {
         let tag = self.tag.as_ref()?.usable()?;
@@ -115,7 +116,7 @@ impl ObjectState {
         is_quiet.then_some(tag)
     }
 
-    /// Remembers what the state is called that the last poll found in sync; anything else forgets it.
+    /// Remembers the tag of the state that the last poll found in sync. Other results clear it.
     pub fn remember_tag(&mut self, tagged: Option<Tagged>) {
         let known = self.tag.take();
         self.tag = RememberedTag::after(known, tagged.filter(|_| !self.edited_meanwhile));
@@ -131,19 +132,19 @@ impl ObjectState {
         prepared
     }
 
-    /// Returns the last finding, to reuse for equal answers.
+    /// Returns the last finding, to reuse for equal responses.
     #[must_use]
     pub const fn known_finding(&self) -> Option<&KnownFinding> {
         self.known.as_ref()
     }
 
-    /// Remembers what the last poll found, unless the object has changed since it began.
+    /// Remembers the last finding, unless the object has changed since the poll began.
     pub fn remember_finding(&mut self, known: Option<KnownFinding>) {
         self.known = known.filter(|_| !self.edited_meanwhile);
     }
 
-    /// Takes in the result of the poll that `begun` stands for, unless that is another than the one under way. Says whether
-    /// it speaks of the object as it is.
+    /// Takes in the result of the running poll and ignores results of other polls. Returns true if the result is about
+    /// the current state of the object.
     pub fn finish_poll(&mut self, begun: BegunPoll, found: impl Into<Found>, now: Moment) -> bool {
         let Found { finding, published, .. } = found.into();
         if !self.end_poll(begun) {
@@ -177,7 +178,7 @@ impl ObjectState {
         true
     }
 
-    /// Turns the verdict Unknown if no poll was completed for [`SILENT_INTERVALS`].
+    /// Sets the verdict to Unknown if no poll completed for [`SILENT_INTERVALS`].
     pub fn notice_silence(&mut self, now: Moment) {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.last_heard = now;
@@ -187,25 +188,25 @@ impl ObjectState {
         }
     }
 
-    /// Returns true if its verdict goes back and forth.
+    /// Returns true if its verdict keeps changing.
     #[must_use]
     pub fn is_flapping(&self, now: Moment) -> bool {
         self.flapping.lasts(now)
     }
 
-    /// Returns true if that is news for people; it counts as told with this.
+    /// Returns true if the flapping was not reported yet, and marks it as reported.
     pub fn flapping_is_news(&mut self) -> bool {
         self.flapping.is_news()
     }
 
-    /// A correction has to settle before the next poll; what is quiet because of that is not silent.
+    /// Delays the next poll until a correction has settled. That delay does not count as silence.
     pub(super) fn settle_from(&mut self, now: Moment) {
         let settled = now + self.settings.settle;
         self.schedule.hold_until(settled);
         self.be_quiet_until(settled);
     }
 
-    /// The same of an edit, which wakes the object's own operator.
+    /// The same for an edit, which wakes the object's own operator.
     pub(super) fn settle_edit(&mut self, now: Moment) {
         let settled = self.schedule.settle_edit(self.settings.settle, now);
         self.be_quiet_until(settled);
@@ -215,12 +216,12 @@ impl ObjectState {
         self.last_heard = self.last_heard.max(settled);
     }
 
-    /// Returns true if that was the poll under way, which it is no more.
+    /// Ends the poll. Returns true if it was the running one.
     fn end_poll(&mut self, begun: BegunPoll) -> bool {
         self.polling.take_if(|at| *at == begun.at).is_some()
     }
 
-    /// A verdict that has not come to stand must not be written over a newer look that says something else.
+    /// Drops an unwritten verdict that a newer poll contradicts.
     fn drop_unwritten(&mut self) {
         let current = self.object.conditions.observed();
         if let Some(writing) = &mut self.writing {

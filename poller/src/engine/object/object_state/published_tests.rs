@@ -1,4 +1,4 @@
-//! What a target publishes: written with the condition, on change only, and no reason to poll.
+//! Published fields: written with the condition, only on change, and no reason for a poll.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::writes::write_attempts::WriteOutcome;
 
-/// What a published value is in a poll at that second, and its name.
+/// A case with the published value of a poll at each second.
 type Case = (&'static str, fn(u64) -> Value);
 
-/// An object as the API server would have it.
+/// An object as the API server stores it.
 struct Published {
     target: Arc<Target>,
     whole: Value,
@@ -44,7 +44,7 @@ impl Published {
         Self { target, whole, state, version: 1 }
     }
 
-    /// A poll that finds this.
+    /// Makes a poll with this finding.
     fn poll(&mut self, seconds: u64, finding: Finding, address: Option<Value>) {
         let begun = self.state.begin_poll(at(seconds));
         let published = address.map(|address| [("address", address)].into_iter().collect()).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Published {
         );
     }
 
-    /// What is written of the fields, if anything is written; `kept` says what the API server makes of it.
+    /// Writes the pending fields and returns them. `kept` returns the part that the API server stores.
     fn write(&mut self, seconds: u64, kept: impl FnOnce(Value) -> Value) -> Option<Value> {
         let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
         let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
@@ -68,8 +68,8 @@ impl Published {
         Some(json!([before["address"], self.whole["status"]["address"]]))
     }
 
-    /// Tries what is to be written where the kind's schema has only texts at that field; says what was sent of it, and
-    /// whether it was written.
+    /// Tries the pending write against a schema that accepts only text in that field. Returns the sent value, and true
+    /// if it was written.
     fn try_write(&mut self, seconds: u64) -> Option<(Value, bool)> {
         let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
         let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
@@ -131,7 +131,7 @@ fn a_value_that_always_moves_is_written_once_a_minute() {
         object.poll(seconds, Finding::InSync, Some(json!(seconds)));
         written += usize::from(object.write(seconds, |status| status).is_some());
     }
-    // One with the first verdict, the bucket's six at once, and one for each minute after.
+    // One with the first verdict, the burst of six, and one for each minute after.
     assert!((16..=17).contains(&written), "{written} writes");
 }
 
@@ -205,11 +205,11 @@ fn a_verdict_that_alternates_is_written_seldom() {
     let differs = || Finding::Differs("x".into());
     let finding = |round: usize| if round.is_multiple_of(2) { Finding::InSync } else { differs() };
     let written = (0..240).filter(|round| find(finding(*round))).count();
-    // Six changes are honest, and a few more pass until the pace of an honest object is exceeded.
+    // Six changes are normal, and a few more pass until the normal pace is exceeded.
     assert!((6..=16).contains(&written), "{written} writes in 240 polls");
     let again = (240..480).filter(|round| find(finding(*round))).count();
     assert_eq!(again, 0, "it still flaps");
-    // What lasts is believed all the same.
+    // A stable finding is confirmed all the same.
     for _ in 0..3 {
         find(Finding::InSync);
     }

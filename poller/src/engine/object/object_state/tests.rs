@@ -1,4 +1,4 @@
-//! When a poll may ask only for what has changed.
+//! Conditions for polls that ask only for changes.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const SETTINGS: PollSettings = PollSettings {
     shared_phase: None,
 };
 
-/// What happens to an object, and its name.
+/// A named change of an object.
 type Case = (&'static str, fn(&mut ObjectState));
 
 fn named(name: &'static str) -> Option<Tagged> {
@@ -32,7 +32,7 @@ fn named(name: &'static str) -> Option<Tagged> {
     EntityTag::of(&reply).map(Tagged::Whole)
 }
 
-/// An object with that spec that stands in sync, whose note has that number, at that version.
+/// An object in sync with this spec, correction number and version.
 fn object(spec: &Value, correction: u64, version: u32) -> LeanObject {
     let desired_hash = DesiredHash::of(&json!([spec["id"], {"a": spec["a"]}]));
     let number = if correction > 0 { format!(", correction {correction}") } else { String::new() };
@@ -49,7 +49,7 @@ fn spec() -> Value {
     json!({"id": "x", "a": 1})
 }
 
-/// An object state of which a whole answer was seen in sync, at second 0.
+/// An object state after a whole response in sync, at second 0.
 fn tagged() -> ObjectState {
     let (object, target) = (object(&spec(), 0, 1), target(TEXT));
     let rendered = appraise(&target, &object);
@@ -189,8 +189,8 @@ fn a_request_is_kept_between_frequent_polls_alone() {
     }
 }
 
-/// The second at which a resource that is not there any more is told missing, polled as it is asked for, where a creation
-/// is this step; `K` corrections were made of the object, which stood in sync.
+/// Returns the second at which a removed resource is reported missing, with polls as requested and this creation step.
+/// The object was in sync and had K corrections.
 fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64) -> u64 {
     let correct = format!("  confirm: {{{confirm}}}\n  correct: {{http: {{create: [{{{step}}}]}}}}\n");
     let target = target(&format!("{TEXT}{correct}"));

@@ -1,4 +1,4 @@
-//! The writes of an object's verdict.
+//! Writes of an object's verdict.
 
 use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict};
 use drift_api::mutants::{Mutant, is_planted};
@@ -14,38 +14,38 @@ use crate::engine::writes::write_attempts::{AFTER_LOST_RACES, WriteAttempts, Wri
 /// A write that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BegunWrite {
-    /// The condition to write.
+    /// Condition to write.
     pub condition: Condition,
-    /// The fields beside the conditions to write with it.
+    /// Status fields to write with it.
     pub fields: StatusFields,
-    /// The Event to send after the write.
+    /// Event to send after the write.
     pub announcement: Option<Announcement>,
 }
 
-/// The verdict that should be on the object. A change of its [`Basis`](crate::engine::judgement::verdict::Basis) drops it.
+/// Verdict to write. A change of its [`Basis`](crate::engine::judgement::verdict::Basis) drops it.
 #[derive(Debug)]
 pub(super) struct Believed {
     pub(super) verdict: Verdict,
-    /// The fields that are published with it.
+    /// Fields that are published with it.
     pub(super) published: StatusFields,
-    /// They were written so, and what stands now is what the API server made of them.
+    /// True if the fields were written, so that differences come from the API server.
     pub(super) accepted: bool,
 }
 
-/// The pending write of one object, and the results of earlier ones.
+/// Pending write of one object, and the results of earlier ones.
 #[derive(Debug)]
 pub(super) struct Writing {
-    /// The verdict to write, kept until it is written, and always if it publishes fields.
+    /// Verdict to write, kept until it is written, and always if it publishes fields.
     pub(super) believed: Option<Believed>,
     pub(super) attempts: WriteAttempts,
-    /// Of writes that only inform people; full where there is none.
+    /// Bucket for writes that only inform people; `None` if full.
     quiet: Option<TokenBucket>,
     last_definite: LastDefinite,
-    /// See [`ObjectState::owes_verdict`].
+    /// Cause of the missing verdict, see [`ObjectState::owes_verdict`].
     pub(super) owing: Option<Owing>,
 }
 
-/// The state of an object with nothing to write.
+/// State of an object with nothing to write.
 static NOTHING: Writing = Writing::NOTHING;
 
 impl Writing {
@@ -99,7 +99,8 @@ impl ObjectState {
         self.due_write(is_change, now)
     }
 
-    /// The verdict that should stand does; whether the fields that are published with it do too, so that nothing is to be written.
+    /// Records that the current verdict is correct. Returns true if the published fields are correct too, so that there
+    /// is nothing to write.
     fn note_current(&mut self, now: Moment) -> bool {
         self.disturbed = false;
         let is_published = self.unpublished().is_empty();
@@ -113,14 +114,14 @@ impl ObjectState {
         is_published
     }
 
-    /// The write of what is believed, by how urgent it is: `is_change` where another verdict stands.
+    /// Returns the write of the confirmed verdict by its urgency. `is_change` is true if the current verdict differs.
     fn due_write(&self, is_change: bool, now: Moment) -> NextWrite {
         let Writing { believed: Some(Believed { verdict, .. }), attempts, .. } = self.writing() else {
             return NextWrite::Nothing;
         };
         let urgency = match is_change {
             true => weigh(self.current().as_ref(), self.last_definite().as_ref(), verdict, self.disturbed),
-            // The controller waits for no field that is published.
+            // The controller does not wait for published fields.
             false => Urgency::Quiet,
         };
         let allowed = match urgency {
@@ -131,10 +132,10 @@ impl ObjectState {
         if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
     }
 
-    /// Notes that the write that [`ObjectState::next_write`] gave begins.
+    /// Records the start of the write that [`ObjectState::next_write`] returned.
     pub fn begin_write(&mut self, verdict: &Verdict, urgency: Urgency, moment: Moment, wall: &str) -> BegunWrite {
         if urgency != Urgency::News {
-            // `next_write` saw a token a moment ago; should it be gone, one write too many harms nobody.
+            // `next_write` has just checked the token. One extra write does no harm.
             let _ = self.writing_mut().quiet.get_or_insert_with(|| quiet_bucket(moment)).take(moment);
         }
         let condition = verdict.to_condition(self.object.conditions.observed(), wall);
@@ -152,18 +153,18 @@ impl ObjectState {
         self.writing().attempts.gave_up()
     }
 
-    /// Returns true if a refused write is news for people; it counts as told with this.
+    /// Returns true if a refused write was not reported yet, and marks it as reported.
     pub fn refusal_is_news(&mut self) -> bool {
         self.writing_mut().attempts.refusal_is_news()
     }
 
-    /// Takes in how a write ended.
+    /// Takes in the result of a write.
     pub fn finish_write(&mut self, outcome: &WriteOutcome, now: Moment) {
         let attempts = &mut self.writing_mut().attempts;
         let sent_fields = attempts.sends_fields();
         attempts.finish(outcome, now);
         if *outcome == WriteOutcome::Written && sent_fields && !self.unpublished().is_empty() {
-            // The API server drops what the kind's schema does not have: it would be written for ever.
+            // The API server drops fields that the kind's schema does not contain. Retries would never end.
             self.writing_mut().believed.iter_mut().for_each(|believed| believed.accepted = true);
         }
         if self.writing().attempts.gave_up() {
@@ -172,7 +173,7 @@ impl ObjectState {
         }
     }
 
-    /// Returns the time at which a write that only informs people may be made.
+    /// Returns the time of the next write that only informs people.
     fn quiet_at(&self, now: Moment) -> Moment {
         let quiet = self.writing().quiet.as_ref().filter(|_| !is_planted(Mutant::QuietAtOnce));
         quiet.map_or(now, |quiet| quiet.available_at(now))
@@ -182,24 +183,24 @@ impl ObjectState {
         self.writing().last_definite.find(self.current().as_ref())
     }
 
-    /// Another verdict comes to stand.
+    /// Keeps the last definite verdict before another one replaces it.
     fn keep_definite(&mut self) {
         if let LastDefinite::CurrentVerdict = self.writing().last_definite {
             self.writing_mut().last_definite = LastDefinite::Former(Box::new(self.last_definite()));
         }
     }
 
-    /// The fields that do not stand as they are to be published.
+    /// Returns the published fields that the object does not have yet.
     fn unpublished(&self) -> StatusFields {
-        // Most targets publish nothing, and then nobody looks at the object.
+        // Most targets publish nothing, so the object is not opened.
         let awaits = |believed: &&Believed| !believed.accepted && !believed.published.is_empty();
         let believed = self.writing().believed.as_ref().filter(awaits);
         believed.map(|believed| believed.published.missing_in(&self.object.view.open())).unwrap_or_default()
     }
 
-    /// Somebody else's hand on our condition is put right by a poll, not by this memory: a prompt one, as long as the
-    /// bucket lasts, since without a verdict nothing is corrected. A foreign True is polled at once in any case: the
-    /// controller may believe it.
+    /// Handles a foreign write to our condition. A poll restores it, not this memory. The poll is prompt while the
+    /// bucket has tokens, because nothing is corrected without a verdict. A foreign True always causes an immediate
+    /// poll, because the controller may act on it.
     pub(super) fn note_foreign_write(&mut self, object: &LeanObject, now: Moment) {
         let (before, after) = (self.object.conditions.observed(), object.conditions.observed());
         if before == after || self.writing().attempts.explains(after) {
@@ -216,7 +217,7 @@ impl ObjectState {
         self.disturbed = true;
         self.disbelieve();
         if stands_true(object) {
-            // Nobody here said so: it is not attested until this process has looked.
+            // The verdict is not ours, so it is not attested until this process has polled.
             self.writing_mut().owing.get_or_insert(Owing::ForItself);
         }
         let when = if stands_true(object) { now } else { self.quiet_at(now) };

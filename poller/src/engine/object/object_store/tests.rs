@@ -8,7 +8,7 @@ use drift_api::condition::ObservedReason;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The message of a verdict on an object with that id that asks for `a: 1`.
+/// Returns the message of a verdict on an object with that id and the desired `a: 1`.
 fn tag(id: &str) -> String {
     format!("x [desired {}]", drift_api::condition::DesiredHash::of(&json!([id, {"a": 1}])))
 }
@@ -21,7 +21,7 @@ fn object(objects: &ObjectStore, uid: &str, spec: &Value, status: &Value) -> Lea
     fixtures::object(&objects.target, uid, spec, status)
 }
 
-/// Without exceptions.
+/// Returns true if the target is attested without exceptions.
 fn is_attested(objects: &ObjectStore, now: Moment) -> bool {
     objects.attested_except(now).is_some_and(|except| except.is_empty())
 }
@@ -98,14 +98,14 @@ fn a_poll_from_before_an_absence_counts_for_nothing() {
     assert_eq!(finish(&mut objects, own, differs, at(6).moment), Some(ObservedReason::NotUpdated));
 }
 
-/// An object in sync whose verdict stands word for word.
+/// An object in sync with the exact message of the current verdict.
 fn in_sync(objects: &ObjectStore, uid: &str, spec: &Value) -> LeanObject {
     let message = tag(uid).replace('x', drift_api::condition::closed_text(ObservedReason::InSync));
     let status = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
     object(objects, uid, spec, &status)
 }
 
-/// Puts everybody who is awake into line, as the shell does; gives who was.
+/// Queues all due objects like the shell does, and returns them.
 fn queue_awake(objects: &mut ObjectStore, now: Moment) -> Vec<Uid> {
     let mut awake = Vec::new();
     while let Some(uid) = objects.pop_awake(now).filter(|_| awake.len() < 10) {
@@ -122,7 +122,7 @@ fn an_edited_object_moves_to_the_prompt_line() {
     for uid in &["a", "bb"].map(Uid::from) {
         let object = in_sync(&objects, uid, &json!({"id": **uid, "a": 1}));
         objects.see(object, at(0));
-        // What a takeover may have missed is asked for once; the next poll is a regular one.
+        // Changes missed in a takeover are polled once; the next poll is a regular one.
         let begun = objects.update(uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
         objects.update(uid, at(0).moment, |state| state.finish_poll(begun, Finding::InSync, at(0).moment));
     }
@@ -144,12 +144,12 @@ fn take_turn(objects: &mut ObjectStore, now: Now) -> Option<Uid> {
     Some(turn.uid)
 }
 
-/// Puts an object into the line of regular polls.
+/// Queues an object for a regular poll.
 fn queue_regular(objects: &mut ObjectStore, uid: &str) {
     let object = in_sync(objects, uid, &json!({"id": uid, "a": 1}));
     objects.see(object, at(0));
     let uid = Uid::from(uid);
-    // What a takeover may have missed is asked for once; the next poll is a regular one.
+    // Changes missed in a takeover are polled once; the next poll is a regular one.
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::InSync, at(0).moment));
     objects.queue_poll(&uid);
@@ -185,7 +185,7 @@ fn a_target_is_attested_for_once_all_are_judged() {
     assert_eq!(objects.state(&uid).unwrap().poll_due(), Some(at(0).moment), "it is polled at once");
     let begun = objects.update(&uid, at(0).moment, |state| state.begin_poll(at(0))).unwrap();
     objects.update(&uid, at(0).moment, |state| state.finish_poll(begun, Finding::Absent, at(0).moment));
-    // The sentence differs from the one that stood, so the verdict is not current before it is written.
+    // The sentence differs from the old one, so the verdict is not current until it is written.
     assert!(!is_attested(&objects, at(0).moment));
     objects.forget(&uid);
     assert!(is_attested(&objects, at(1).moment));
@@ -253,7 +253,8 @@ fn a_changed_target_waits_for_all_new_verdicts() {
     assert!(is_attested(&objects, at(1).moment), "ccc was edited, which is no incident");
 }
 
-/// An object store whose objects stood True before this process began; all were found in sync since, which is not written.
+/// An object store whose objects were True before this process began. All were found in sync since, which
+/// is not written.
 fn owing(count: usize) -> ObjectStore {
     let mut objects = objects();
     for number in 0..count {
@@ -293,7 +294,7 @@ fn a_refused_verdict_keeps_back_only_its_object() {
     assert_eq!(objects.attested_except(at(2).moment), Some(Exceptions::default()));
 }
 
-/// An object that somebody else says is drifted, in its `version`.
+/// An object that another writer marked as drifted, in this version.
 fn called_drifted(objects: &ObjectStore, uid: &str, version: u32) -> LeanObject {
     let message = format!("said {version} times: {}", tag(uid));
     let status = json!({"conditions": [{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": message, "observedGeneration": 1}]});

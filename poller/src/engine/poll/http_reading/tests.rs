@@ -1,4 +1,4 @@
-//! Reads of several requests.
+//! Reads with several requests.
 
 use drift_language::Target;
 use drift_systems::ReplyBody;
@@ -11,7 +11,7 @@ use crate::engine::judgement::comparison::compare;
 use crate::engine::judgement::finding::Finding;
 use drift_api::object::object_view::ObjectView;
 
-/// A client and its roles, which are found by an id that only the first answer tells.
+/// A client and its roles, whose id is only in the first response.
 const STEPS: &str = r#"read: {http: {
     steps: [
       {name: client, url: "http://h/clients?name=${self.spec.id}", absentWhen: "${response.body.size() == 0}"},
@@ -30,7 +30,7 @@ fn reply(status: u16, body: &str) -> HttpReply {
     HttpReply { status: StatusCode::from_u16(status).unwrap(), headers: HeaderMap::new(), body }
 }
 
-/// The URLs asked after the first, and what came of it.
+/// Returns the URLs after the first, and the result.
 fn run(target: &Target, answers: &[(u16, &str)]) -> (Vec<String>, Result<Observation, Failure>) {
     let read = target.read.http().unwrap();
     let object = json!({"metadata": {"name": "x"}, "spec": {"id": "web", "a": 1}});

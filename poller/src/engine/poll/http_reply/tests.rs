@@ -1,4 +1,4 @@
-//! What answers may mean at most.
+//! Limits on the meaning of responses.
 
 use super::*;
 use crate::engine::judgement::comparison::compare;
@@ -254,7 +254,7 @@ fn a_failure_says_the_status() {
 
 #[test]
 fn a_rule_fails_by_whoever_makes_it_fail() {
-    // The object has spec.a and no spec.b; the answer has a and no b.
+    // The object has spec.a and no spec.b; the response has a and no b.
     let table = [
         ("validWhen: \"${response.body.a == self.spec.b}\"", RuleError),
         ("validWhen: \"${response.body.b == self.spec.a}\"", ResponseInvalid),

@@ -1,4 +1,4 @@
-//! What is found by a fingerprint against what is judged, over random answers.
+//! Compares findings by fingerprint with judged findings, over random responses.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn reading(read: &str) -> Arc<Target> {
     target(&TEXT.replace(ONE, read).replace("compare:", publish))
 }
 
-/// What a read gives that is answered so, and what is known of it afterwards. An answer that is missing never came.
+/// Returns the result of a read with these responses, and the known finding after it. A missing response never arrived.
 fn read(
     target: &Target,
     (view, moved): (&ObjectView, &[String]),
@@ -54,7 +54,7 @@ fn read(
     (Finding::from(drift_api::condition::ObservedReason::PollTimedOut).into(), known.cloned())
 }
 
-/// The object in its `version`, with this field, and with its password moved or not.
+/// The object in this version, with this field, and with a changed password or not.
 fn object(target: &Target, version: usize, (a, moved): (i64, bool)) -> LeanObject {
     let moved = if moved { ", moved password" } else { "" };
     let message = format!("correction 1, owns \"web\": done [scope 00000000, secrets 9f31c2d4{moved}]");
@@ -85,7 +85,7 @@ fn answer() -> impl Strategy<Value = HttpReply> {
 enum Event {
     Edit(i64),
     Moved(bool),
-    /// What is answered, and an edit between the request and the answers.
+    /// Responses of a poll, and an edit between its request and its responses.
     Poll(Vec<HttpReply>, Option<i64>),
 }
 
@@ -100,7 +100,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec(event, 1..40)
 }
 
-/// One object that is polled while it changes.
+/// An object that is polled while it changes.
 struct Polled {
     target: Arc<Target>,
     objects: ObjectStore,
@@ -132,7 +132,7 @@ impl Polled {
         assert_eq!(self.state().object().conditions.moved_secrets().is_empty(), !state.1);
     }
 
-    /// What is found with what is known, and what is judged without.
+    /// Returns the finding with the known one, and the finding without it.
     fn poll(&mut self, answers: &[HttpReply], edit: Option<i64>) -> (Found, Found) {
         let (view, moved) = (self.state().object().view.clone(), self.state().object().conditions.moved_secrets());
         let (known, now) = (self.state().known_finding().cloned(), self.now());

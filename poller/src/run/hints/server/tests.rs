@@ -13,7 +13,7 @@ fn reception() -> HintContext {
     }
 }
 
-/// What a server says to one request.
+/// Returns the response to one request.
 async fn ask(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(b"POST /hints/t HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n").await.unwrap();
@@ -36,7 +36,7 @@ async fn who_sends_slowly_keeps_nobody_out() {
         }
         let answer = tokio::time::timeout(HEADERS_WITHIN / 2, ask(address)).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 1"), "{answer}");
-        // The oldest was dropped for those that came after it.
+        // The oldest connection was dropped for later ones.
         assert_eq!(slow.swap_remove(0).read(&mut [0; 64]).await.unwrap_or_default(), 0);
         stop.cancel();
     };

@@ -1,4 +1,4 @@
-//! Polls that are put off, and what they hear of a host, against sockets on loopback.
+//! Postponed polls, and the host reports of polls, against sockets on loopback.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,17 +32,17 @@ fn outside(secrets: &Arc<ArcSwap<LabelledSecrets>>) -> Outside {
     Outside { sender, databases, resources, gate: Arc::default(), troubles: Arc::default() }
 }
 
-/// An API server that has nothing.
+/// An API server without objects.
 fn api_server() -> kube::Client {
     kube::Client::new(axum::Router::new(), "default")
 }
 
-/// A target that reads so.
+/// A target with this read.
 fn reading(read: &str) -> Arc<Target> {
     target(&TEXT.replace("30s", "30s\n  timeout: 1s").replace(r#"{url: "http://h/${self.spec.id}"}"#, read))
 }
 
-/// One whose answers may be as large as a target may ask for.
+/// A target whose responses may have the maximum size.
 fn reading_much(host: &str) -> Arc<Target> {
     reading(&format!("{{url: 'http://{host}/', maxBytes: 8MiB}}"))
 }
@@ -61,7 +61,7 @@ async fn poll_unless(outside: &Outside, target: &Arc<Target>, uid: &str, tag: Op
     super::poll(outside, target, PollOrder { uid, begun, view, prepared, moved: Vec::new(), tag, known: None }).await
 }
 
-/// A host that answers each request with more than needs no memory, then with a byte now and then.
+/// A host that answers each request with more than fits without memory, and then with a byte now and then.
 #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn trickling() -> (String, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -115,19 +115,19 @@ async fn a_host_whose_answers_trickle_is_not_silent() {
 async fn a_poll_that_waits_for_memory_spares_its_host() {
     let (outside, (host, _server)) = (outside(&Arc::default()), trickling().await);
     let target = reading_much(&host);
-    // The first takes all that the host may have.
+    // The first poll takes all memory of the host's share.
     let (first, second) = tokio::join!(poll(&outside, &target, "a"), poll(&outside, &target, "b"));
     let late = [&first, &second].into_iter().filter(|outcome| outcome.found.is_err()).count();
     assert_eq!(late, 1, "{first:?} {second:?}");
 }
 
-/// The Secret of a target whose read says who it is.
+/// The Secret of a target whose read authenticates.
 fn secret(value: &str) -> Arc<LabelledSecrets> {
     let data = ["token", "clientId", "clientSecret"].map(|key| (key.to_owned(), value.as_bytes().to_vec()));
     Arc::new([("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect())
 }
 
-/// A host that gives a token to who asks for one. By what else a request is known it says back, and by then the Secret has changed.
+/// A host that issues tokens. It repeats any other credential of a request, after the Secret has changed.
 #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn repeating(secrets: Arc<ArcSwap<LabelledSecrets>>) -> (String, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -167,7 +167,7 @@ async fn what_a_read_went_out_with_is_not_shown() {
     }
 }
 
-/// A host that gives these answers in order, one for each connection, and tells the conditions under which it was asked.
+/// A host that gives these responses in order, one for each connection, and returns the conditions of its requests.
 #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn answering(answers: Vec<&'static str>) -> (String, tokio::task::JoinHandle<Vec<Option<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -228,7 +228,7 @@ async fn an_unchanged_state_is_not_sent_again() {
     assert_eq!(server.await.unwrap(), [None, ours.clone(), ours, None]);
 }
 
-/// A target whose collection has one page after the other at that host.
+/// A target whose collection has consecutive pages at that host.
 fn reading_pages(host: &str) -> Arc<Target> {
     reading(&format!(
         "{{url: 'http://{host}/', each: '${{response.body.items}}', key: {{item: '${{item.name}}'}}, next: link}}"
@@ -269,7 +269,7 @@ async fn a_page_of_a_pausing_host_is_late() {
     let (host, server) = answering(vec![FURTHER, LAST]).await;
     let outside = outside(&Arc::default());
     let (target, rate) = (reading_pages(&host), SharedRate::of(TokenBucket::full(1, Duration::ZERO, clock::now())));
-    // The first page is under way when three others hear that they are to wait.
+    // The first page is running when three other requests cause a pause.
     let permit = outside.gate.enter(&host, 8).await;
     let told = async {
         let pause = drift_systems::HostReply::AskedToWait(Duration::from_secs(60));

@@ -1,6 +1,6 @@
-//! Reads from HTTP servers: requests one after the other, each with a slot at its host.
+//! Reads from HTTP servers: sequential requests, each with a slot at its host.
 //!
-//! Thin: the answers are judged in the engine.
+//! The engine judges the responses.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -31,34 +31,34 @@ use crate::engine::poll::known_finding::KnownFinding;
 use crate::run::rate_limit::SharedRate;
 use crate::run::reads::outside::Outside;
 
-/// A poll whose answer found no memory comes back after this long: what takes it is waited for no longer than a target's
-/// timeout, and to ask again each second is no load.
+/// Delay of a poll whose response found no memory. Other responses hold memory no longer than a target's timeout, and
+/// one retry a second is no load.
 const UNTIL_THERE_IS_MEMORY: Duration = Duration::from_secs(1);
 
-/// The same after requests that were answered, since these are sent again: so a host that is read in several requests has
-/// them a few times a minute for what is late, and not each second.
+/// The same after answered requests, because these are sent again. So a host whose read has several requests gets them
+/// a few times a minute, and not each second.
 const UNTIL_ALL_IS_ASKED_AGAIN: Duration = Duration::from_secs(10);
 
-/// Requests of one read under way.
+/// Requests of one read in progress.
 #[derive(Debug)]
 struct HttpRequests<'r> {
     outside: &'r Outside,
     target: &'r Target,
     read: &'r HttpRead,
-    /// Some of the objects that the answers are for.
+    /// Some of the objects that the responses are for.
     uids: Vec<Uid>,
-    /// The rate that each further request draws on.
+    /// Rate limit for each further request.
     rate: Option<&'r SharedRate>,
-    /// The time that the objects are to be left alone, as the last answer asked.
+    /// Delay for the objects that the last response asked for.
     pause: Option<Duration>,
-    /// True if the log says already why there was no answer.
+    /// True if the log already contains the reason for a missing response.
     told: bool,
-    /// Of the deadline, which covers all requests, but not the wait for a slot at a host.
+    /// Rest of the deadline. It covers all requests, but not the wait for a slot at a host.
     left: Duration,
     progress: ExchangeProgress,
-    /// True if some of the requests were answered, and another one follows.
+    /// True if some requests were answered and another one follows.
     goes_on: bool,
-    /// Of the answers that are kept.
+    /// Reserved memory for the kept responses.
     room: Option<Room>,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn look_at_one(
     ReadResult { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(read) }
 }
 
-/// Goes through a collection once.
+/// Traverses a collection once.
 pub(super) async fn look_at_all(
     outside: &Outside,
     (target, read): (&Target, &HttpRead),
@@ -89,7 +89,7 @@ pub(super) async fn look_at_all(
         None => return super::unasked(),
         Some(collection) => {
             let mut traversal = Traversal::new(read, collection, request.clone(), wanted);
-            // What it keeps of pages is bounded by itself.
+            // The traversal itself limits the memory of its pages.
             requests.run(Cow::Owned(request), |reply| (traversal.take(reply), 0)).await
         }
     };
@@ -97,7 +97,7 @@ pub(super) async fn look_at_all(
 }
 
 impl<'r> HttpRequests<'r> {
-    /// None was sent yet; the answers are for these objects.
+    /// Creates the unsent requests; the responses are for these objects.
     fn new(outside: &'r Outside, (target, read): (&'r Target, &'r HttpRead), mut uids: Vec<Uid>) -> Self {
         uids.truncate(OBJECTS_THAT_COUNT);
         let left = target.timeout;
@@ -117,7 +117,7 @@ impl<'r> HttpRequests<'r> {
         }
     }
 
-    /// The same where each request after the first counts as a read of its own: a page is as much work as another read.
+    /// Counts each request after the first as a read, because a page is as much work as another read.
     fn each_at(self, rate: &'r SharedRate) -> Self {
         Self { rate: Some(rate), ..self }
     }
@@ -127,11 +127,11 @@ impl<'r> HttpRequests<'r> {
         ReadResult { pause, told, sent, ..ReadResult::new(read, self.target.timeout - self.left) }
     }
 
-    /// Sends `first` and whatever `take` asks for on an answer, until it has what it wants. Beside that `take` says how much
-    /// memory the answers so far take.
+    /// Sends `first` and each request that `take` returns for a response, until the result is complete. `take` also
+    /// returns the memory of the responses so far.
     ///
     /// # Errors
-    /// Nothing was found out, since a host is to be left alone, or the answer waited for memory.
+    /// Postpones the read because a host is paused, or because a response waited for memory.
     async fn run<T>(
         &mut self,
         first: Cow<'_, HttpRequest>,
@@ -157,7 +157,7 @@ impl<'r> HttpRequests<'r> {
             let next_host = request.host();
             let moves_on = permit.host() != next_host;
             permit = match self.go_on(permit, &next_host).await {
-                // What was sent already must not be sent again for the sake of a host that comes later.
+                // Earlier requests must not be repeated because of a later host.
                 Err(postponed) if moves_on => {
                     self.pause = None;
                     return Ok(Err(postponed.cause));
@@ -167,7 +167,8 @@ impl<'r> HttpRequests<'r> {
         }
     }
 
-    /// Makes room for the answers so far. What they had is given back first: nobody waits who keeps any.
+    /// Reserves memory for the responses so far. The earlier reservation is released first, so that no waiting
+    /// read holds memory.
     fn keep(&mut self, host: &str, bytes: usize) -> Result<(), Postponed> {
         self.room = None;
         self.room = self.outside.sender.try_keep(host, bytes).ok_or_else(|| self.lacks_memory())?;
@@ -181,8 +182,8 @@ impl<'r> HttpRequests<'r> {
         Postponed { until: now + pause, cause: Failure::of(ObservedReason::PollTimedOut) }
     }
 
-    /// A slot for one more request. Whoever waits for its turn keeps nobody's slot meanwhile, and a host that told others to
-    /// wait is left alone by what goes on as by what begins.
+    /// Acquires a slot for the next request. A waiting read holds no slot, and respects the pause of a host like
+    /// a new read.
     async fn go_on(&self, mut permit: Permit, host: &str) -> Result<Permit, Postponed> {
         let is_late = self.rate.is_some_and(|rate| rate.take(clock::now()).is_err());
         if permit.host() == host && !is_late {
@@ -196,7 +197,7 @@ impl<'r> HttpRequests<'r> {
         self.enter(host).await
     }
 
-    /// Waits for a slot, then checks again if the host may be asked: it may have asked others to wait meanwhile.
+    /// Waits for a slot, then checks the host's pause again, because it may have begun meanwhile.
     async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
         let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
         let now = clock::now();
@@ -208,7 +209,7 @@ impl<'r> HttpRequests<'r> {
         Ok(permit)
     }
 
-    /// The answer to one request, or why there is none, and what that says of the host.
+    /// Sends one request. Returns its response or failure, and the report about the host.
     async fn ask(
         &mut self,
         request: &HttpRequest,
@@ -245,7 +246,7 @@ impl<'r> HttpRequests<'r> {
     }
 }
 
-/// Converts a failed request.
+/// Converts a failed request to a failure.
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
         HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),

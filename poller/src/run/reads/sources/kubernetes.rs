@@ -1,7 +1,7 @@
-//! Reads of other objects of the cluster: one request over connections of their own, with a slot at the kind's place as at any
-//! host.
+//! Reads of other cluster objects: one request over separate connections, with a slot at the kind's place like
+//! at any host.
 //!
-//! Thin: objects and failures are judged in the engine.
+//! The engine judges objects and failures.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::cluster_resource::{failure_of, observe_resource, refusal};
 use crate::run::reads::outside::Outside;
 
-/// The time that the API server is left alone where it asks for that without saying for how long, as it does itself.
+/// Delay if the API server asks for one without a duration.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Reads the object of the cluster that is the external resource of this one.
+/// Reads the cluster object that is the external resource of this object.
 pub(super) async fn look_at_one(
     outside: &Outside,
     (target, read): (&Target, &KubernetesRead),
@@ -56,7 +56,7 @@ pub(super) async fn look_at_one(
     ReadResult { told, pause, ..ReadResult::new(Ok(observed), took) }
 }
 
-/// Returns what the answer reveals about the API server's host.
+/// Returns the report of the response about the API server's host.
 fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<HostReply> {
     Some(match answer {
         Err(ResourceError::NoNamespace(_)) => return None,
@@ -70,7 +70,7 @@ fn heard(answer: &Result<Option<Value>, ResourceError>) -> Option<HostReply> {
     })
 }
 
-/// The cause for the log: nothing of the object, and what to add where a right is missing.
+/// Returns the cause for the log, without values of the object. For a missing permission it names the permission.
 fn trouble(error: &ResourceError, resource: &ClusterResource) -> String {
     match error {
         ResourceError::Refused { status: status @ (401 | 403), .. } => refusal(*status, resource),

@@ -1,6 +1,6 @@
-//! Reads from external systems, one file for each kind.
+//! Reads from external systems, with one module for each kind.
 //!
-//! Thin: what comes back is judged in the engine.
+//! The engine judges the results.
 
 pub(crate) mod http;
 pub(crate) mod kubernetes;
@@ -29,33 +29,33 @@ use crate::engine::poll::rows::{self, observe_one, observe_row};
 use crate::run::rate_limit::SharedRate;
 use crate::run::reads::outside::Outside;
 
-/// Objects that a request counts for where its host is silent or asks to wait: as many as it takes for the host to be left
-/// alone, since what one request for many objects hears concerns them all.
+/// Number of objects that a request counts for if its host is silent or asks for a delay. It is the number that
+/// triggers a pause, because one request for many objects affects them all.
 const OBJECTS_THAT_COUNT: usize = 3;
 
-/// Interval of looks whether the Secrets are listed, which takes a second at the start.
+/// Interval of checks if the Secrets are listed, which takes a second at the start.
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
 
-/// The result of a read.
+/// Result of a read.
 #[derive(Debug)]
 pub struct ReadResult<T> {
-    /// The result of the answers; the outer `Err` if the read was postponed because of a host's pause.
+    /// Result of the responses; the outer `Err` if the read was postponed because of a host's pause.
     pub read: Result<Result<T, Failure>, Postponed>,
-    /// The time that the objects are to be left alone, as an answer asked.
+    /// Delay for the objects that a response asked for.
     pub pause: Option<Duration>,
-    /// True if the log says already why there was no answer.
+    /// True if the log already contains the reason for a missing response.
     pub told: bool,
-    /// The time that it took, without the wait for a place.
+    /// Duration without the wait for a slot.
     pub took: Duration,
-    /// The entity tag by which the state can be asked for again.
+    /// Entity tag for a later conditional request.
     pub tagged: Option<Tagged>,
-    /// The answers that were judged, where they can be told apart.
+    /// Fingerprint of the judged responses, if available.
     pub judged: Option<Fingerprint>,
-    /// The credentials that it went out with.
+    /// Credentials that the read was sent with.
     pub sent: SentCredentials,
 }
 
-/// Says in the log what became of a read, unless why there was no answer was `told` already.
+/// Logs the result of a read. If `told`, the reason for a missing response is already in the log.
 pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, found: &Found) {
     let now = clock::now();
     if !told {
@@ -71,7 +71,7 @@ pub async fn look_at_one(
     (uid, prepared, view): (&Uid, &Prepared, &OpenView<'_>),
     (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
 ) -> ReadResult<Observation> {
-    // The larger ones are boxed: every poll that is under way would have room for them.
+    // The larger futures are boxed, because every running poll would reserve memory for them.
     match (&target.read.source, prepared.first()) {
         (Source::Postgres(read), Ok(Request::Sql(query))) => {
             let mut found = Vec::new();
@@ -90,7 +90,7 @@ pub async fn look_at_one(
     }
 }
 
-/// Goes through a collection once; the values of these entries are kept.
+/// Traverses a collection once and keeps the values of these entries.
 pub async fn look_at_all(
     outside: &Outside,
     target: &Target,
@@ -101,7 +101,7 @@ pub async fn look_at_all(
         (Source::Postgres(read), Request::Sql(query)) => {
             let Some(keys) = &read.keys else { return unasked() };
             let mut gathering = Gathering::new(keys, wanted);
-            // After a row that spoils all there is nothing more to take.
+            // After an invalid row, the remaining rows are skipped.
             let mut gathered = Ok(());
             let take = |row| {
                 if gathered.is_ok() {
@@ -121,12 +121,12 @@ pub async fn look_at_all(
 /// Returns the observation of one object's entry by the target's rules.
 ///
 /// # Errors
-/// Why nothing can be said.
+/// Returns the reason why the observation is unknown.
 pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Observation, Failure> {
     match &target.read.source {
         Source::Http(read) => observe_item(read, view, entry),
         Source::Postgres(read) => observe_row(read, view, entry),
-        // It has no entries, so this does not occur.
+        // This kind of read has no entries, so this case does not occur.
         Source::Kubernetes(read) => observe_resource(read, view, Some(entry)),
     }
 }
@@ -136,19 +136,19 @@ impl<T> ReadResult<T> {
         Self { read, pause: None, told: false, took, tagged: None, judged: None, sent: SentCredentials::default() }
     }
 
-    /// Of a read that failed for this reason, which the log says already.
+    /// Creates the result of a failed read whose reason is already in the log.
     fn failed(failure: Failure, took: Duration) -> Self {
         Self { told: true, ..Self::new(Ok(Err(failure)), took) }
     }
 
-    /// Continues with what was read.
+    /// Continues with the value that was read.
     pub fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Failure>) -> ReadResult<U> {
         let Self { read, pause, told, took, tagged, judged, sent } = self;
         ReadResult { read: read.map(|read| read.and_then(next)), pause, told, took, tagged, judged, sent }
     }
 }
 
-/// A target's requests are of its own kind, so this does not occur.
+/// Returns a failure for a request of another kind than the target's, which does not occur.
 fn unasked<T>() -> ReadResult<T> {
     ReadResult::new(Ok(Err(Failure::of(drift_api::condition::ObservedReason::RuleError))), Duration::ZERO)
 }

@@ -1,6 +1,6 @@
 //! Reads from PostgreSQL servers: one query over the target's connection, with a slot at its host.
 //!
-//! Thin: rows and failures are judged in the engine.
+//! The engine judges rows and failures.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::engine::judgement::finding::Failure;
 use crate::engine::poll::rows::failure_of;
 use crate::run::reads::outside::Outside;
 
-/// Asks a query, with so many rows at most, and hands over its rows; the answer is for these objects.
+/// Sends a query with a row limit and passes on its rows. The result is for these objects.
 pub(crate) async fn ask(
     outside: &Outside,
     (target, read): (&Target, &PostgresRead),
@@ -37,7 +37,7 @@ pub(crate) async fn ask(
         Ok(parameters) => parameters,
         Err(error) => return failed(outside, target, &error.into(), Duration::ZERO),
     };
-    // The target's own connection first: who waits for that must take nobody else's slot.
+    // The target's own connection comes first, so that a wait for it holds no slot of other targets.
     let mut place = outside.databases.enter(&target.name).await;
     let mut permit = outside.gate.enter(&parameters.host_and_port(), target.read.limits.concurrent).await;
     if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {

@@ -1,4 +1,4 @@
-//! What answers take while others are waited for.
+//! Memory of responses while others are awaited.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,11 +12,11 @@ use serde_json::json;
 use super::*;
 use crate::engine::fixtures::{TEXT, target};
 
-/// Reads two answers one after the other.
+/// A read with two sequential requests.
 const STEPS: &str =
     r#"read: {http: {steps: [{name: list, url: "http://HOST/list"}, {name: one, url: "http://HOST/one"}]}}"#;
 
-/// Answers `/list` with as many numbers as an answer of 100 KB has, and whatever else is asked with nothing.
+/// Answers `/list` with numbers of 100 KB in total, and any other path with an empty response.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -66,7 +66,7 @@ async fn answers_that_are_kept_have_a_hosts_share() {
     let request = read.render(&view).unwrap();
     let uid = Uid::from("u");
     let look = || look_at_one(&outside, (&target, read), (&uid, &view), (&request, None, None));
-    // Each keeps 50,000 values for as long as the second answer is waited for: two of them do not fit into a host's share.
+    // Each read keeps 50,000 values until the second response. Two of them exceed a host's share.
     let began = clock::now();
     let looks = [look(), look(), look(), look()];
     let reads = futures::future::join_all(looks).await.into_iter().map(|result| result.read);
