@@ -107,6 +107,7 @@ impl Program {
         let lease_stop = CancellationToken::new();
         let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
         let (lease, lease_task) = site.hold_lease(lease_name, no_annotations(), &lease_stop);
+        metrics::show_leader(&mut registry, lease.leadership());
         let secrets = site.watch_secrets(CREDENTIAL_POLLER);
         let context = Context {
             home: site.namespace.clone(),

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use drift_api::attestation::MOST_EXCEPTED_NAMESPACES;
-use drift_api::timing::moment::Moment;
 use drift_kube::client::ResolvedKind;
 use drift_kube::telemetry::health::Remark;
 use drift_language::{Mode, Target};
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::engine::collection::requests::Unnamed;
+use crate::engine::schedule::Now;
 use crate::engine::writes::write_attempts::WriteOutcome;
 use crate::engine::{EndedWrite, Report, SharedState, Target as Engine};
 use crate::run::context::Context;
@@ -43,11 +43,11 @@ impl Reporting {
     }
 
     /// Tells people.
-    pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
+    pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Now) {
         let metrics = &self.context.metrics;
         let labels = || of_target(&self.target.name);
         match report {
-            Report::Polled(found, took) => self.counts.poll(found, took),
+            Report::Polled(found, took) => self.counts.poll(found, took, now.wall),
             Report::Postponed => _ = metrics.polls_postponed.get_or_create(&labels()).inc(),
             Report::Hinted(outcome) => self.counts.hint(outcome.as_str()),
             Report::Written(write) => self.tell_of_write(&write),
@@ -76,6 +76,7 @@ impl Reporting {
         self.counts.write(write.outcome.as_label());
         if write.outcome == WriteOutcome::Written {
             self.notices.tell_of_verdict(write);
+            self.counts.verdict(write.before.conditions.observed(), condition);
             tracing::info!(
                 target_name = self.target.name,
                 object = %write.before.id,
