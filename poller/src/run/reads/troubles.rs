@@ -44,7 +44,7 @@ impl Troubles {
     /// A read of the target failed for the reason in this sentence, which holds no value of an object or an answer.
     pub fn note(&self, target: &str, sentence: &str, now: Moment) {
         if self.is_news(target, sentence, now) && !self.is_silent {
-            tracing::warn!(target_name = target, "reads fail: {sentence}");
+            tracing::warn!(target = target, "reads fail: {sentence}");
         }
     }
 
@@ -52,7 +52,7 @@ impl Troubles {
     pub fn note_hints(&self, target: &str, sentence: &str, now: Moment) {
         let sentence = format!("hints do not come: {sentence}");
         if self.is_news(target, &sentence, now) {
-            tracing::warn!(target_name = target, "{sentence}");
+            tracing::warn!(target = target, "{sentence}");
         }
     }
 
@@ -71,7 +71,7 @@ impl Troubles {
         for field in fields {
             let sentence = format!("publish.{field} stays as it is: what is observed repeats a credential there");
             if self.is_news(target, &sentence, now) {
-                tracing::warn!(target_name = target, "{sentence}");
+                tracing::warn!(target = target, "{sentence}");
             }
         }
     }
