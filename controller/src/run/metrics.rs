@@ -71,13 +71,25 @@ impl Metrics {
         let ours = registry.sub_registry_with_prefix("controller");
         ours.register("corrections", "Corrections by action and outcome", metrics.corrections.clone());
         ours.register("held", "Objects that are not corrected now, by reason", metrics.held.clone());
-        ours.register("writes", "Writes of records and finalizers to objects, by kind and outcome", metrics.writes.clone());
+        ours.register(
+            "writes",
+            "Writes of records and finalizers to objects, by kind and outcome",
+            metrics.writes.clone(),
+        );
         let deleting = "Objects in deletion that keep the controller's finalizer";
         ours.register("objects_deleting", deleting, metrics.objects_deleting.clone());
         let age = "Age of the oldest deletion that the controller's finalizer holds, 0 without any";
         ours.register("deletion_age_seconds", age, metrics.deletion_age.clone());
-        ours.register("breaker_open", "1 while the target's breaker is open, so that corrections are stopped", metrics.breaker_open.clone());
-        ours.register("attested", "1 while the controller sees that the poller attests the target", metrics.attested.clone());
+        ours.register(
+            "breaker_open",
+            "1 while the target's breaker is open, so that corrections are stopped",
+            metrics.breaker_open.clone(),
+        );
+        ours.register(
+            "attested",
+            "1 while the controller sees that the poller attests the target",
+            metrics.attested.clone(),
+        );
         metrics
     }
 }

@@ -15,6 +15,7 @@ use drift_language::HttpRead;
 use drift_systems::{HttpReply, ReplyBody};
 
 use crate::engine::judgement::finding::{Finding, Found};
+use crate::engine::poll::media_type::essence;
 
 /// Of this process alone, so that nobody outside can make two answers that look alike.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -31,7 +32,8 @@ pub struct SeenAnswers {
 }
 
 impl SeenAnswers {
-    /// None yet. Headers count where a template may see them: elsewhere a date would make each answer another one.
+    /// No answers yet. Headers count only if a template sees them, because a date makes each answer different. The content
+    /// type always counts.
     #[must_use]
     pub fn to(read: &HttpRead) -> Self {
         Self { hasher: KEY.build_hasher(), with_headers: read.sees_headers }
@@ -45,6 +47,8 @@ impl SeenAnswers {
             ReplyBody::TooLarge => 1_u8.hash(&mut self.hasher),
             ReplyBody::Truncated => 2_u8.hash(&mut self.hasher),
         }
+        // The message of an unreadable answer names it.
+        essence(&reply.headers).hash(&mut self.hasher);
         if self.with_headers {
             reply.headers.len().hash(&mut self.hasher);
             for (name, value) in &reply.headers {

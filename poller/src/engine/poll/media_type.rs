@@ -3,7 +3,7 @@
 //! A message that changes is a write, so the parameters (a boundary, for example) are left out. The text is bounded and
 //! follows the grammar of RFC 6838, so that an answer cannot put any other text into a condition.
 
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderMap};
 
 /// The longest type that is shown, in bytes: RFC 6838 recommends at most 64 for each half. Types in use are shorter.
 const MAX_BYTES: usize = 80;
@@ -15,12 +15,18 @@ const TOP_LEVEL: [&str; 10] =
 /// Returns the type without its parameters, in lower case, or a fixed text if there is none or it is not well-formed.
 #[must_use]
 pub fn media_type(headers: &HeaderMap) -> String {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return "no content type".to_owned() };
-    well_formed(value).unwrap_or_else(|| "malformed content type".to_owned())
+    let Some(essence) = essence(headers) else { return "no content type".to_owned() };
+    well_formed(essence).unwrap_or_else(|| "malformed content type".to_owned())
 }
 
-fn well_formed(value: &HeaderValue) -> Option<String> {
-    let essence = value.to_str().ok()?.split(';').next()?.trim().to_ascii_lowercase();
+/// Returns the bytes of the content type without its parameters.
+#[must_use]
+pub fn essence(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(CONTENT_TYPE)?.as_bytes().split(|byte| *byte == b';').next()
+}
+
+fn well_formed(essence: &[u8]) -> Option<String> {
+    let essence = std::str::from_utf8(essence).ok()?.trim().to_ascii_lowercase();
     let (top_level, subtype) = essence.split_once('/')?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
     let is_good = essence.len() <= MAX_BYTES
@@ -33,6 +39,8 @@ fn well_formed(value: &HeaderValue) -> Option<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]

@@ -46,7 +46,7 @@ const CLUSTER_EVENTS_NAMESPACE: &str = "default";
 /// The type of an Event: Normal or Warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// Information only.
+    /// Information without a need for action.
     Normal,
     /// A problem that may need action.
     Warning,

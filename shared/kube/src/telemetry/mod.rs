@@ -43,7 +43,7 @@ pub enum TelemetryError {
     BadFilter {
         /// The given text.
         text: String,
-        /// The mistake.
+        /// The error of the parser.
         problem: String,
     },
     /// This process has a logger already.
