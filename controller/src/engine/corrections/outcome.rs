@@ -6,7 +6,6 @@
 //! An answer that the target does not accept and that is no error either (2xx, 3xx) is certain too: the request was
 //! read and answered, so it counts, and the poll that follows says what came of it.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,11 +142,6 @@ impl Uncertainty {
     pub const fn answered(why: Doubt, code: Code) -> Self {
         Self { why, code: Some(code), because: None, retry_after: None }
     }
-
-    /// Returns the reason and the code, without any text of the answer.
-    fn without_answer(&self) -> String {
-        Self { because: None, ..self.clone() }.to_string()
-    }
 }
 
 impl fmt::Display for Uncertainty {
@@ -270,34 +264,6 @@ impl Outcome {
         !self.changed_nothing() && !why.is_refusal_of_api_server()
     }
 
-    /// Returns the text for the log. It holds nothing of an answer but its code.
-    #[must_use]
-    pub fn log_text(&self) -> Cow<'static, str> {
-        let text = match self {
-            Self::Applied => "corrected",
-            Self::Underway { .. } => "the deletion is accepted, but not done yet",
-            Self::AllSkipped => "not corrected: every write was skipped",
-            Self::Refused(_, refusal) => return format!("the correction was refused: {}", refusal.code).into(),
-            Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
-            Self::Halted(_, why) => return format!("the correction ended halfway: {}", why.without_answer()).into(),
-            Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
-            Self::Doubtful(_, why) if self.was_turned_away() => {
-                return format!("the correction was refused: {}", why.without_answer()).into();
-            }
-            Self::Doubtful(_, why) => {
-                return format!("the result of the correction is unknown: {}", why.without_answer()).into();
-            }
-        };
-        text.into()
-    }
-
-    /// Returns true if the log should warn. If nothing could be sent, the cause was logged before.
-    #[must_use]
-    pub const fn is_warning(&self) -> bool {
-        let has_failed = matches!(self, Self::Refused(..) | Self::Unstored(..) | Self::Halted(..) | Self::Doubtful(..));
-        has_failed && !self.sent_nothing()
-    }
-
     /// The label of the metric.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {
@@ -376,38 +342,9 @@ mod tests {
             let doubtful = Outcome::Doubtful(step(), uncertainty);
             assert_eq!(doubtful.changed_nothing(), expected);
             assert_eq!(doubtful.sent_nothing(), reach == Reach::Unsent, "{reach:?}");
-            assert_eq!(doubtful.log_text().contains("nothing could be sent"), reach == Reach::Unsent, "{reach:?}");
         }
         assert!(Outcome::AllSkipped.changed_nothing() && Outcome::AllSkipped.is_definite());
         assert!(!Outcome::Applied.changed_nothing());
-    }
-
-    #[test]
-    fn the_log_names_the_cause_of_a_failed_correction() {
-        let step = |reach| FailedStep { label: None, reach };
-        let doubtful = |why, reach| {
-            let because = Some("canary of the answer".to_owned());
-            Outcome::Doubtful(step(reach), Uncertainty { because, ..Uncertainty::answered(why, 403.into()) })
-        };
-        let refusal = Refusal { code: 422.into(), because: Some("canary of the answer".to_owned()) };
-        let table = [
-            (Outcome::Applied, false, "corrected"),
-            (Outcome::Refused(step(Reach::FirstWrite), refusal), true, "the correction was refused: status 422"),
-            (
-                doubtful(Doubt::CredentialRefused, Reach::FirstWrite),
-                true,
-                "the correction was refused: the external system refuses the controller's credential (403)",
-            ),
-            (
-                doubtful(Doubt::CredentialRefused, Reach::Further),
-                true,
-                "the result of the correction is unknown: the external system refuses the controller's credential (403)",
-            ),
-            (doubtful(Doubt::SecretUnavailable, Reach::Unsent), false, "not corrected: nothing could be sent"),
-        ];
-        for (outcome, is_warning, text) in table {
-            assert_eq!((outcome.is_warning(), &*outcome.log_text()), (is_warning, text), "{outcome:?}");
-        }
     }
 
     #[test]

@@ -5,12 +5,8 @@
 use std::fmt;
 
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-
-use crate::lease::Leadership;
 
 /// The content type of the text form.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -34,25 +30,6 @@ pub fn registry(program: &'static str) -> Registry {
     let build = Info::new(vec![("version", VERSION), ("revision", REVISION)]);
     registry.register("build", "Version and Git revision of the running program", build);
     registry
-}
-
-/// Registers the metric `drift_leader`, which is read from the Lease's state with each scrape.
-pub fn show_leader(registry: &mut Registry, leadership: Leadership) {
-    let help = "1 if this replica holds the program's Lease and does the work, 0 if it is on standby";
-    registry.register("leader", help, LeaderGauge(leadership));
-}
-
-#[derive(Debug)]
-struct LeaderGauge(Leadership);
-
-impl EncodeMetric for LeaderGauge {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        encoder.encode_gauge(&i64::from(self.0.is_held()))
-    }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Gauge
-    }
 }
 
 /// Returns the text that a scraper reads.
@@ -79,12 +56,9 @@ mod tests {
     }
 
     #[test]
-    fn build_and_leader_are_shown() {
-        let mut registry = registry("poller");
-        show_leader(&mut registry, Leadership::never_held());
-        let text = text(&registry).unwrap();
+    fn the_build_is_shown() {
+        let text = text(&registry("poller")).unwrap();
         let build = format!("drift_build_info{{program=\"poller\",version=\"{VERSION}\",revision=\"{REVISION}\"}} 1");
         assert!(text.contains(&build), "{text}");
-        assert!(text.contains("drift_leader{program=\"poller\"} 0"), "{text}");
     }
 }
