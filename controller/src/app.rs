@@ -14,7 +14,7 @@ use drift_kube::access::rights::{Need, right_to_read_lease, rights_at_home};
 use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::identities::Identities;
-use drift_kube::lease::{LeaseHandle, LeaseWatch};
+use drift_kube::lease::{LeaseHandle, LeaseWatch, show_leader};
 use drift_kube::object_writer::CallSlots;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_kube::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
@@ -154,6 +154,7 @@ impl Program {
         let lease_stop = CancellationToken::new();
         let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
         let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
+        show_leader(&mut registry, lease.leadership());
         let secrets = site.watch_secrets(CREDENTIAL_CONTROLLER);
         let context = Context {
             home: site.namespace.clone(),

@@ -12,7 +12,7 @@ use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
 use drift_kube::access::rights::{Need, rights_at_home};
 use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::lease::LeaseHandle;
+use drift_kube::lease::{LeaseHandle, show_leader};
 use drift_kube::object_writer::CallSlots;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_kube::process::shutdown::ShutdownSignals;
@@ -107,6 +107,7 @@ impl Program {
         let lease_stop = CancellationToken::new();
         let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
         let (lease, lease_task) = site.hold_lease(lease_name, no_annotations(), &lease_stop);
+        show_leader(&mut registry, lease.leadership());
         let secrets = site.watch_secrets(CREDENTIAL_POLLER);
         let context = Context {
             home: site.namespace.clone(),

@@ -1,6 +1,6 @@
 //! The metrics of the controller.
 //!
-//! Labels hold targets, actions and closed words, never objects, hosts or values: their number stays bounded.
+//! Labels hold targets, actions and fixed words, never objects, hosts or values, so the number of series stays bounded.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// Label set of a count for one target.
+/// Label set of a metric for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct TargetLabels {
     /// The target's name.
@@ -22,23 +22,23 @@ pub struct CorrectionLabels {
     pub target: String,
     /// `create`, `update` or `delete`.
     pub action: &'static str,
-    /// `applied`, `refused`, or why it is in doubt.
+    /// `applied`, `refused`, or the reason why the result is unknown.
     pub outcome: &'static str,
 }
 
-/// Label set of objects for which nothing is done.
+/// Label set of objects that are not corrected.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct HeldLabels {
     /// The target's name.
     pub target: String,
-    /// Why, one of a closed set.
+    /// The reason, one of a fixed set of words.
     pub why: &'static str,
 }
 
 /// Label set of writes to the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct WriteLabels {
-    /// `note`, `note_removal`, `finalizer` or `finalizer_release`.
+    /// The kind of write: `note`, `note_removal`, `finalizer` or `finalizer_release`.
     pub kind: &'static str,
     /// `written`, `moved`, `gone`, `refused` or `unavailable`.
     pub outcome: &'static str,
@@ -47,37 +47,49 @@ pub struct WriteLabels {
 /// The controller's metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// Corrections by what they came to.
+    /// Corrections by action and outcome.
     pub corrections: Family<CorrectionLabels, Counter>,
-    /// Objects for which nothing is done now, by why.
+    /// Objects that are not corrected now, by reason.
     pub held: Family<HeldLabels, Gauge>,
-    /// Writes to objects.
+    /// Writes to objects by kind and outcome.
     pub writes: Family<WriteLabels, Counter>,
-    /// Objects that are being deleted and keep our finalizer.
+    /// Objects in deletion that keep the controller's finalizer.
     pub objects_deleting: Family<TargetLabels, Gauge>,
-    /// How long the one of these has been deleted that waits the longest, in seconds; 0 without any.
+    /// Age in seconds of the oldest of these deletions; 0 without any.
     pub deletion_age: Family<TargetLabels, Gauge>,
-    /// 1 while the breaker of the target is open.
+    /// 1 while the target's breaker is open.
     pub breaker_open: Family<TargetLabels, Gauge>,
     /// 1 while the poller attests the target's verdicts.
     pub attested: Family<TargetLabels, Gauge>,
 }
 
 impl Metrics {
-    /// Registers everything.
+    /// Registers every metric of the controller.
     #[must_use]
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let ours = registry.sub_registry_with_prefix("controller");
-        ours.register("corrections", "Corrections by what they came to", metrics.corrections.clone());
-        ours.register("held", "Objects for which nothing is done now, by why", metrics.held.clone());
-        ours.register("writes", "Writes to objects by outcome", metrics.writes.clone());
-        let deleting = "Objects that are being deleted and keep our finalizer";
+        ours.register("corrections", "Corrections by action and outcome", metrics.corrections.clone());
+        ours.register("held", "Objects that are not corrected now, by reason", metrics.held.clone());
+        ours.register(
+            "writes",
+            "Writes of records and finalizers to objects, by kind and outcome",
+            metrics.writes.clone(),
+        );
+        let deleting = "Objects in deletion that keep the controller's finalizer";
         ours.register("objects_deleting", deleting, metrics.objects_deleting.clone());
-        let age = "How long ago the deletion of an object that keeps our finalizer was asked for, the oldest";
+        let age = "Age of the oldest deletion that the controller's finalizer holds, 0 without any";
         ours.register("deletion_age_seconds", age, metrics.deletion_age.clone());
-        ours.register("breaker_open", "1 while the target's breaker is open", metrics.breaker_open.clone());
-        ours.register("attested", "1 while the poller attests the target", metrics.attested.clone());
+        ours.register(
+            "breaker_open",
+            "1 while the target's breaker is open, so that corrections are stopped",
+            metrics.breaker_open.clone(),
+        );
+        ours.register(
+            "attested",
+            "1 while the controller sees that the poller attests the target",
+            metrics.attested.clone(),
+        );
         metrics
     }
 }

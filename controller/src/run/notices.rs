@@ -1,7 +1,6 @@
-//! Tells people what happened: Events on the object, once for each transition, and on the ConfigMap of a target.
+//! Events and log lines: on objects, once for each transition, and on the ConfigMap of a target.
 //!
-//! The texts are closed; what an external system answered is not in them. Whether something is a transition is decided by whoever
-//! calls.
+//! The texts are fixed and hold nothing of an external system's answer. The caller decides if something is a transition.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::object::LeanObject;
@@ -16,34 +15,34 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
 
-/// Says what happens to one target.
+/// The Events and log lines of one target.
 #[derive(Clone, Debug)]
 pub struct Announcer {
-    /// Writes Events.
+    /// The writer of Events.
     pub events: EventWriter,
     /// The target's name.
     pub target: String,
-    /// Its ConfigMap, in `home`.
+    /// The target's ConfigMap in `home`.
     pub config_map: String,
-    /// Our own namespace.
+    /// The namespace of the controller.
     pub home: String,
 }
 
 impl Announcer {
-    /// For a target.
+    /// An announcer for an active target.
     #[must_use]
     pub fn new(events: EventWriter, target: &Target, home: &str) -> Self {
         let config_map = target.document.config_map.clone();
         Self { events, target: target.name.clone(), config_map, home: home.to_owned() }
     }
 
-    /// For a target that may be gone: as it is noted, with its ConfigMap.
+    /// An announcer for a target that may be gone: as it is noted, with its ConfigMap.
     #[must_use]
     pub fn of_noted(events: EventWriter, (selection, config_map): (&Selection, &str), home: &str) -> Self {
         Self { events, target: selection.target.clone(), config_map: config_map.to_owned(), home: home.to_owned() }
     }
 
-    /// A status was written.
+    /// Reports a written status.
     pub fn status(&self, kind: &ResolvedKind, object: &LeanObject, status: &CorrectionStatus) {
         let Some(reason) = status.reason else { return };
         let (news, reason) = match reason {
@@ -59,13 +58,13 @@ impl Announcer {
         self.on_object(kind, object, (news, reason, "Correct"), status.message());
     }
 
-    /// The finalizer was taken off without deleting.
+    /// Reports that the finalizer was removed without a deletion outside.
     pub fn left_behind(&self, kind: &ResolvedKind, object: &LeanObject) {
-        let note = "the finalizer is taken off; what the object describes is left as it is outside".to_owned();
+        let note = "the finalizer is removed; the external resource of the object stays as it is".to_owned();
         self.on_object(kind, object, (NoticeKind::Warning, "ExternalLeftBehind", "Release"), note);
     }
 
-    /// A deletion waits for a person.
+    /// Reports a deletion that waits for a decision.
     pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, why: Held) {
         let note = match why {
             Held::Suspended => "not deleted outside: the target is suspended for this object",
@@ -76,7 +75,7 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note.to_owned());
     }
 
-    /// A correction or a deletion waits for other targets of its scope.
+    /// Reports a correction or a deletion that waits for other targets of its scope.
     pub fn scope_incomplete(&self, kind: &ResolvedKind, object: &LeanObject, awaited: &str) {
         let (reason, action, what) = match object.deleting {
             true => ("DeletionHeld", "Delete", "not deleted outside"),
@@ -89,30 +88,32 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
     }
 
-    /// What a poll had seen last was not there when it was to be deleted.
+    /// Reports that the deletion did not find the resource that the last poll saw.
     pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
-        let note = "the external system has nothing to delete where the last poll saw the resource: somebody took it away, or the \
-                    requests of read and delete do not name the same"
+        let note = "the external system has nothing to delete where the last poll saw the resource: it was removed outside, or the \
+                    requests of read and delete name different resources"
             .to_owned();
-        tracing::warn!(target_name = self.target, object = %object.id, "{note}");
+        let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
+        tracing::warn!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
     }
 
-    /// Two targets select the object.
+    /// Reports that two targets select the object.
     pub fn claimed_twice(&self, kind: &ResolvedKind, object: &LeanObject) {
         let note =
             format!("target {} leaves the object to another target, first by name, that selects it", self.target);
         self.on_object(kind, object, (NoticeKind::Warning, "ClaimedTwice", "Correct"), note);
     }
 
-    /// The API server refuses a write to the object.
+    /// Reports that the API server refuses a write to the object.
     pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
-        tracing::error!(target_name = self.target, object = %object.id, "the object cannot be written: {sentence}");
         let note = format!("the object cannot be written: {sentence}");
+        let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
+        tracing::error!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
         self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);
     }
 
-    /// The breaker opened or closed.
+    /// Reports that the breaker opened or closed.
     pub fn breaker(&self, transition: Transition) {
         let target = &self.target;
         let (news, reason, note) = match transition {
@@ -126,27 +127,30 @@ impl Announcer {
             ),
             Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
         };
-        tracing::warn!(target_name = target, "{reason}: {note}");
+        match transition {
+            Transition::Opened { .. } => tracing::warn!(target, "{reason}: {note}"),
+            Transition::Closed => tracing::info!(target, "{reason}: {note}"),
+        }
         self.on_config_map((news, reason, "Correct"), note);
     }
 
-    /// The target's kind cannot be used, or can be used again.
+    /// Reports that the target's kind cannot be used, or can be used again.
     pub fn kind(&self, news: KindNews) {
         let target = &self.target;
         let (news, reason, note) = match news {
             KindNews::Unusable(sentence) => {
-                tracing::error!(target_name = target, "{sentence}");
+                tracing::error!(target = target, "{sentence}");
                 (NoticeKind::Warning, "KindUnusable", format!("target {target} is not corrected: {sentence}"))
             }
             KindNews::Usable => {
-                tracing::info!(target_name = target, "the kind can be used");
+                tracing::info!(target = target, "the kind can be used");
                 (NoticeKind::Normal, "KindUsable", format!("the kind of target {target} can be used now"))
             }
         };
         self.on_config_map((news, reason, "Load"), note);
     }
 
-    /// Rights that the target's kind needs are missing, or are there.
+    /// Reports that rights which the target's kind needs are missing, or exist again.
     pub fn rights(&self, news: &RightsNews) {
         let (news, reason, note) = news.words("drift-controller", &self.target);
         self.on_config_map((news, reason, "Load"), note);

@@ -89,7 +89,7 @@ async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
     match context.resources.resolve(&read.api_version, &read.kind).await {
         Ok(kind) => rights_on_resource(target, read.namespace.as_deref(), &kind),
         Err(error) => {
-            tracing::warn!(target_name = target.name, kind = %read.kind, "rights on the kind are not known: {error}");
+            tracing::warn!(target = target.name, kind = %read.kind, "rights on the kind are not known: {error}");
             Vec::new()
         }
     }

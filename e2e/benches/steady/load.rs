@@ -132,7 +132,7 @@ pub(crate) async fn populate(world: &World, server: &Server, objects: usize) -> 
 /// Waits until this many objects have a reason, by the poller's own count.
 pub(crate) async fn wait_for(poller: &Program, objects: usize, reason: &str, deadline: Duration) -> Result<()> {
     wait::until(format!("{objects} objects {reason}"), deadline, async || {
-        let current = poller.metrics().await?.sum("drift_poller_objects", &[("outcome", reason)]);
+        let current = poller.metrics().await?.sum("drift_poller_objects", &[("reason", reason)]);
         Ok(if current >= objects as f64 { Seen::Met(()) } else { Seen::Instead(current.to_string()) })
     })
     .await

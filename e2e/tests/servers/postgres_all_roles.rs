@@ -56,7 +56,7 @@ async fn make_roles(world: &World, server: &Postgres) -> Result<()> {
 async fn wait_until_in_sync(poller: &Program) -> Result<()> {
     let all = (ROLES + 1) as f64;
     wait::until("all roles to be in sync", MANY_WITHIN, async || {
-        let in_sync = poller.metrics().await?.sum("drift_poller_objects", &[("outcome", "InSync")]);
+        let in_sync = poller.metrics().await?.sum("drift_poller_objects", &[("reason", "InSync")]);
         Ok(if in_sync == all { Seen::Met(()) } else { Seen::Instead(in_sync.to_string()) })
     })
     .await
@@ -103,7 +103,7 @@ async fn one_query_serves_all_roles() -> Result<()> {
         subject.wait_until_healed_by(2).await?;
         wait::until("one role alone to differ", wait::DEADLINE, async || {
             let metrics = poller.metrics().await?;
-            let count = |outcome: &str| metrics.sum("drift_poller_objects", &[("outcome", outcome)]);
+            let count = |reason: &str| metrics.sum("drift_poller_objects", &[("reason", reason)]);
             let (differ, in_sync) = (count("FieldsDiffer"), count("InSync"));
             let met = differ == 1.0 && in_sync == ROLES as f64;
             Ok(if met { Seen::Met(()) } else { Seen::Instead(format!("{differ} differ, {in_sync} in sync")) })

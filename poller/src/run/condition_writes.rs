@@ -39,7 +39,9 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
         },
         Err(WriteError::Gone) => look_for(writer, &slot, &before).await,
         Err(WriteError::Unavailable(sentence)) => {
-            tracing::warn!(object = %before.id, "cannot write driftObserved: {sentence}");
+            let (namespace, name) = (before.id.namespace.as_deref(), &*before.id.name);
+            let kind = &*writer.kind.resource.kind;
+            tracing::warn!(kind, namespace, name, "cannot write driftObserved: {sentence}");
             (None, WriteOutcome::Unavailable)
         }
         Err(WriteError::NotLeading) => (None, WriteOutcome::NotLeading),

@@ -1,6 +1,6 @@
 //! The metrics of the poller.
 //!
-//! Labels hold targets, reasons and statuses, never objects, hosts or values: their number stays bounded.
+//! Labels hold targets, reasons and statuses, never objects, hosts or values, so the number of series stays bounded.
 
 use std::sync::atomic::AtomicU64;
 
@@ -14,55 +14,73 @@ use prometheus_client::registry::Registry;
 /// Upper bounds in seconds: from a loopback answer to the longest usual timeout.
 const DURATION_BUCKETS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// Label set of a count for one target.
+/// Upper bounds in seconds: a correction takes seconds, a person takes minutes to days.
+const DRIFT_BUCKETS: [f64; 10] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0];
+
+/// Label set of a metric for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct TargetLabels {
     /// The target's name.
     pub target: String,
 }
 
-/// Label set of a count for one target and one word.
+/// Label set of a metric for one target and one outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OutcomeLabels {
     /// The target's name.
     pub target: String,
-    /// A reason, a status or an outcome.
+    /// The outcome of an operation.
     pub outcome: String,
 }
 
-/// Label set of a count of requests.
+/// Label set of a metric for one target and one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ReasonLabels {
+    /// The target's name.
+    pub target: String,
+    /// The reason of a condition, written as there.
+    pub reason: String,
+}
+
+/// Label set of a metric for HTTP requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct StatusLabels {
-    /// The HTTP status that they were answered with.
+    /// The HTTP status of the answer.
     pub status: u16,
 }
 
 /// The poller's metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// Polls by what they found: `InSync`, `Differs`, `Absent`, or the reason of a failure.
+    /// Polls by result: `InSync`, `Differs`, `Absent`, or the reason of a failure.
     pub polls: Family<OutcomeLabels, Counter>,
-    /// Seconds from the begin of a poll to its finding.
+    /// Seconds from the beginning of a poll to its result.
     pub poll_seconds: Family<TargetLabels, Histogram>,
-    /// Polls that were put off because their host is paused.
+    /// Polls that were postponed because their host is paused.
     pub polls_postponed: Family<TargetLabels, Counter>,
-    /// Writes of the condition by how they ended: `written`, `moved`, `refused`, `unavailable`.
+    /// Unix time of the last poll that found a state or an absence.
+    pub last_success: Family<TargetLabels, Gauge>,
+    /// Writes of the condition by outcome: `written`, `moved`, `gone`, `refused`, `unavailable`, `not_leading`.
     pub writes: Family<OutcomeLabels, Counter>,
-    /// Objects whose verdict lost five races against another writer.
+    /// Verdicts that were given up after five lost races against another writer.
     pub races_lost: Family<TargetLabels, Counter>,
-    /// Hints from outside by what became of them: `polled`, `unknown`, `unreadable`, `dropped`.
+    /// Hints by outcome: `polled`, `unknown`, `unreadable`, `dropped`.
     pub hints: Family<OutcomeLabels, Counter>,
-    /// Requests that bring hints by how they were answered.
+    /// HTTP requests that bring hints, by the status of their answer.
     pub hint_requests: Family<StatusLabels, Counter>,
-    /// 1 while what is listened to or watched for hints is heard.
+    /// 1 while the target's source of hints is connected.
     pub hints_connected: Family<TargetLabels, Gauge>,
-    /// Objects by the reason of the verdict that stands; `None` before the first.
-    pub objects: Family<OutcomeLabels, Gauge>,
-    /// Seconds that the poll which is late the longest is late by now.
+    /// Objects by the reason of their current verdict; `None` before the first.
+    pub objects: Family<ReasonLabels, Gauge>,
+    /// Age in seconds of the oldest drift; 0 without any.
+    pub oldest_drift: Family<TargetLabels, Gauge>,
+    /// Seconds from the verdict "drifted" to the verdict "in sync" of the same object.
+    pub drift_seconds: Family<TargetLabels, Histogram>,
+    /// Delay in seconds of the poll that waits longest for its turn.
     pub lateness: Family<TargetLabels, Gauge<f64, AtomicU64>>,
-    /// Objects whose verdict goes back and forth.
+    /// Objects whose verdict alternates.
     pub flapping: Family<TargetLabels, Gauge>,
-    /// Objects that a target before this one by name selects too, and that are skipped here.
+    /// Objects that another target owns (the first by name wins).
     pub skipped: Family<TargetLabels, Gauge>,
     /// Entries of a collection that belong to no object.
     pub unnamed: Family<TargetLabels, Gauge>,
@@ -71,61 +89,71 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers everything.
+    /// Registers every metric of the poller.
     #[must_use]
     pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self {
+        let metrics = Self::unregistered();
+        let ours = registry.sub_registry_with_prefix("poller");
+        metrics.register_polls(ours);
+        metrics.register_objects(ours);
+        metrics
+    }
+
+    fn unregistered() -> Self {
+        Self {
             polls: Family::default(),
             poll_seconds: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             polls_postponed: Family::default(),
+            last_success: Family::default(),
             writes: Family::default(),
             races_lost: Family::default(),
             hints: Family::default(),
             hint_requests: Family::default(),
             hints_connected: Family::default(),
             objects: Family::default(),
+            oldest_drift: Family::default(),
+            drift_seconds: Family::new_with_constructor(|| Histogram::new(DRIFT_BUCKETS)),
             lateness: Family::default(),
             flapping: Family::default(),
             skipped: Family::default(),
             unnamed: Family::default(),
             attested: Family::default(),
-        };
-        let ours = registry.sub_registry_with_prefix("poller");
-        ours.register("polls", "Polls by finding", metrics.polls.clone());
-        ours.register(
-            "poll_duration_seconds",
-            "Time from the begin of a poll to its finding",
-            metrics.poll_seconds.clone(),
-        );
-        ours.register("polls_postponed", "Polls put off because their host is paused", metrics.polls_postponed.clone());
-        ours.register("writes", "Writes of driftObserved by outcome", metrics.writes.clone());
-        ours.register(
-            "races_lost",
-            "Verdicts given up after five lost races against another writer",
-            metrics.races_lost.clone(),
-        );
-        ours.register("hints", "Hints from outside by what became of them", metrics.hints.clone());
-        ours.register("hint_requests", "Requests that bring hints by their answer", metrics.hint_requests.clone());
-        ours.register(
-            "hints_connected",
-            "1 while what the target listens to or watches for hints is heard",
-            metrics.hints_connected.clone(),
-        );
-        ours.register("objects", "Objects by the reason of their current verdict", metrics.objects.clone());
-        ours.register(
-            "poll_lateness_seconds",
-            "How late the poll is that waits the longest for its turn",
-            metrics.lateness.clone(),
-        );
-        ours.register("objects_flapping", "Objects whose verdict goes back and forth", metrics.flapping.clone());
-        ours.register("attested", "1 while the poller lists the target on its Lease", metrics.attested.clone());
-        ours.register("objects_skipped", "Objects that another target owns", metrics.skipped.clone());
-        ours.register(
-            "collection_entries_unnamed",
-            "Entries of a collection that belong to no object",
-            metrics.unnamed.clone(),
-        );
-        metrics
+        }
+    }
+
+    fn register_polls(&self, ours: &mut Registry) {
+        ours.register("polls", "Polls by result", self.polls.clone());
+        let help = "Time from the beginning of a poll to its result";
+        ours.register("poll_duration_seconds", help, self.poll_seconds.clone());
+        let help = "Polls postponed because their host asked for a pause or does not answer";
+        ours.register("polls_postponed", help, self.polls_postponed.clone());
+        let help = "Unix time of the last poll that read the external system successfully";
+        ours.register("last_success_timestamp_seconds", help, self.last_success.clone());
+        let help = "Delay of the poll that waits longest for its turn";
+        ours.register("poll_lateness_seconds", help, self.lateness.clone());
+        ours.register("hints", "Hints received from outside, by outcome", self.hints.clone());
+        let help = "HTTP requests that bring hints, by the status of the answer";
+        ours.register("hint_requests", help, self.hint_requests.clone());
+        let help = "1 while the target's source of hints is connected, 0 while it is not";
+        ours.register("hints_connected", help, self.hints_connected.clone());
+        let help = "Entries of a collection that belong to no object";
+        ours.register("collection_entries_unnamed", help, self.unnamed.clone());
+    }
+
+    fn register_objects(&self, ours: &mut Registry) {
+        let help = "Objects by the reason of their current verdict, None before the first";
+        ours.register("objects", help, self.objects.clone());
+        let help = "Age of the oldest drift among the target's objects, 0 without drift";
+        ours.register("oldest_drift_age_seconds", help, self.oldest_drift.clone());
+        let help = "Time from seen drift until the object was seen in sync again";
+        ours.register("drift_duration_seconds", help, self.drift_seconds.clone());
+        ours.register("objects_flapping", "Objects whose verdict alternates", self.flapping.clone());
+        ours.register("objects_skipped", "Objects that another target owns", self.skipped.clone());
+        ours.register("writes", "Writes of the condition driftObserved, by outcome", self.writes.clone());
+        let help = "Verdicts given up after five lost races against another writer";
+        ours.register("races_lost", help, self.races_lost.clone());
+        let help = "1 while the poller's Lease lists the target, so that it may be corrected";
+        ours.register("attested", help, self.attested.clone());
     }
 }
 
@@ -139,4 +167,10 @@ pub fn of_target(target: &str) -> TargetLabels {
 #[must_use]
 pub fn of_outcome(target: &str, outcome: &str) -> OutcomeLabels {
     OutcomeLabels { target: target.to_owned(), outcome: outcome.to_owned() }
+}
+
+/// Labels of a target and a condition's reason.
+#[must_use]
+pub fn of_reason(target: &str, reason: &str) -> ReasonLabels {
+    ReasonLabels { target: target.to_owned(), reason: reason.to_owned() }
 }

@@ -1,53 +1,72 @@
-//! Tells people what happened: Events on the object, once for each transition, and on the ConfigMap of a target whose
-//! kind cannot be used.
+//! Events and log lines: on objects, once for each transition, and on the ConfigMap of a target whose kind cannot be used.
 //!
-//! Which transition is worth an Event is the engine's business.
+//! The engine decides which transition gets an Event.
 
+use std::borrow::Cow;
+use std::time::Duration;
+
+use drift_api::condition::Condition;
 use drift_api::object::ObjectId;
+use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::access::Right;
 use drift_kube::access::missing::RightsNews;
 use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_kube::kinds::KindNews;
+use drift_kube::process::clock;
 use drift_language::{Mode, Target};
 
 use crate::engine::EndedWrite;
 use crate::engine::writes::announcement::Announcement;
 use crate::run::context::Context;
 
-/// The Events on objects of one target.
+/// INFO lines about written verdicts at once, for one target. An incident of a few objects is logged whole.
+const LOG_BURST: u32 = 25;
+
+/// Time after which one more INFO line is allowed. In a mass outage the metrics and the log of failed reads say as much.
+const LOG_REFILL: Duration = Duration::from_secs(1);
+
+/// Bytes of a verdict's message in the log: the reason and the first fields.
+const LOGGED_BYTES: usize = 160;
+
+/// The Events on objects of one target, and the log lines about them.
 pub(crate) struct ObjectNotices {
     events: EventWriter,
     target: String,
-    /// The target corrects, so that what a record says of another object is of now.
+    /// True if the target corrects. Otherwise the record of another owner is outdated.
     corrects: bool,
     kind: ResolvedKind,
+    log_budget: TokenBucket,
 }
 
 impl ObjectNotices {
     /// Events on objects of this kind.
     pub(crate) fn new(events: &EventWriter, target: &Target, kind: &ResolvedKind) -> Self {
         let corrects = target.correct.mode == Mode::Correct;
-        Self { events: events.clone(), target: target.name.clone(), corrects, kind: kind.clone() }
+        let log_budget = TokenBucket::full(LOG_BURST, LOG_REFILL, clock::now());
+        Self { events: events.clone(), target: target.name.clone(), corrects, kind: kind.clone(), log_budget }
     }
 
-    /// The verdict of the object cannot be written, for the reason in this sentence.
-    pub(crate) fn tell_of_refusal(&self, object: &ObjectId, sentence: &str) {
+    /// Reports that the API server refuses the verdict of an object, for the reason in this sentence.
+    pub(crate) fn refusal(&self, object: &ObjectId, sentence: &str) {
         let note = format!("driftObserved cannot be written: {sentence}");
-        tracing::error!(target_name = self.target, %object, "{note}");
+        let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
+        tracing::error!(target, kind, namespace, name = &*object.name, "{note}");
         self.emit(object, NoticeKind::Warning, "WriteRefused", "Record", note);
     }
 
-    /// The verdict of the object goes back and forth.
-    pub(crate) fn tell_of_flapping(&self, object: &ObjectId) {
-        tracing::warn!(target_name = self.target, %object, "the verdict goes back and forth");
+    /// Reports that the verdict of an object alternates.
+    pub(crate) fn flapping(&self, object: &ObjectId) {
+        let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
+        tracing::warn!(target, kind, namespace, name = &*object.name, "the verdict alternates");
         let note = "the verdict changed its status more than six times within minutes: either another writer undoes the \
                     corrections, or the external system comes and goes";
         self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
     }
 
-    /// A verdict was written, which has an Event or none.
-    pub(crate) fn tell_of_verdict(&self, write: &EndedWrite) {
+    /// Reports a written verdict: a log line, and an Event for a transition.
+    pub(crate) fn verdict(&mut self, write: &EndedWrite) {
+        self.log_verdict(&write.before.id, &write.begun.condition);
         let is_anothers = self.corrects && write.before.conditions.held_by_another().is_some();
         let Some(announcement) = write.begun.announcement.filter(|_| !is_anothers) else { return };
         let kind = match announcement {
@@ -57,10 +76,28 @@ impl ObjectNotices {
         self.emit(&write.before.id, kind, announcement.reason(), "Poll", write.begun.condition.message.to_string());
     }
 
-    /// Two targets select the object, and this one leaves it alone.
-    pub(crate) fn tell_of_overlap(&self, object: &ObjectId) {
-        let target = &self.target;
-        tracing::warn!(target_name = target, %object, "another target, first by name, selects the object too");
+    fn log_verdict(&mut self, object: &ObjectId, condition: &Condition) {
+        let (target, kind) = (&self.target, &self.kind.resource.kind);
+        let (namespace, name) = (object.namespace.as_deref(), &*object.name);
+        let (status, reason) = (condition.status.as_str(), &*condition.reason);
+        let text = beginning(condition.message.text());
+        if self.log_budget.take(clock::now()).is_ok() {
+            tracing::info!(target, kind, namespace, name, status, reason, "wrote driftObserved: {text}");
+        } else {
+            tracing::debug!(target, kind, namespace, name, status, reason, "wrote driftObserved: {text}");
+        }
+    }
+
+    /// Reports that another target owns the object (the first by name wins).
+    pub(crate) fn overlap(&self, object: &ObjectId) {
+        let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
+        tracing::warn!(
+            target,
+            kind,
+            namespace,
+            name = &*object.name,
+            "another target, first by name, selects the object too"
+        );
         let note = format!("target {target} leaves the object to another target, first by name, that selects it");
         self.emit(object, NoticeKind::Warning, "ClaimedTwice", "Poll", note);
     }
@@ -71,15 +108,23 @@ impl ObjectNotices {
     }
 }
 
-/// Says on the target's ConfigMap that its kind cannot be used and what to do, or that it can be used again.
+/// Returns the beginning of a message, cut at a character.
+fn beginning(message: &str) -> Cow<'_, str> {
+    match message.get(..message.floor_char_boundary(LOGGED_BYTES)) {
+        Some(start) if start.len() < message.len() => format!("{start}…").into(),
+        _ => message.into(),
+    }
+}
+
+/// Reports on the target's ConfigMap that its kind cannot be used and what to do, or that it can be used again.
 pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, news: KindNews) {
     let (kind, reason, note) = match news {
         KindNews::Unusable(sentence) => {
-            tracing::error!(target_name = target.name, "{sentence}");
+            tracing::error!(target = target.name, "{sentence}");
             (NoticeKind::Warning, "KindUnusable", format!("target {} is not polled: {sentence}", target.name))
         }
         KindNews::Usable => {
-            tracing::info!(target_name = target.name, "the kind can be used");
+            tracing::info!(target = target.name, "the kind can be used");
             (NoticeKind::Normal, "KindUsable", format!("the kind of target {} can be used now", target.name))
         }
     };
@@ -87,7 +132,7 @@ pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, ne
     events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });
 }
 
-/// Notes that these rights are needed for as long as it is polled, and tells which are missing. Never ends.
+/// Registers rights as needed for as long as this is polled, and reports which are missing. Never ends.
 pub(crate) async fn follow_rights(context: &Context, target: &Target, needed: Vec<Right>) {
     let mut missing = context.rights.follow_missing(needed.clone());
     let _needed = context.rights.need(needed);
@@ -96,9 +141,23 @@ pub(crate) async fn follow_rights(context: &Context, target: &Target, needed: Ve
     }
 }
 
-/// Says on the target's ConfigMap which rules it needs, or that they are there.
+/// Reports on the target's ConfigMap which rules it needs, or that they exist.
 fn tell_of_rights(events: &EventWriter, target: &Target, home: &str, news: &RightsNews) {
     let (kind, reason, note) = news.words("drift-poller", &target.name);
     let regarding = config_map_reference(home, &target.document.config_map);
     events.emit(Notice { target: target.name.clone(), regarding, kind, reason, action: "Load", note });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_the_beginning_of_a_message() {
+        assert_eq!(beginning("1 field differs"), "1 field differs");
+        let long = "ü".repeat(LOGGED_BYTES);
+        assert_eq!(beginning(&long), format!("{}…", "ü".repeat(LOGGED_BYTES / 2)));
+        let whole = "x".repeat(LOGGED_BYTES);
+        assert_eq!(beginning(&whole), whole);
+    }
 }

@@ -123,11 +123,11 @@ impl TargetActor {
     fn step(&mut self, input: Input) {
         let now = Now { moment: clock::now(), wall: clock::wall_since_epoch() };
         for effect in self.engine.step(now, input) {
-            self.perform(effect, now.moment);
+            self.perform(effect, now);
         }
     }
 
-    fn perform(&mut self, effect: Effect, now: Moment) {
+    fn perform(&mut self, effect: Effect, now: Now) {
         match effect {
             Effect::Poll(order) => {
                 let (context, target) = (self.context.clone(), self.target.clone());

@@ -142,7 +142,10 @@ impl ObjectWriter {
             let slot = self.slots.enter().await;
             match self.read(&slot, &known.id).await {
                 Ok(live) => return live.map(|live| live.read_after(known)),
-                Err(error) => tracing::debug!(object = %known.id, "not read anew: {error}"),
+                Err(error) => {
+                    let (namespace, name) = (known.id.namespace.as_deref(), &*known.id.name);
+                    tracing::debug!(kind = self.kind.resource.kind, namespace, name, "not read again: {error}");
+                }
             }
             drop((slot, turn));
             tokio::time::sleep(backoff.fail(clock::now())).await;

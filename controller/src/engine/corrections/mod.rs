@@ -7,3 +7,4 @@ pub mod finalizer_patches;
 pub mod held;
 mod idempotency_key;
 pub mod outcome;
+mod outcome_log;

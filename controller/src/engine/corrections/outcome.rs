@@ -265,22 +265,7 @@ impl Outcome {
         !self.changed_nothing() && !why.is_refusal_of_api_server()
     }
 
-    /// Returns the text for the log.
-    #[must_use]
-    pub const fn as_text(&self) -> &'static str {
-        match self {
-            Self::Applied => "corrected",
-            Self::Underway { .. } => "a deletion is accepted, and not done yet",
-            Self::AllSkipped => "not corrected: every write was skipped",
-            Self::Refused(..) => "a correction is refused",
-            Self::Unstored(..) => "a correction is accepted, but what is to be stored of the answer is not known",
-            Self::Halted(..) => "a correction ended halfway",
-            Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
-            Self::Doubtful(..) => "nobody knows whether it is corrected",
-        }
-    }
-
-    /// Returns the label of the metric.
+    /// The label of the metric.
     #[must_use]
     pub const fn as_label(&self) -> &'static str {
         match self {
@@ -358,7 +343,6 @@ mod tests {
             let doubtful = Outcome::Doubtful(step(), uncertainty);
             assert_eq!(doubtful.changed_nothing(), expected);
             assert_eq!(doubtful.sent_nothing(), reach == Reach::Unsent, "{reach:?}");
-            assert_eq!(doubtful.as_text().contains("nothing could be sent"), reach == Reach::Unsent, "{reach:?}");
         }
         assert!(Outcome::AllSkipped.changed_nothing() && Outcome::AllSkipped.is_definite());
         assert!(!Outcome::Applied.changed_nothing());

@@ -1,7 +1,7 @@
-//! Reports of an execution: log lines, metrics, and each cause that blocks the correction of an object.
+//! The reports of an execution: log lines, metrics, and each cause that blocks the correction of an object.
 //!
-//! A cause is reported once for each object, until another cause replaces it, because a correction that cannot be sent
-//! is retried every half minute. The condition names only the kind of the cause, and may be from an earlier failure.
+//! A cause is reported once for an object, until another takes its place, because a correction that cannot be sent is tried
+//! again every half minute. The condition names only the kind of the cause, and may be of an earlier failure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use drift_api::identity::Uid;
 
 use super::Run;
+use crate::engine::corrections::outcome::Outcome;
 use crate::engine::execution::ExecutionEnd;
 use crate::run::metrics::CorrectionLabels;
 
@@ -40,14 +41,15 @@ impl ReportedCauses {
 }
 
 impl Run<'_> {
-    /// Logs why a correction cannot be sent. A repeated cause is logged at debug level.
+    /// Logs why a correction cannot be sent. A repeated cause goes to DEBUG, because the correction is tried again and again.
     pub(super) fn tell_unsendable(&mut self, why: impl Display) {
-        let (target_name, id, why) = (&self.executor.target.name, &self.object.id, why.to_string());
+        let (target, id, why) = (&self.executor.target.name, &self.object.id, why.to_string());
+        let (kind, namespace, name) = (self.kind(), id.namespace.as_deref(), &*id.name);
         let is_news = self.executor.reported_causes.is_news(&id.uid, &why);
         if is_news {
-            tracing::warn!(target_name, object = %id, "not corrected: {why}");
+            tracing::warn!(target, kind, namespace, name, "not corrected: {why}");
         } else {
-            tracing::debug!(target_name, object = %id, "not corrected: {why}");
+            tracing::debug!(target, kind, namespace, name, "not corrected: {why}");
         }
         self.tells_nothing_new = !is_news;
     }
@@ -58,7 +60,7 @@ impl Run<'_> {
             self.executor.reported_causes.forget(&self.object.id.uid);
         }
         if !self.tells_nothing_new {
-            self.log(outcome.as_text(), Some(outcome.as_label()));
+            self.log(&outcome.log_text(), Some(outcome));
         }
         let labels = CorrectionLabels {
             target: self.executor.target.name.clone(),
@@ -68,16 +70,21 @@ impl Run<'_> {
         self.executor.metrics.corrections.get_or_create(&labels).inc();
     }
 
-    pub(super) fn log(&self, what: &str, outcome: Option<&str>) {
+    pub(super) fn log(&self, text: &str, outcome: Option<&Outcome>) {
         let Some(correction) = &self.correction else { return };
-        tracing::info!(
-            target_name = self.executor.target.name,
-            object = %self.object.id,
-            action = correction.action.as_str(),
-            correction = correction.number,
-            outcome,
-            "{what}"
-        );
+        let (target, id, kind) = (&self.executor.target.name, &self.object.id, self.kind());
+        let (namespace, name) = (id.namespace.as_deref(), &*id.name);
+        let (action, number) = (correction.action.as_str(), correction.number);
+        let label = outcome.map(Outcome::as_label);
+        if outcome.is_some_and(Outcome::is_warning) {
+            tracing::warn!(target, kind, namespace, name, action, correction = number, outcome = label, "{text}");
+        } else {
+            tracing::info!(target, kind, namespace, name, action, correction = number, outcome = label, "{text}");
+        }
+    }
+
+    fn kind(&self) -> &str {
+        &self.executor.writer.kind.resource.kind
     }
 }
 

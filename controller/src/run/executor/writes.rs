@@ -51,7 +51,9 @@ impl Run<'_> {
                 announcer.write_refused(kind, object, sentence);
             }
             (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
-                tracing::warn!(object = %object.id, "a write did not land: {error}");
+                let (target, kind) = (&self.executor.target.name, &*kind.resource.kind);
+                let (namespace, name) = (object.id.namespace.as_deref(), &*object.id.name);
+                tracing::warn!(target, kind, namespace, name, "a write to the API server failed: {error}");
             }
             _ => {}
         }

@@ -32,7 +32,9 @@ impl<'a> NudgeRequest<'a> {
             Ok(object) => NudgeReply::Taken(Box::new(object)),
             Err(error) if error.is_about_another() => NudgeReply::OfAnother,
             Err(error) => {
-                tracing::warn!(object = %self.object, "a nudge is not accepted: {error}");
+                let (namespace, name) = (self.object.namespace.as_deref(), &*self.object.name);
+                let kind = &*self.writer.kind.resource.kind;
+                tracing::warn!(kind, namespace, name, "a nudge is not accepted: {error}");
                 NudgeReply::Refused(refusal_of(&error))
             }
         }

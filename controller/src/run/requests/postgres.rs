@@ -98,7 +98,7 @@ impl SystemRequests for StatementRequests<'_> {
                 return Sent::Answered(StepAnswer::of(StepOutcome::Accepted));
             };
             ended.failure.heard().into_iter().for_each(|heard| context.note(&place, heard));
-            tracing::warn!(target_name = self.target.name, "a correction is not accepted: {ended}");
+            tracing::warn!(target = self.target.name, "a correction is not accepted: {ended}");
             let (label, outcome) = self.statements.judge(index, &ended);
             Sent::Answered(StepAnswer { label, ..StepAnswer::of(outcome) })
         })

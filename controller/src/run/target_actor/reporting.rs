@@ -8,10 +8,10 @@ use crate::engine::Report;
 use crate::run::executor::Executor;
 use crate::run::metrics::{HeldLabels, of_target};
 
-/// Tells people.
+/// Reports by Event, log line or metric.
 pub(super) fn tell(executor: &Executor, report: Report) {
     let Executor { announcer, writer, metrics, target, .. } = executor;
-    let (kind, labels, target_name) = (&writer.kind, of_target(&target.name), &target.name);
+    let (kind, labels, name) = (&writer.kind, of_target(&target.name), &target.name);
     match report {
         Report::Breaker(transition) => announcer.breaker(transition),
         Report::BreakerOpen(open) => _ = metrics.breaker_open.get_or_create(&labels).set(i64::from(open)),
@@ -21,13 +21,15 @@ pub(super) fn tell(executor: &Executor, report: Report) {
         Report::ScopeIncomplete(object, awaited) => announcer.scope_incomplete(kind, &object, &awaited),
         Report::WriteRefused(object, sentence) => announcer.write_refused(kind, &object, &sentence),
         Report::Unreadable(object, sentence) => {
-            tracing::warn!(target_name, %object, "objects cannot be read: {sentence}");
+            let (namespace, object) = (object.namespace.as_deref(), &*object.name);
+            let kind = &*kind.resource.kind;
+            tracing::warn!(target = name, kind, namespace, name = object, "objects cannot be read: {sentence}");
         }
-        Report::ReadableAgain => tracing::info!(target_name, "objects can be read again"),
+        Report::ReadableAgain => tracing::info!(target = name, "objects can be read again"),
         Report::Forgotten(uid) => executor.reported_causes.forget(&uid),
         Report::Attestation(attestation) => tell_attestation(executor, attestation.as_ref()),
         Report::HeldBy(why, by) => {
-            let labels = HeldLabels { target: target_name.clone(), why: why.as_str() };
+            let labels = HeldLabels { target: name.clone(), why: why.as_str() };
             metrics.held.get_or_create(&labels).inc_by(by);
         }
         Report::Deletions { count, oldest } => show_deletions(executor, count, oldest),
@@ -40,14 +42,14 @@ pub(super) fn tell(executor: &Executor, report: Report) {
 }
 
 fn tell_attestation(executor: &Executor, attestation: Option<&Attestation>) {
-    let target_name = &executor.target.name;
+    let target = &executor.target.name;
     let attested = attestation.is_some();
     let except = attestation.map(|attestation| &attestation.except);
     let excepted = except.map_or(0, |except| except.objects.len());
     let namespaces = except.map(|except| except.namespaces.iter().cloned().collect::<Vec<_>>().join(" "));
     let namespaces = namespaces.unwrap_or_default();
-    tracing::info!(target_name, attested, excepted, namespaces, "the poller's word for this target changed");
-    executor.metrics.attested.get_or_create(&of_target(target_name)).set(i64::from(attested));
+    tracing::info!(target, attested, excepted, namespaces, "the poller attests other verdicts of the target");
+    executor.metrics.attested.get_or_create(&of_target(target)).set(i64::from(attested));
 }
 
 fn show_deletions(executor: &Executor, count: usize, oldest: Duration) {

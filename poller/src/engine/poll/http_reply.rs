@@ -3,6 +3,8 @@
 //! The order limits the meaning of a response: for a response such as "not now" or "not you", the absence rule
 //! is never evaluated.
 
+use std::fmt::Display;
+
 use drift_api::condition::ObservedReason;
 use drift_language::cel::{Mistake, Variables};
 use drift_language::{Absence, Format, ReadStep};
@@ -12,6 +14,7 @@ use serde_json::Value;
 use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::observation::{ask, invalid};
 use crate::engine::judgement::rendered::rule_error;
+use crate::engine::poll::media_type::media_type;
 
 /// Judges the response to one request; `variables` are further inputs of its rules. Returns the value for the rules of
 /// the whole read, or `None` if the resource is absent.
@@ -25,7 +28,7 @@ pub(in crate::engine) fn judge(
 ) -> Result<Option<Value>, Failure> {
     let answer = read_answer(step, reply)?;
     let variables = Variables { response: Some(&answer.variable), ..*variables };
-    if is_absent(step, &answer, &variables)? {
+    if is_absent(step, reply, &answer, &variables)? {
         return Ok(None);
     }
     accept(step, reply, answer).map(Some)
@@ -46,7 +49,7 @@ fn read_answer(step: &ReadStep, reply: &HttpReply) -> Result<Answer, Failure> {
     if !step.accept.contains(status) && !matches!(status, 400 | 404 | 410 | 422) {
         return Err(by_status(ObservedReason::ExternalError, status));
     }
-    Answer::of(reply, step.format).map_err(|error| invalid(&error))
+    Answer::of(reply, step.format).map_err(|error| unreadable(reply, &error))
 }
 
 /// Accepts a response about a present resource.
@@ -54,7 +57,7 @@ fn accept(step: &ReadStep, reply: &HttpReply, answer: Answer) -> Result<Value, F
     let status = reply.status.as_u16();
     match &answer.malformed {
         _ if !step.accept.contains(status) => Err(by_status(ObservedReason::ExternalError, status)),
-        Some(mistake) => Err(invalid(mistake)),
+        Some(mistake) => Err(unreadable(reply, mistake)),
         None => Ok(answer.variable),
     }
 }
@@ -69,9 +72,9 @@ fn refuse_by_status(status: u16) -> Result<(), Failure> {
     }
 }
 
-/// Decides on absence. A rule of the target is evaluated for any body. Without a rule, the body must be well-formed and
-/// a text must be empty: an ingress may respond with HTML for any host, and a text is never malformed.
-fn is_absent(step: &ReadStep, answer: &Answer, variables: &Variables<'_>) -> Result<bool, Failure> {
+/// A rule that the target writes is asked whatever the body is. Without one a body must be well-formed, and a text must be
+/// empty: an ingress answers HTML in the name of anybody, and a text is never malformed.
+fn is_absent(step: &ReadStep, reply: &HttpReply, answer: &Answer, variables: &Variables<'_>) -> Result<bool, Failure> {
     match (&step.absence, &answer.malformed) {
         (Absence::Never, _) => Ok(false),
         (Absence::When(rule), None) => ask(rule, variables),
@@ -79,21 +82,24 @@ fn is_absent(step: &ReadStep, answer: &Answer, variables: &Variables<'_>) -> Res
         (Absence::When(rule), Some(mistake)) => {
             rule.evaluate_bool(variables).map_err(|error| match rule.attribute(error, variables.object) {
                 Mistake::OfObject(error) => rule_error(&error),
-                Mistake::OfAnswer(_) => invalid(mistake),
+                Mistake::OfAnswer(_) => unreadable(reply, mistake),
             })
         }
-        (Absence::ByStatus, malformed) => {
-            let status = &answer.variable["status"];
-            match malformed {
-                _ if *status != 404 && *status != 410 => Ok(false),
-                Some(mistake) => Err(invalid(mistake)),
-                None if step.format == Format::Text && answer.variable["text"] != "" => {
-                    Err(invalid(&format_args!("status {status} with a text, and no absentWhen says what that means")))
-                }
-                None => Ok(true),
+        (Absence::ByStatus, malformed) => match malformed {
+            _ if !matches!(reply.status.as_u16(), 404 | 410) => Ok(false),
+            Some(mistake) => Err(unreadable(reply, mistake)),
+            None if step.format == Format::Text && answer.variable["text"] != "" => {
+                Err(unreadable(reply, &"not empty, and the target has no absentWhen"))
             }
-        }
+            None => Ok(true),
+        },
     }
+}
+
+/// An answer whose body cannot be used. Its status and content type are stable, unlike its body, which no message repeats.
+fn unreadable(reply: &HttpReply, mistake: &dyn Display) -> Failure {
+    let (status, media_type) = (reply.status.as_u16(), media_type(&reply.headers));
+    invalid(&format_args!("status {status}, {media_type}, {mistake}"))
 }
 
 fn by_status(reason: ObservedReason, status: u16) -> Failure {

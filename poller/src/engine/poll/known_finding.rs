@@ -17,6 +17,7 @@ use drift_language::HttpRead;
 use drift_systems::{HttpReply, ReplyBody};
 
 use crate::engine::judgement::finding::{Finding, Found};
+use crate::engine::poll::media_type::essence;
 
 /// Random key of this process, so that no external party can construct colliding responses.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -33,8 +34,8 @@ pub struct SeenAnswers {
 }
 
 impl SeenAnswers {
-    /// Creates an empty fingerprint. Headers count if a template can read them. Otherwise a date would make
-    /// each response different.
+    /// No answers yet. Headers count only if a template sees them, because a date makes each answer different. The content
+    /// type always counts.
     #[must_use]
     pub fn to(read: &HttpRead) -> Self {
         Self { hasher: KEY.build_hasher(), with_headers: read.sees_headers }
@@ -48,6 +49,8 @@ impl SeenAnswers {
             ReplyBody::TooLarge => 1_u8.hash(&mut self.hasher),
             ReplyBody::Truncated => 2_u8.hash(&mut self.hasher),
         }
+        // The message of an unreadable answer names it.
+        essence(&reply.headers).hash(&mut self.hasher);
         if self.with_headers {
             reply.headers.len().hash(&mut self.hasher);
             for (name, value) in &reply.headers {

@@ -5,5 +5,6 @@ pub mod entity_tag;
 pub mod http_reading;
 pub mod http_reply;
 pub mod known_finding;
+pub mod media_type;
 pub mod request;
 pub mod rows;

@@ -45,7 +45,7 @@ impl Troubles {
     /// Records a failed read of the target with this reason, which contains no value of an object or a response.
     pub fn note(&self, target: &str, sentence: &str, now: Moment) {
         if self.is_news(target, sentence, now) && !self.is_silent {
-            tracing::warn!(target_name = target, "reads fail: {sentence}");
+            tracing::warn!(target = target, "reads fail: {sentence}");
         }
     }
 
@@ -53,7 +53,7 @@ impl Troubles {
     pub fn note_hints(&self, target: &str, sentence: &str, now: Moment) {
         let sentence = format!("hints do not come: {sentence}");
         if self.is_news(target, &sentence, now) {
-            tracing::warn!(target_name = target, "{sentence}");
+            tracing::warn!(target = target, "{sentence}");
         }
     }
 
@@ -72,7 +72,7 @@ impl Troubles {
         for field in fields {
             let sentence = format!("publish.{field} stays as it is: what is observed repeats a credential there");
             if self.is_news(target, &sentence, now) {
-                tracing::warn!(target_name = target, "{sentence}");
+                tracing::warn!(target = target, "{sentence}");
             }
         }
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use drift_api::attestation::MOST_EXCEPTED_NAMESPACES;
-use drift_api::timing::moment::Moment;
 use drift_kube::client::ResolvedKind;
 use drift_kube::telemetry::health::Remark;
 use drift_language::{Mode, Target};
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::engine::collection::requests::Unnamed;
+use crate::engine::schedule::Now;
 use crate::engine::writes::write_attempts::WriteOutcome;
 use crate::engine::{EndedWrite, Report, SharedState, Target as Engine};
 use crate::run::context::Context;
@@ -42,19 +42,19 @@ impl Reporting {
         }
     }
 
-    /// Sends the report to people as an Event, a log line or a metric.
-    pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Moment) {
+    /// Reports by Event, log line or metric.
+    pub(super) fn tell<P: SharedState>(&mut self, report: Report, engine: &Engine<P>, now: Now) {
         let metrics = &self.context.metrics;
         let labels = || of_target(&self.target.name);
         match report {
-            Report::Polled(found, took) => self.counts.poll(found, took),
+            Report::Polled(found, took) => self.counts.poll(found, took, now.wall),
             Report::Postponed => _ = metrics.polls_postponed.get_or_create(&labels()).inc(),
             Report::Hinted(outcome) => self.counts.hint(outcome.as_str()),
-            Report::Written(write) => self.tell_of_write(&write),
-            Report::WriteRefused(object, sentence) => self.notices.tell_of_refusal(&object, &sentence),
+            Report::Written(write) => self.show_write(&write),
+            Report::WriteRefused(object, sentence) => self.notices.refusal(&object, &sentence),
             Report::RaceLost => _ = metrics.races_lost.get_or_create(&labels()).inc(),
-            Report::Flapping(object) => self.notices.tell_of_flapping(&object),
-            Report::ClaimedTwice(object) => self.notices.tell_of_overlap(&object),
+            Report::Flapping(object) => self.notices.flapping(&object),
+            Report::ClaimedTwice(object) => self.notices.overlap(&object),
             Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
             Report::Crowded(namespaces) => self.show_crowded(&namespaces),
             Report::Counts => {
@@ -66,23 +66,16 @@ impl Reporting {
         }
     }
 
-    /// Updates the gauge: 1 if the Lease lists the target.
+    /// Sets the gauge that is 1 while the Lease lists the target.
     pub(super) fn show_attested(&self) {
         self.attested.set(i64::from(self.context.attestations.is_written(&self.target.name)));
     }
 
-    fn tell_of_write(&self, write: &EndedWrite) {
-        let condition = &write.begun.condition;
+    fn show_write(&mut self, write: &EndedWrite) {
         self.counts.write(write.outcome.as_label());
         if write.outcome == WriteOutcome::Written {
-            self.notices.tell_of_verdict(write);
-            tracing::info!(
-                target_name = self.target.name,
-                object = %write.before.id,
-                status = condition.status.as_str(),
-                reason = &*condition.reason,
-                "wrote driftObserved"
-            );
+            self.notices.verdict(write);
+            self.counts.verdict(write.before.conditions.observed(), &write.begun.condition);
         }
     }
 
@@ -96,7 +89,7 @@ impl Reporting {
     fn show_crowded(&mut self, namespaces: &BTreeSet<String>) {
         let name = &self.target.name;
         if namespaces.is_empty() {
-            tracing::info!(target_name = name, "no namespace is excepted any more");
+            tracing::info!(target = name, "the verdicts of all namespaces are attested again");
             self.crowded = None;
             return;
         }
@@ -112,7 +105,7 @@ impl Reporting {
              drifted, before or after they came into the selection",
             named.join(", ")
         );
-        tracing::warn!(target_name = name, "{sentence}");
+        tracing::warn!(target = name, "{sentence}");
         self.crowded = Some(self.context.health.remark(format!("target {name}"), sentence));
     }
 }

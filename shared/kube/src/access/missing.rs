@@ -27,12 +27,12 @@ impl RightsNews {
             Self::Missing(rules) => {
                 let note =
                     format!("{program} may not do all that target {target} needs: for its ServiceAccount, {rules}");
-                tracing::warn!(target_name = target, "{note}");
+                tracing::warn!(target = target, "{note}");
                 (NoticeKind::Warning, "RightsMissing", note)
             }
             Self::Granted => {
                 let note = format!("{program} may do all that target {target} needs");
-                tracing::info!(target_name = target, "{note}");
+                tracing::info!(target = target, "{note}");
                 (NoticeKind::Normal, "RightsGranted", note)
             }
         }

@@ -228,7 +228,8 @@ impl<C: Cleaner> Collector<C> {
             if let Err(error) = end
                 && is_news
             {
-                tracing::warn!(kind = name.kind, object = %id, "not cleaned up: {error}");
+                let (kind, namespace, object) = (&name.kind, id.namespace.as_deref(), &*id.name);
+                tracing::warn!(kind, namespace, name = object, "not cleaned up: {error}");
             }
             has_failed.set(!schedule.is_ready(name, clock::now()));
         }

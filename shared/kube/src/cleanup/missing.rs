@@ -56,7 +56,7 @@ impl MissingTargets {
     /// Registers the gauge. Events are about `lease`, which has the notes.
     pub fn register(registry: &mut Registry, health: Health, events: EventWriter, lease: ObjectReference) -> Self {
         let gauge = Family::default();
-        let help = "1 for each target that the Lease's notes name, that is not active, and that nobody removed";
+        let help = "1 for each target on the Lease that is not active and was not removed on purpose";
         registry.register("targets_missing", help, gauge.clone());
         Self { gauge, health, events, lease }
     }
@@ -92,12 +92,12 @@ impl MissingTargets {
             self.gauge.get_or_create(&sign.label).set(1);
             signs.insert(target, sign);
         }
-        before.keys().for_each(|target| tracing::info!(target_name = target, "the target is not missing any more"));
+        before.keys().for_each(|target| tracing::info!(target = target, "the target is not missing any more"));
         signs
     }
 
     fn sign(&self, target: &str, sentence: String) -> Sign {
-        tracing::warn!(target_name = target, "the target is missing: {sentence}");
+        tracing::warn!(target = target, "the target is missing: {sentence}");
         self.events.emit(Notice {
             target: target.to_owned(),
             regarding: self.lease.clone(),

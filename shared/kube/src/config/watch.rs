@@ -252,13 +252,13 @@ fn log_targets(before: &BTreeMap<String, Arc<Target>>, now: &BTreeMap<String, Ar
     for (name, target) in now {
         let document = format!("{}/{}", target.document.config_map, target.document.key);
         match before.get(name) {
-            None => tracing::info!(target_name = name, document, "the target is active"),
+            None => tracing::info!(target = name, document, "the target is active"),
             Some(known) if Arc::ptr_eq(known, target) => {}
-            Some(_) => tracing::info!(target_name = name, document, "the target's new text is active"),
+            Some(_) => tracing::info!(target = name, document, "the target's new text is active"),
         }
     }
     for name in before.keys().filter(|name| !now.contains_key(*name)) {
-        tracing::info!(target_name = name, "the target is gone");
+        tracing::info!(target = name, "the target is gone");
     }
 }
 

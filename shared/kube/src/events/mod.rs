@@ -1,8 +1,7 @@
-//! Kubernetes Events, written one by one and never waited for.
+//! Kubernetes Events, written one by one in the background.
 //!
-//! kube's recorder repeats the first note of like Events, so what changed would never be read. Here each is created
-//! with its own note; who emits is never held up, and what does not fit is dropped and counted. This file must not
-//! know why anything is said.
+//! kube's recorder repeats the first note of similar Events, which would hide changes. Here each Event has its own note.
+//! Emitting never waits. Events beyond the limits are dropped and counted.
 
 mod budget;
 
@@ -26,19 +25,19 @@ use crate::client::CallError;
 use crate::events::budget::EventBudget;
 use crate::process::{clock, instance};
 
-/// Events that wait to be written; a storm beyond is dropped.
+/// Events that may wait to be written. Further ones are dropped.
 const QUEUE: usize = 256;
 
-/// The deadline of one write: short, since others wait behind it and none of them matters much.
+/// The deadline of one write: short, because other Events wait behind it.
 const EVENT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The most bytes that the API server takes in a note.
+/// The API server's limit for a note, in bytes.
 const MAX_NOTE_BYTES: usize = 1024;
 
-/// The most bytes that the API server takes in the name of the reporting instance.
+/// The API server's limit for the name of the reporting instance, in bytes.
 const MAX_INSTANCE_BYTES: usize = 128;
 
-/// The most bytes of an object's name in its Event's name, which takes 253 with a point and 16 digits.
+/// The limit for an object's name in its Event's name, in bytes: 253 less a point and 16 digits.
 const MAX_SUBJECT_BYTES: usize = 253 - 17;
 
 /// Namespace of Events about cluster-scoped objects.
@@ -47,36 +46,36 @@ const CLUSTER_EVENTS_NAMESPACE: &str = "default";
 /// The type of an Event: Normal or Warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// For information.
+    /// Information without a need for action.
     Normal,
-    /// Somebody should look.
+    /// A problem that may need action.
     Warning,
 }
 
-/// One Event to be.
+/// An Event before it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// The target whose budget it draws on. Each kind of involved object has its own budget.
+    /// The target whose budget it uses. Each kind of involved object has its own budget.
     pub target: String,
-    /// The object it is about: apiVersion, kind, namespace, name, uid.
+    /// The involved object: apiVersion, kind, namespace, name, uid.
     pub regarding: ObjectReference,
-    /// Good or bad news.
+    /// The type: Normal or Warning.
     pub kind: NoticeKind,
-    /// A CamelCase word.
+    /// The reason, a CamelCase word.
     pub reason: &'static str,
     /// The action, a CamelCase word.
     pub action: &'static str,
-    /// For people; cut at 1 KiB.
+    /// The message, cut at 1 KiB.
     pub note: String,
 }
 
-/// Returns the reference that an Event about a ConfigMap of ours needs.
+/// Returns the reference to a ConfigMap for an Event.
 #[must_use]
 pub fn config_map_reference(namespace: &str, name: &str) -> ObjectReference {
     reference("v1", "ConfigMap", namespace, name)
 }
 
-/// Subject of an Event about a Lease of ours.
+/// Returns the reference to a Lease for an Event.
 #[must_use]
 pub fn lease_reference(namespace: &str, name: &str) -> ObjectReference {
     reference("coordination.k8s.io/v1", "Lease", namespace, name)
@@ -92,7 +91,7 @@ fn reference(api_version: &str, kind: &str, namespace: &str, name: &str) -> Obje
     }
 }
 
-/// Writes Events. Cheap to clone; emitting never waits.
+/// The sending side for Events. Cheap to clone. Emitting never waits.
 #[derive(Clone, Debug)]
 pub struct EventWriter {
     queue: mpsc::Sender<Notice>,
@@ -105,7 +104,7 @@ struct Dropped {
     why: &'static str,
 }
 
-/// The task behind an [`EventWriter`].
+/// The background task of an [`EventWriter`].
 pub struct EventTask {
     client: kube::Client,
     controller: &'static str,
@@ -115,7 +114,7 @@ pub struct EventTask {
     trouble: Option<String>,
 }
 
-/// A writer that reports as `controller` (a field manager's name), and its task; counts what is dropped in `registry`.
+/// Returns a writer that reports as `controller` (a field manager's name), and its task. Dropped Events count in `registry`.
 pub fn event_writer(
     client: kube::Client,
     controller: &'static str,
@@ -123,7 +122,11 @@ pub fn event_writer(
     registry: &mut Registry,
 ) -> (EventWriter, EventTask) {
     let dropped = Family::<Dropped, Counter>::default();
-    registry.register("events_dropped", "Kubernetes Events that were not written", dropped.clone());
+    registry.register(
+        "events_dropped",
+        "Kubernetes Events that were dropped: over the target's budget, over the queue, or refused by the API server",
+        dropped.clone(),
+    );
     let (sender, queue) = mpsc::channel(QUEUE);
     let instance = clipped(instance, MAX_INSTANCE_BYTES).to_owned();
     let task = EventTask { client, controller, instance, queue, dropped: dropped.clone(), trouble: None };
@@ -131,10 +134,10 @@ pub fn event_writer(
 }
 
 impl EventWriter {
-    /// Hands an Event over to be written; drops it where its target has spent its budget or too many wait.
+    /// Queues an Event. Drops it if the budget of its target is spent or the queue is full.
     pub fn emit(&self, notice: Notice) {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        // What concerns the whole target must not be lost among its objects' news, as in the very storm it tells of.
+        // Events about the target have their own budget, so that Events about its objects cannot displace them.
         let key = format!("{} {}", notice.target, notice.regarding.kind.as_deref().unwrap_or_default());
         let fits = budget.take(&key, clock::now());
         drop(budget);
@@ -151,7 +154,7 @@ impl EventWriter {
 }
 
 impl EventTask {
-    /// Writes until `stop`, then what still waits for as long as the caller lets it.
+    /// Writes until `stop`, then empties the queue.
     pub async fn run(mut self, stop: CancellationToken) {
         loop {
             let notice = tokio::select! {
@@ -202,15 +205,15 @@ impl EventTask {
     }
 }
 
-/// A name that no other Event has, after the object as kubectl shows it; the API server generates none that ends like
-/// this. A name with characters that Events may not have is left out.
+/// Returns a unique name that begins with the object's name, as kubectl shows it. A name with characters that Events may not
+/// have is replaced by the controller's.
 fn name_for(about: &str, controller: &str) -> String {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
     let is_good = !about.is_empty() && about.len() <= MAX_SUBJECT_BYTES && about.bytes().all(fits);
     format!("{}.{:016x}", if is_good { about } else { controller }, instance::random())
 }
 
-/// The longest beginning of at most that many bytes.
+/// Returns the longest beginning of at most `bytes` bytes, cut at a character.
 fn clipped(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
@@ -273,13 +276,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_of_the_target_pass_its_objects_storm() {
+    async fn events_about_a_target_have_their_own_budget() {
         let (client, _) = answering(|_| reply(201, &json!({})));
         let (writer, mut task) = event_writer(client, "drift-poller", "pod-1", &mut metrics::registry("poller"));
         (0..100).for_each(|_| writer.emit(notice("t", "x")));
         writer.emit(Notice { regarding: config_map_reference("home", "targets"), ..notice("t", "the breaker opened") });
-        let told = std::iter::from_fn(|| task.queue.try_recv().ok());
-        assert_eq!(told.last().map(|notice| notice.note).as_deref(), Some("the breaker opened"));
+        let queued = std::iter::from_fn(|| task.queue.try_recv().ok());
+        assert_eq!(queued.last().map(|notice| notice.note).as_deref(), Some("the breaker opened"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 mod candidate;
 mod election;
+mod leader_gauge;
 mod leadership;
 mod observed;
 pub mod rules;
@@ -12,6 +13,7 @@ mod work_heartbeat;
 
 pub use candidate::LeaseSettings;
 pub use election::{LeaseTask, lease};
+pub use leader_gauge::show_leader;
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
 pub use work_heartbeat::Turning;

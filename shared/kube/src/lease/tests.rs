@@ -19,9 +19,10 @@ use crate::client::fake_api;
 use crate::client::fake_api::{Log, Sent, refuse, reply};
 use crate::config::Configuration;
 use crate::lease::rules::{LEASE_DURATION, RENEW_PERIOD};
-use crate::lease::{LeaseHandle, LeaseSettings, LeaseWatch, lease};
+use crate::lease::{LeaseHandle, LeaseSettings, LeaseWatch, lease, show_leader};
 use crate::process::{clock, tasks};
 use crate::telemetry::health::Health;
+use crate::telemetry::metrics;
 use drift_api::names;
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target};
@@ -151,6 +152,21 @@ async fn the_first_contender_holds_and_the_second_waits() {
     let puts = first.log.lines().iter().filter(|line| line.starts_with("PUT")).count();
     assert!((18..=21).contains(&puts), "{puts} renewals in a minute");
     assert_eq!(store.lease()["spec"]["leaseTransitions"], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_leader_shows_the_metric_as_one() {
+    let store = Store::default();
+    let (first, second) = (leader(&store, "a").await, contender(&store, "b"));
+    let shown = |contender: &Contender| {
+        let mut registry = metrics::registry("poller");
+        show_leader(&mut registry, contender.handle.leadership());
+        metrics::text(&registry).unwrap()
+    };
+    for (contender, value) in [(&first, 1), (&second, 0)] {
+        let text = shown(contender);
+        assert!(text.contains(&format!("drift_leader{{program=\"poller\"}} {value}\n")), "{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,11 +112,7 @@ where
             child.backoff.reset();
         }
         child.backoff.fail(now);
-        tracing::error!(
-            target_name = name,
-            panicked = ended.is_err(),
-            "the task of this target ended; it is started again"
-        );
+        tracing::error!(target = name, panicked = ended.is_err(), "the task of this target ended; it is started again");
     }
 
     fn next_restart(&self) -> Moment {

@@ -231,12 +231,12 @@ impl Runner<'_> {
                 }
             }
             Command::Trouble(target, None) => {
-                tracing::info!(target_name = %target, "watching again");
+                tracing::info!(target = %target, "watching again");
                 self.remarks.remove(&target);
             }
             Command::Hush(target) => _ = self.remarks.remove(&target),
             Command::Trouble(target, Some(text)) => {
-                tracing::warn!(target_name = %target, "{text}");
+                tracing::warn!(target = %target, "{text}");
                 let remark = self.health.remark(format!("target {target}"), text);
                 self.remarks.insert(target, remark);
             }

@@ -1,6 +1,6 @@
-//! `/livez`, `/readyz` and `/metrics` by HTTP, bound before work starts.
+//! HTTP server for `/livez`, `/readyz` and `/metrics`, bound before work starts.
 //!
-//! A taken port is so a clear error at the start and not a line in a log.
+//! So a port that is in use is an error at the start and not a line in a log.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,13 +22,13 @@ use crate::telemetry::connections;
 use crate::telemetry::health::Health;
 use crate::telemetry::metrics;
 
-/// A server that has its address and does not answer yet.
+/// A server that is bound and does not answer yet.
 #[derive(Debug)]
 pub struct AdminServer {
     listener: TcpListener,
 }
 
-/// The address cannot be listened on.
+/// Error for an address that cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} (choose another with --admin-address): {cause}")]
 pub struct BindError {
@@ -43,24 +43,24 @@ struct Shown {
 }
 
 impl AdminServer {
-    /// Takes the address.
+    /// Binds the address.
     ///
     /// # Errors
-    /// When it is taken or not ours.
+    /// When the address is in use or not local.
     pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
         let listener = TcpListener::bind(address).await.map_err(|cause| BindError { address, cause })?;
         Ok(Self { listener })
     }
 
-    /// The address it has; tells the port where 0 was asked for.
+    /// Returns the bound address, with the chosen port if 0 was given.
     ///
     /// # Errors
-    /// When the operating system does not tell.
+    /// When the operating system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until `stop`. `pages` are the program's own; use `Router::new()` where it has none.
+    /// Serves until `stop`. `pages` are the program's own routes.
     pub async fn serve(self, health: Health, registry: Registry, pages: Router, stop: CancellationToken) {
         let pages = pages.layer(from_fn(only_by_address));
         let router = router(health, registry).merge(pages).layer(map_response(for_this_reader));
@@ -68,7 +68,7 @@ impl AdminServer {
     }
 }
 
-/// An answer is what its type says, and nobody keeps it.
+/// Forbids browsers to guess the type of an answer or to cache it.
 async fn for_this_reader(mut answer: Response) -> Response {
     let headers = answer.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -84,8 +84,8 @@ fn router(health: Health, registry: Registry) -> Router {
         .with_state(Shown { health, registry: Arc::new(registry) })
 }
 
-/// The pages name objects, so no web site may read them through the browser of somebody who looks: one that lets its own
-/// name lead to loopback sends that name along.
+/// Rejects requests to a host name, because the pages name objects. This stops web sites that read them through a visitor's
+/// browser by DNS rebinding: such a request carries the name of the site.
 async fn only_by_address(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if host.is_some_and(is_address) {
@@ -94,14 +94,14 @@ async fn only_by_address(request: Request, next: Next) -> Response {
     (StatusCode::FORBIDDEN, "open this by an address or as localhost\n").into_response()
 }
 
-/// Returns true if what stands before the port is an address, or the name that every machine keeps for itself.
+/// Returns true if the host without its port is an IP address or localhost.
 fn is_address(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_matches(['[', ']']);
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }
 
-/// Fails when a main loop stands still, so that the kubelet starts the program anew.
+/// Fails while a main loop exceeds its limit, so that the kubelet restarts the Pod.
 async fn livez(State(shown): State<Shown>) -> (StatusCode, String) {
     let stalled = shown.health.stalled(clock::now());
     if stalled.is_empty() {
@@ -109,7 +109,7 @@ async fn livez(State(shown): State<Shown>) -> (StatusCode, String) {
     }
     let line = |stalled: &super::health::Stalled| {
         let super::health::Stalled { name, silent_for, limit } = stalled;
-        format!("{name}: stands still for {} s, may for {} s\n", silent_for.as_secs(), limit.as_secs())
+        format!("{name}: no heartbeat for {} s, limit {} s\n", silent_for.as_secs(), limit.as_secs())
     };
     (StatusCode::SERVICE_UNAVAILABLE, stalled.iter().map(line).collect())
 }
@@ -168,7 +168,7 @@ mod tests {
             let start = drift_api::timing::moment::Moment::START;
             let _pulse = health.heartbeat("schedule", Duration::from_secs(1), start);
             let answer = get(address, "/livez").await;
-            assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("schedule: stands still"), "{answer}");
+            assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("schedule: no heartbeat for"), "{answer}");
             assert!(get(address, "/metrics").await.contains(metrics::CONTENT_TYPE));
             assert!(get(address, "/targets").await.ends_with("mine"));
             for (host, status) in [("localhost:8080", 200), ("10.0.0.7", 200), ("attacker.example", 403), ("", 403)] {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn headers_without_end_keep_nobody_out() {
+    async fn endless_headers_block_no_other_client() {
         let server = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let (address, stop) = (server.address().unwrap(), CancellationToken::new());
         let serving = server.serve(Health::default(), metrics::registry("poller"), Router::new(), stop.clone());

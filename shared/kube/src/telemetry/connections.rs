@@ -1,6 +1,6 @@
-//! An HTTP server within limits: strangers may reach the ports of both programs.
+//! An HTTP server with limits, because strangers may reach the ports of both programs.
 //!
-//! Connections, their lives and what they read at once are bounded before anything is computed for them.
+//! The number of connections, their lifetime and their buffers are bounded before any request is processed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// Connections at once; for a further one the oldest is dropped, which has had its time: a request takes milliseconds. With
-/// the largest body each (256 KiB) they hold 8 MiB at most.
+/// Connections at once. A further one replaces the oldest, because a request takes milliseconds. With the largest body each
+/// (256 KiB) they hold 8 MiB at most.
 pub const CONNECTIONS: usize = 32;
 
-/// The time that a connection lives, with its one request: what a sender at the other end of the world needs with a slow line.
+/// Lifetime of a connection with its one request: enough for a distant sender with a slow line.
 const CONNECTION_LIFE: Duration = Duration::from_secs(10);
 
-/// The time that its headers may take, which fit into a few packets.
+/// Time limit for the headers, which fit into a few packets.
 pub const HEADERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// Buffer of a connection: request line and headers must fit.
+/// Buffer of a connection. The request line and the headers must fit.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// Pause after a connection could not be taken, as where there are no file descriptors left.
+/// Pause after a failed accept, for example without free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers one request of each connection until `stop`.
+/// Serves one request of each connection until `stop`.
 pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let mut conversations = JoinSet::new();
     let mut oldest = VecDeque::new();
@@ -47,7 +47,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
     }
 }
 
-/// Drops the oldest where there are as many as may be.
+/// Drops the oldest connection if the limit is reached.
 fn make_room(oldest: &mut VecDeque<AbortHandle>) {
     oldest.retain(|conversation| !conversation.is_finished());
     if oldest.len() >= CONNECTIONS {
@@ -55,11 +55,11 @@ fn make_room(oldest: &mut VecDeque<AbortHandle>) {
     }
 }
 
-/// One request and its answer.
+/// Serves one request of a connection.
 async fn converse(stream: TcpStream, router: Router) {
     let mut http = hyper::server::conn::http1::Builder::new();
     http.keep_alive(false).max_buf_size(BUFFER_BYTES).header_read_timeout(HEADERS_WITHIN).timer(TokioTimer::new());
     let conversation = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // How it ended is the sender's business.
+    // An error concerns only the sender.
     let _ = tokio::time::timeout(CONNECTION_LIFE, conversation).await;
 }

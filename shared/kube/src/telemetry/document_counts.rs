@@ -1,7 +1,7 @@
 //! The counts of target documents: active, bad, or waiting for a usable kind.
 //!
-//! Two parts know of it, the watch of the ConfigMaps and the search for kinds, and one gauge shows it: a document whose kind cannot
-//! be used is well written and yet not active.
+//! One gauge combines what the watch of the ConfigMaps and the search for kinds know: a document whose kind cannot be used is
+//! valid, but not active.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// The counts, behind one gauge. Cheap to clone.
+/// The counts behind the gauge. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentCounts {
     gauge: Family<StateLabel, Gauge>,
@@ -29,7 +29,7 @@ struct StateLabel {
     state: &'static str,
 }
 
-/// A good document counts as waiting for its kind while this lives.
+/// A valid document that counts as waiting for its kind until this is dropped.
 #[derive(Debug)]
 pub struct Waiting {
     counts: DocumentCounts,
@@ -38,15 +38,19 @@ pub struct Waiting {
 impl DocumentCounts {
     /// Registers the gauge.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("config_documents", "Target documents by whether they are active", self.gauge.clone());
+        registry.register(
+            "config_documents",
+            "Target documents by state: active, bad, or kind_unusable if the kind cannot be used",
+            self.gauge.clone(),
+        );
     }
 
-    /// So many documents are well written, and so many are not.
+    /// Sets the number of valid documents and of invalid ones.
     pub fn judged(&self, good: usize, bad: usize) {
         self.change(|counted| (counted.good, counted.bad) = (good, bad));
     }
 
-    /// One of the good documents waits for its kind.
+    /// Counts one valid document as waiting for its kind.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.change(|counted| counted.waiting += 1);
@@ -60,7 +64,7 @@ impl DocumentCounts {
             let number = i64::try_from(number).unwrap_or(i64::MAX);
             self.gauge.get_or_create(&StateLabel { state }).set(number);
         };
-        // A document that is gone may wait a moment longer than it counts.
+        // A deleted document may count as waiting for a moment after it no longer counts as valid.
         show("active", counted.good.saturating_sub(counted.waiting));
         show("bad", counted.bad);
         show("kind_unusable", counted.waiting);

@@ -1,6 +1,6 @@
-//! The health behind `/readyz` and `/livez`: parts that are ready or say why not, and heartbeats of the main loops.
+//! The state behind `/readyz` and `/livez`: readiness of each part, and heartbeats of the main loops.
 //!
-//! Each part of a program keeps its own line here, so nobody has to ask all of them. A value with its own lock.
+//! Each part of a program updates its own line. The board has its own lock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-/// The board that every part writes on. Cheap to clone.
+/// The shared board of all parts. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     board: Arc<Mutex<HealthBoard>>,
@@ -28,21 +28,21 @@ struct Pulse {
     limit: Duration,
 }
 
-/// One part's line on the board; taken away when it is dropped.
+/// One part's line on the board. Dropping it removes the line.
 #[derive(Debug)]
 pub struct HealthPart {
     health: Health,
     key: (String, u64),
 }
 
-/// One line that people should read and that makes nothing unready; taken away when it is dropped.
+/// A line about a problem that does not make the program unready. Dropping it removes the line.
 #[derive(Debug)]
 pub struct Remark {
     health: Health,
     key: (String, u64),
 }
 
-/// One main loop's proof of life; taken away when it is dropped.
+/// The heartbeat of one main loop. Dropping it removes the check.
 #[derive(Debug)]
 pub struct Heartbeat {
     health: Health,
@@ -52,25 +52,25 @@ pub struct Heartbeat {
 /// One line of `/readyz`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartState {
-    /// The part.
+    /// The name of the part.
     pub name: String,
-    /// Why it is not ready, as a sentence; `None` where it is.
+    /// The reason why it is not ready, as a sentence; `None` if it is ready.
     pub trouble: Option<String>,
 }
 
-/// A main loop that stands still.
+/// A main loop that exceeds its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
-    /// The loop.
+    /// The name of the loop.
     pub name: String,
     /// The time since its last heartbeat.
     pub silent_for: Duration,
-    /// The time that it may take.
+    /// The longest time between two heartbeats.
     pub limit: Duration,
 }
 
 impl Health {
-    /// Adds a part, not ready until it says so.
+    /// Adds a part that is not ready until it reports so.
     #[must_use]
     pub fn part(&self, name: impl Into<String>) -> HealthPart {
         let mut board = self.board();
@@ -80,7 +80,7 @@ impl Health {
         HealthPart { health: self.clone(), key }
     }
 
-    /// Adds a line about something that does not work and is no reason to call the program unready.
+    /// Adds a line about a problem that does not make the program unready.
     #[must_use]
     pub fn remark(&self, about: impl Into<String>, sentence: impl Into<String>) -> Remark {
         let mut board = self.board();
@@ -90,7 +90,7 @@ impl Health {
         Remark { health: self.clone(), key }
     }
 
-    /// Adds a main loop that ticks at least every `limit`.
+    /// Adds a main loop with at least one heartbeat every `limit`.
     #[must_use]
     pub fn heartbeat(&self, name: impl Into<String>, limit: Duration, now: Moment) -> Heartbeat {
         let mut board = self.board();
@@ -100,7 +100,7 @@ impl Health {
         Heartbeat { health: self.clone(), key }
     }
 
-    /// Every part by name.
+    /// Returns all parts by name.
     #[must_use]
     pub fn parts(&self) -> Vec<PartState> {
         let line = |(key, trouble): (&(String, u64), &Option<String>)| PartState {
@@ -110,7 +110,7 @@ impl Health {
         self.board().parts.iter().map(line).collect()
     }
 
-    /// Every remark, by what it is about.
+    /// Returns all remarks by subject.
     #[must_use]
     pub fn remarks(&self) -> Vec<PartState> {
         let line = |((name, _), sentence): (&(String, u64), &String)| PartState {
@@ -126,7 +126,7 @@ impl Health {
         self.board().parts.values().all(Option::is_none)
     }
 
-    /// The main loops that are over their limit.
+    /// Returns the main loops that exceed their limit.
     #[must_use]
     pub fn stalled(&self, now: Moment) -> Vec<Stalled> {
         let board = self.board();
@@ -135,7 +135,7 @@ impl Health {
             .collect()
     }
 
-    /// A panic elsewhere leaves no half-written board: every change is one insertion.
+    /// Locks the board. A panic elsewhere leaves no partial change, because every change is one insertion.
     fn board(&self) -> MutexGuard<'_, HealthBoard> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,17 +149,17 @@ impl HealthBoard {
 }
 
 impl HealthPart {
-    /// The part works.
+    /// Marks the part as ready.
     pub fn ready(&self) {
         self.set(None);
     }
 
-    /// The part does not work; `sentence` says why and what to do.
+    /// Marks the part as not ready. `sentence` says why and what to do.
     pub fn not_ready(&self, sentence: impl Into<String>) {
         self.set(Some(sentence.into()));
     }
 
-    /// Adds a line about something that this part came upon and that is no reason to call it unready.
+    /// Adds a line about a problem of this part that does not make it unready.
     #[must_use]
     pub fn remark(&self, about: impl Into<String>, sentence: impl Into<String>) -> Remark {
         self.health.remark(about, sentence)
@@ -183,7 +183,7 @@ impl Drop for Remark {
 }
 
 impl Heartbeat {
-    /// The loop turned.
+    /// Records a heartbeat.
     pub fn tick(&self, now: Moment) {
         if let Some(pulse) = self.health.board().heartbeats.get_mut(&self.key) {
             pulse.last = now;

@@ -1,6 +1,6 @@
-//! Asks the targets at work about their objects, for people.
+//! Queries from the status pages to the running targets.
 //!
-//! Nothing is kept for people who may never look: each target looks at its objects when it is asked.
+//! Targets keep no data for the pages. Each target inspects its objects when it gets a query.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,36 +14,35 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::process::clock;
 
-/// Time between two questions, whoever asks: with a hundred thousand objects an answer takes milliseconds, and people who
-/// look must not slow polls.
+/// Time between two queries: with 100,000 objects an answer takes milliseconds, and queries must not slow polls.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The time that an answer may take. A target that is busier than that is shown without its objects.
+/// Time limit of an answer. A target that is busy for longer is shown without its objects.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Questions that wait for a target: one is asked at a time, and one may have been given up.
+/// Queue of a target: one query is open at a time, and one more may have been abandoned.
 const WAITING: usize = 2;
-/// People who wait for an answer at once; more are sent away, since each answer is some hundred kilobytes.
+/// Callers that may wait at once. More get 503, because each answer is some hundred kilobytes.
 const MOST_WAITING: usize = 8;
 
-/// A question, and where the answer goes.
+/// A query with the channel for its answer.
 #[derive(Debug)]
 pub struct Asked<Q, A> {
-    /// The query.
+    /// The text of the query.
     pub question: Arc<Q>,
-    /// The channel for the answer. The caller may be gone.
+    /// The channel for the answer, which the caller may have closed.
     pub answer: oneshot::Sender<A>,
 }
 
 impl<Q, A> Asked<Q, A> {
-    /// Answers, unless whoever asked has gone.
+    /// Answers, unless the caller is gone.
     pub fn answer_with(self, find: impl FnOnce(&Q) -> A) {
         if !self.answer.is_closed() {
-            // Who goes meanwhile misses nothing.
+            // A caller that leaves now needs no answer.
             _ = self.answer.send(find(&self.question));
         }
     }
 }
 
-/// More people wait for an answer than may.
+/// Error for callers beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many look at once")]
 pub struct Crowded;
@@ -55,23 +54,23 @@ impl IntoResponse for Crowded {
 }
 
 type Targets<Q, A> = BTreeMap<String, mpsc::Sender<Asked<Q, A>>>;
-/// What the targets said, by name.
+/// The answers of the targets, by name.
 pub type Answers<A> = Arc<BTreeMap<String, A>>;
 
-/// The last question.
+/// The last query with its answers.
 #[derive(Debug)]
 struct Last<Q, A> {
     at: Moment,
     question: Arc<Q>,
-    /// `None` until it is answered, and where whoever asked gave up.
+    /// `None` until it is answered, and if the caller gave up.
     answers: Option<Answers<A>>,
 }
 
-/// The targets at work. Clones share them.
+/// The running targets. Clones share them.
 #[derive(Debug)]
 pub struct Board<Q, A> {
     targets: Arc<Mutex<Targets<Q, A>>>,
-    /// Locked while one is asked.
+    /// Locked while a query runs.
     last: Arc<tokio::sync::Mutex<Option<Last<Q, A>>>>,
     waiting: Arc<Semaphore>,
 }
@@ -89,7 +88,7 @@ impl<Q, A> Default for Board<Q, A> {
 }
 
 impl<Q: PartialEq, A> Board<Q, A> {
-    /// A target is at work from now on, until it drops what this gives.
+    /// Adds a running target until it drops the receiver.
     #[must_use]
     pub fn join(&self, target: &str) -> mpsc::Receiver<Asked<Q, A>> {
         let (sender, questions) = mpsc::channel(WAITING);
@@ -97,11 +96,10 @@ impl<Q: PartialEq, A> Board<Q, A> {
         questions
     }
 
-    /// What the targets say, of those that are at work and answer in time. Who asks the same as somebody a moment ago gets
-    /// the same.
+    /// Returns the answers of all running targets that answer in time. The same query within the pause gets the same answers.
     ///
     /// # Errors
-    /// When too many people wait already.
+    /// When too many callers wait already.
     pub async fn ask(&self, question: Q) -> Result<Answers<A>, Crowded> {
         let _waiting = self.waiting.try_acquire().map_err(|_| Crowded)?;
         let question = Arc::new(question);
@@ -115,7 +113,7 @@ impl<Q: PartialEq, A> Board<Q, A> {
             }
             tokio::time::sleep_until(clock::instant_of(known.at + PAUSE)).await;
         }
-        // Before anybody is asked: whoever gives up in the middle leaves the pause behind.
+        // Set before the targets are asked, so that the pause also holds after a caller that gives up.
         *last = Some(Last { at: clock::now(), question: question.clone(), answers: None });
         let answers = Arc::new(self.ask_all(&question).await);
         *last = Some(Last { at: clock::now(), question, answers: Some(answers.clone()) });
@@ -147,7 +145,7 @@ impl<Q: PartialEq, A> Board<Q, A> {
 mod tests {
     use super::*;
 
-    /// A target that answers with how often it was asked.
+    /// Answers each query with the number of queries so far.
     async fn answer(mut questions: mpsc::Receiver<Asked<u8, usize>>) {
         let mut count = 0;
         while let Some(asked) = questions.recv().await {
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_who_answers_in_time_is_shown() {
+    async fn only_targets_that_answer_in_time_are_shown() {
         let board = Board::default();
         let willing = board.join("willing");
         let _busy = board.join("busy");
@@ -166,7 +164,7 @@ mod tests {
             let begun = clock::now();
             let answers = board.ask(1).await.unwrap();
             assert_eq!((&*answers, clock::now() - begun), (&BTreeMap::from([("willing".to_owned(), 1)]), PATIENCE));
-            assert_eq!(board.targets().len(), 2, "who is gone is not asked again");
+            assert_eq!(board.targets().len(), 2, "a target that is gone is not asked again");
         };
         tokio::select! {
             () = asking => {}
@@ -175,21 +173,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_looks_slows_no_target() {
+    async fn queries_slow_no_target() {
         let board = Board::default();
         let willing = board.join("willing");
         let asking = async {
             let begun = clock::now();
             let first = board.ask(1).await.unwrap();
             let again = board.ask(1).await.unwrap();
-            assert!(Arc::ptr_eq(&first, &again), "the same question a moment later asks nobody");
+            assert!(Arc::ptr_eq(&first, &again), "the same query a moment later asks no target");
             assert_eq!(board.ask(2).await.unwrap()["willing"], 2);
             assert_eq!(clock::now() - begun, PAUSE, "another one waits");
-            // Who gives up in the middle.
+            // These callers give up early.
             for _ in 0..3 {
                 _ = tokio::time::timeout(Duration::from_millis(1), board.ask(3)).await;
             }
-            assert_eq!(board.ask(4).await.unwrap()["willing"], 3, "who gives up before the pause is over asks nobody");
+            assert_eq!(
+                board.ask(4).await.unwrap()["willing"],
+                3,
+                "a caller that gives up within the pause asks no target"
+            );
             let crowd: Vec<_> =
                 (0..=MOST_WAITING).map(|number| board.ask(10 + u8::try_from(number).unwrap())).collect();
             assert_eq!(join_all(crowd).await.iter().filter(|answers| answers.is_err()).count(), 1);
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_gives_up_leaves_the_pause_behind() {
+    async fn the_pause_holds_after_a_caller_gives_up() {
         let board = Board::<u8, usize>::default();
         let mut busy = board.join("busy");
         for number in 0..3 {

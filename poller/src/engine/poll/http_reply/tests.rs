@@ -167,7 +167,7 @@ fn an_answer_of_too_many_values_is_invalid() {
     let answer = format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"":0},"#.repeat(149_000));
     assert!(answer.len() < 1024 * 1024);
     let Finding::Failed(failure) = finding(&target(""), 200, whole(&answer)) else { panic!("it was taken") };
-    assert_eq!(failure, Failure::with(ResponseInvalid, "too many values"));
+    assert_eq!(failure, Failure::with(ResponseInvalid, "status 200, no content type, too many values"));
     let list =
         format!(r#"{{"a": 1, "b": [{}0]}}"#, r#"{"name": "one", "address": "10.0.0.1", "weight": 1},"#.repeat(15_000));
     assert_eq!(finding(&target(""), 200, whole(&list)), Finding::InSync);
@@ -210,7 +210,7 @@ fn a_page_is_never_an_empty_answer() {
     assert_eq!(finding(&target, 404, whole(HTML)), Finding::Absent, "decided without the body");
     assert_eq!(finding(&target, 200, whole("null")), Finding::Absent);
     let Finding::Failed(failure) = finding(&target, 200, whole(HTML)) else { panic!("it was taken") };
-    assert_eq!(failure, Failure::with(ResponseInvalid, "not JSON"));
+    assert_eq!(failure, Failure::with(ResponseInvalid, "status 200, no content type, not JSON"));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn only_an_empty_404_is_absence_for_text() {
     for (target, status) in texts.iter().flat_map(|target| [(target, 404), (target, 410)]) {
         assert_eq!(finding(target, status, whole("")), Finding::Absent);
         for body in [HTML, "Not Found", " "] {
-            let said = format!("status {status} with a text, and no absentWhen says what that means");
+            let said = format!("status {status}, no content type, not empty, and the target has no absentWhen");
             let invalid = Finding::Failed(Failure::with(ResponseInvalid, &said));
             assert_eq!(finding(target, status, whole(body)), invalid, "{body:?}");
         }
@@ -245,10 +245,39 @@ fn only_an_empty_404_is_absence_for_text() {
 fn a_failure_says_the_status() {
     for (status, body, expected) in [
         (503, "", Failure::with(ExternalError, "status 503")),
-        (404, HTML, Failure::with(ResponseInvalid, "not JSON")),
+        (404, HTML, Failure::with(ResponseInvalid, "status 404, no content type, not JSON")),
         (418, "{}", Failure::with(ExternalError, "status 418")),
     ] {
         assert_eq!(finding(&target(""), status, whole(body)), Finding::Failed(expected));
+    }
+}
+
+#[test]
+fn an_unreadable_answer_names_status_and_content_type() {
+    let html = "text/html; charset=utf-8";
+    let deep = "[".repeat(100_000);
+    let table = [
+        ("", 404, html, whole(HTML), "status 404, text/html, not JSON"),
+        ("", 200, html, whole(HTML), "status 200, text/html, not JSON"),
+        ("", 200, "application/json", whole("{"), "status 200, application/json, not JSON"),
+        ("", 200, "application/json", whole(&deep), "status 200, application/json, not JSON"),
+        ("", 410, "a canary of the answer", whole("x"), "status 410, malformed content type, not JSON"),
+        ("", 200, html, ReplyBody::TooLarge, "status 200, text/html, larger than maxBytes"),
+        ("", 404, html, ReplyBody::Truncated, "status 404, text/html, it ends too early"),
+        ("      absentWhen: \"${response.body.a == 1}\"", 404, html, whole(HTML), "status 404, text/html, not JSON"),
+        (
+            "      as: text",
+            404,
+            html,
+            whole(HTML),
+            "status 404, text/html, not empty, and the target has no absentWhen",
+        ),
+    ];
+    for (extra, status, content_type, body, expected) in table {
+        let headers = HeaderMap::from_iter([(http::header::CONTENT_TYPE, content_type.parse().unwrap())]);
+        let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body };
+        let invalid = Finding::Failed(Failure::with(ResponseInvalid, expected));
+        assert_eq!(finding_of(&target(extra), reply), invalid, "{extra} {status} {content_type}");
     }
 }
 

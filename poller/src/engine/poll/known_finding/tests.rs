@@ -75,8 +75,10 @@ fn answer() -> impl Strategy<Value = HttpReply> {
         1 => Just(ReplyBody::Truncated),
     ];
     let header = prop_oneof![Just("0"), Just("1")];
-    (status, body, header).prop_map(|(status, body, header)| {
-        let headers: HeaderMap = [(http::HeaderName::from_static("a"), header.parse().unwrap())].into_iter().collect();
+    let content_type = prop_oneof![Just("text/html"), Just("text/plain")];
+    (status, body, header, content_type).prop_map(|(status, body, header, content_type)| {
+        let own = (http::HeaderName::from_static("a"), header.parse().unwrap());
+        let headers = HeaderMap::from_iter([own, (http::header::CONTENT_TYPE, content_type.parse().unwrap())]);
         HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body }
     })
 }

@@ -1,0 +1,75 @@
+//! The log line of a correction's outcome: its text and its level.
+
+use std::borrow::Cow;
+
+use crate::engine::corrections::outcome::{Outcome, Uncertainty};
+
+impl Outcome {
+    /// Returns the text for the log. It holds nothing of an answer but its code.
+    #[must_use]
+    pub fn log_text(&self) -> Cow<'static, str> {
+        let text = match self {
+            Self::Applied => "corrected",
+            Self::Underway { .. } => "the deletion is accepted, but not done yet",
+            Self::AllSkipped => "not corrected: every write was skipped",
+            Self::Refused(_, refusal) => return format!("the correction was refused: {}", refusal.code).into(),
+            Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
+            Self::Halted(_, why) => return format!("the correction ended halfway: {}", without_answer(why)).into(),
+            Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
+            Self::Doubtful(_, why) if self.was_turned_away() => {
+                return format!("the correction was refused: {}", without_answer(why)).into();
+            }
+            Self::Doubtful(_, why) => {
+                return format!("the result of the correction is unknown: {}", without_answer(why)).into();
+            }
+        };
+        text.into()
+    }
+
+    /// Returns true if the log should warn. If nothing could be sent, the cause was logged before.
+    #[must_use]
+    pub const fn is_warning(&self) -> bool {
+        let has_failed = matches!(self, Self::Refused(..) | Self::Unstored(..) | Self::Halted(..) | Self::Doubtful(..));
+        has_failed && !self.sent_nothing()
+    }
+}
+
+/// Returns the reason and the code, without any text of the answer.
+fn without_answer(why: &Uncertainty) -> String {
+    Uncertainty { because: None, ..why.clone() }.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::corrections::doubt::Doubt;
+    use crate::engine::corrections::outcome::{FailedStep, Reach, Refusal};
+
+    #[test]
+    fn the_log_names_the_cause_of_a_failed_correction() {
+        let step = |reach| FailedStep { label: None, reach };
+        let doubtful = |why, reach| {
+            let because = Some("canary of the answer".to_owned());
+            Outcome::Doubtful(step(reach), Uncertainty { because, ..Uncertainty::answered(why, 403.into()) })
+        };
+        let refusal = Refusal { code: 422.into(), because: Some("canary of the answer".to_owned()) };
+        let table = [
+            (Outcome::Applied, false, "corrected"),
+            (Outcome::Refused(step(Reach::FirstWrite), refusal), true, "the correction was refused: status 422"),
+            (
+                doubtful(Doubt::CredentialRefused, Reach::FirstWrite),
+                true,
+                "the correction was refused: the external system refuses the controller's credential (403)",
+            ),
+            (
+                doubtful(Doubt::CredentialRefused, Reach::Further),
+                true,
+                "the result of the correction is unknown: the external system refuses the controller's credential (403)",
+            ),
+            (doubtful(Doubt::SecretUnavailable, Reach::Unsent), false, "not corrected: nothing could be sent"),
+        ];
+        for (outcome, is_warning, text) in table {
+            assert_eq!((outcome.is_warning(), &*outcome.log_text()), (is_warning, text), "{outcome:?}");
+        }
+    }
+}
