@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift_language::{DocumentName, FoundDocument, find_documents};
+use drift_language::{DocumentName, FoundDocument, HolderLabel, find_documents};
 
 /// A text that people wrote, and what they call it.
 #[derive(Debug)]
@@ -73,11 +73,27 @@ impl Document {
         self.found.as_ref().and_then(FoundDocument::mistake)
     }
 
+    /// Returns true if the API server refuses the ConfigMap that holds it.
+    pub(super) fn has_refused_holder(&self) -> bool {
+        let holder = self.found.as_ref().and_then(|found| found.holder.as_ref());
+        holder.is_some_and(|holder| matches!(holder.label, HolderLabel::Boolean(_)))
+    }
+
     pub(super) fn remark(&self, severity: Severity, (line, column): (usize, usize), message: String) -> Remark {
         let (line, column) = match &self.found {
             Some(found) => found.place(line, column),
             None => (line.max(1), column.max(1)),
         };
+        self.remark_in_source(severity, (line, column), message)
+    }
+
+    /// A remark about a place of the whole source.
+    pub(super) fn remark_in_source(
+        &self,
+        severity: Severity,
+        (line, column): (usize, usize),
+        message: String,
+    ) -> Remark {
         let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
         Remark { severity, source: self.source.name.clone(), place: Some((line, column)), line: text, message }
     }

@@ -1,6 +1,6 @@
 //! `kubectl drift check`: whether target documents are good, before they are applied.
 
-mod cluster;
+pub(crate) mod cluster;
 pub(crate) mod document;
 pub(crate) mod files;
 mod rendering;

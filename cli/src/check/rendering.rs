@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::check::document::{Remark, Severity};
 use crate::check::report::{Good, Rate, Report, requests_of, total_rates};
+use crate::redaction::redacted;
 
 /// Every remark, with the line it is about.
 pub(super) fn people(report: &Report) -> String {
@@ -23,8 +24,9 @@ fn of_remark(remark: &Remark) -> String {
     let title = level.primary_title(remark.message.as_str());
     let group = match remark.place {
         Some((line, column)) => {
-            let span = AnnotationKind::Primary.span(word_at(&remark.line, column));
-            let snippet = Snippet::source(remark.line.as_str()).line_start(line).path(remark.source.as_str());
+            let (text, column) = redacted(&remark.line, column);
+            let span = AnnotationKind::Primary.span(word_at(&text, column));
+            let snippet = Snippet::source(text).line_start(line).path(remark.source.as_str());
             title.element(snippet.annotation(span))
         }
         None => title.element(Origin::path(remark.source.as_str())),
