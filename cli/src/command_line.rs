@@ -10,7 +10,12 @@ use crate::get::GetSettings;
 use crate::rbac::RbacSettings;
 use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
 use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
+use crate::version::VersionSettings;
 
+/// Shown at the end of `--help`: most commands log nothing, so their help leaves these options out.
+const LOGGING: &str =
+    "Every command takes --log-level LEVEL (error, warn, info, debug, trace or a filter; default warn) and --log-format
+FORMAT (auto, text, json; default text) for logs on stderr.";
 /// Shown at the end of `--help` of `schema`.
 const SCHEMA_EXAMPLES: &str = "Example:
   kubectl drift schema > target.schema.json     # then, as the first line of a target in an editor with the YAML language server:
@@ -18,15 +23,15 @@ const SCHEMA_EXAMPLES: &str = "Example:
 
 /// Shows what drifted and why, checks targets, and asks the programs for polls and corrections.
 #[derive(Debug, clap::Parser)]
-#[command(version, about, bin_name = "kubectl drift")]
+#[command(version, about, bin_name = "kubectl drift", after_help = LOGGING)]
 pub struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// error, warn, info, debug or trace, or a filter such as info,drift_kube=debug
-    #[arg(long, global = true, default_value = "warn", value_name = "LEVEL")]
+    #[arg(long, global = true, hide = true, default_value = "warn", value_name = "LEVEL")]
     pub(crate) log_level: String,
-    /// How logs are written to stderr
-    #[arg(long, global = true, value_enum, default_value = "text")]
+    /// The format of logs on stderr
+    #[arg(long, global = true, hide = true, value_enum, default_value = "text")]
     pub(crate) log_format: LogFormat,
 }
 
@@ -66,8 +71,10 @@ pub(crate) enum Command {
     /// Print the JSON Schema of target documents, by which an editor completes and checks them
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
-    /// Print what makes a shell complete these commands
+    /// Print the script by which a shell completes these commands
     Completions(CompletionsSettings),
+    /// Print the version of this program, and of drift-poller and drift-controller in the cluster
+    Version(VersionSettings),
 }
 
 #[cfg(test)]
@@ -90,10 +97,20 @@ mod tests {
 
     #[test]
     fn help_shows_the_log_level_that_holds() {
-        assert!(help(&["--help"]).contains("[default: warn]"));
+        assert!(
+            help(&["--help"]).contains("--log-level LEVEL (error, warn, info, debug, trace or a filter; default warn)")
+        );
         for (arguments, level) in [(&[][..], "warn"), (&["--log-level", "info"], "info")] {
             let words = [&["kubectl-drift", "schema"], arguments].concat();
             assert_eq!(CommandLine::try_parse_from(words).unwrap().log_level, level);
+        }
+    }
+
+    #[test]
+    fn help_of_a_command_leaves_logs_out() {
+        for subcommand in CommandLine::command().get_subcommands() {
+            let help = help(&[subcommand.get_name(), "--help"]);
+            assert!(!help.contains("--log-"), "{help}");
         }
     }
 

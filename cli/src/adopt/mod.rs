@@ -14,7 +14,7 @@ use drift_language::Target;
 
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, kind_of, warn};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::kinds::named_objects::one_object;
 use crate::ownership::Dispute;
 use crate::targets::known::{KnownTarget, other_text};
 use crate::targets::{find_object, lease_notes, live_targets};
@@ -30,10 +30,10 @@ the resource is corrected, and it is deleted with the object. Exit codes: 0 done
 
 /// Which object.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "kubectl drift adopt [OPTIONS] <KIND/NAME | KIND NAME>")]
 pub(crate) struct AdoptSettings {
-    /// The object: KIND/NAME, or KIND NAME; its kind as for get
-    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    /// The object, as KIND/NAME or KIND NAME, with a kind as for get
+    #[arg(value_name = "OBJECT", required = true)]
     object: Vec<String>,
     /// Say what would be written, and write nothing
     #[arg(long)]
@@ -49,10 +49,7 @@ pub(crate) struct AdoptSettings {
 /// # Errors
 /// If there is no such object or target, the object cannot adopt, or the API server does not take the claim.
 pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> {
-    let (kind, name) = match named_objects(&settings.object, false) {
-        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
-        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
-    };
+    let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let live = live_targets(&client, &settings.targets).await?;

@@ -4,6 +4,7 @@ mod answer_files;
 mod deleting;
 mod explanation;
 mod holds;
+mod invalid_answer;
 mod masking;
 mod polling;
 mod steps;
@@ -27,7 +28,7 @@ use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets};
 use crate::targets::{find_object, live_targets};
 use answer_files::try_files;
@@ -39,11 +40,13 @@ use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use holds::{Leases, holds};
+use invalid_answer::describe;
 use masking::request_lines;
 use polling::{Polled, outside, poll};
 
 pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
+pub use invalid_answer::answer_lines;
 pub use masking::{differing, observed};
 pub use steps::steps;
 
@@ -62,10 +65,10 @@ const WATCH_EVERY: Duration = Duration::from_secs(5);
 
 /// Which object, and by which target.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "kubectl drift explain [OPTIONS] <KIND/NAME | KIND NAME>")]
 pub(crate) struct ExplainSettings {
-    /// The object: KIND/NAME, or KIND NAME; its kind as for get
-    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    /// The object, as KIND/NAME or KIND NAME, with a kind as for get
+    #[arg(value_name = "OBJECT", required = true)]
     object: Vec<String>,
     #[command(flatten)]
     place: PlaceSettings,
@@ -109,10 +112,7 @@ enum ExplainOutput {
 /// # Errors
 /// When there is no such object or target, or nobody takes what is printed.
 pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError> {
-    let (kind, name) = match named_objects(&settings.object, false) {
-        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
-        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
-    };
+    let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     // Before the cluster is asked: what is wrong with a file needs no cluster.
     let mut tried = read_tried(&settings.files)?;
     if !settings.answers.is_empty() {
@@ -210,7 +210,9 @@ async fn explain(
     };
     let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
-    let poll = Poll { causes: outside.troubles.causes(&target.name), ..shown(&target, &polled, subject) };
+    let mut causes = outside.troubles.causes(&target.name);
+    causes.extend(Box::pin(describe(&outside, (&target, &object), (&rendered, &polled))).await);
+    let poll = Poll { causes, ..shown(&target, &polled, subject) };
     Ok(Explanation::new(facts, poll, follows))
 }
 

@@ -90,9 +90,8 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
             whole &= add_rows(&client, (one, &listed), namespace, &mut rows).await?;
         }
         let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
-        let found = named.len();
         let missing = wanted.missing_in(&named).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
-        let rows = arrange(named, &wanted);
+        let rows = arrange(named.clone(), &wanted);
         if let Some(missing) = missing {
             // What was found is told all the same.
             if !rows.is_empty() {
@@ -101,7 +100,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
             return Err(missing);
         }
         if rows.is_empty() {
-            writeln!(anstream::stderr(), "{}", wanted.nothing_of(found, namespace))?;
+            writeln!(anstream::stderr(), "{}", wanted.nothing_of(&named, namespace))?;
         }
         print(&rows, troubles, settings.output)?;
         Ok(match summarise(&rows) {

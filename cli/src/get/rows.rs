@@ -1,12 +1,12 @@
 //! Objects as rows, made from their conditions.
 
 mod next;
+mod wanted;
 
 pub(crate) use next::Next;
+pub(crate) use wanted::Wanted;
 
-use std::collections::BTreeSet;
-
-use drift_api::condition::{ConditionStatus, CorrectionStatus, Tag};
+use drift_api::condition::{ConditionStatus, Tag};
 use drift_api::object::LeanObject;
 use drift_language::ObjectSelection;
 use jiff::Timestamp;
@@ -79,56 +79,12 @@ pub(crate) struct Corrected {
     pub(crate) reason: String,
     /// The whole message.
     pub(crate) message: String,
-    /// K.
+    /// The number of the correction.
     pub(crate) correction: u64,
+    /// The message without its record, where the correction is not in effect.
+    failure: Option<String>,
     /// The cell of a dispute, in place of the reason.
     dispute: Option<String>,
-}
-
-/// Which rows are asked for; both: either.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
-    /// Those that drifted.
-    pub(crate) drifted: bool,
-    /// Those of which nothing can be said.
-    pub(crate) unknown: bool,
-    /// Those of these names; where there are none, of any.
-    pub(crate) names: BTreeSet<String>,
-}
-
-impl Wanted {
-    /// The first of the names that no row has.
-    #[must_use]
-    pub(crate) fn missing_in(&self, rows: &[Row]) -> Option<&str> {
-        self.names.iter().find(|name| rows.iter().all(|row| row.name != **name)).map(String::as_str)
-    }
-
-    /// The sentence in the place of rows, if none of those that were found is asked for.
-    #[must_use]
-    pub(crate) fn nothing_of(&self, found: usize, namespace: Option<&str>) -> String {
-        let what = match (self.drifted, self.unknown) {
-            (true, false) => "has drifted",
-            (false, true) => "is unknown",
-            _ => "has drifted or is unknown",
-        };
-        match namespace {
-            _ if found > 0 => format!("none of {found} objects {what}"),
-            Some(namespace) => format!("no objects found in {namespace} (-A takes all namespaces)"),
-            None => "no objects found in any namespace".to_owned(),
-        }
-    }
-
-    /// Returns true if this row is asked for.
-    #[must_use]
-    pub(crate) fn wants(&self, row: &Row) -> bool {
-        match row.status() {
-            _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
-            _ if !self.drifted && !self.unknown => true,
-            Some(ConditionStatus::True) => self.drifted,
-            Some(ConditionStatus::Unknown) => self.unknown,
-            Some(ConditionStatus::False) | None => false,
-        }
-    }
 }
 
 impl Observed {
@@ -165,7 +121,8 @@ impl Row {
             status: condition.status,
             reason: condition.reason.to_string(),
             message: condition.message.to_string(),
-            correction: CorrectionStatus::parse(condition.message.text()).correction,
+            correction: record.correction,
+            failure: (condition.status == ConditionStatus::False).then(|| record.text.to_string()),
             dispute: Dispute::of(&record).map(|dispute| dispute.cell()),
         });
         Self {
@@ -215,10 +172,20 @@ impl Row {
             text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
         ];
         if wide {
-            let message = observed.map(|observed| observed.text.clone());
-            cells.extend([self.target.clone(), text(message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned())))]);
+            cells.extend([self.target.clone(), text(Some(self.message()))]);
         }
         cells.iter().map(|cell| printable(cell)).collect()
+    }
+
+    /// The poller's message, and why the last correction is not in effect.
+    fn message(&self) -> String {
+        let observed = self.observed.as_ref().map(|observed| observed.text.as_str());
+        let observed = observed.or_else(|| self.deleting.then_some(NO_VERDICT));
+        let failed = self.corrected.as_ref().and_then(|corrected| {
+            let why = corrected.failure.as_ref().filter(|why| !why.is_empty())?;
+            Some(format!("{}: {why}", corrected.reason))
+        });
+        observed.map(str::to_owned).into_iter().chain(failed).collect::<Vec<_>>().join("; ")
     }
 
     /// The same for programs.
@@ -287,5 +254,7 @@ fn age(since: &str, now: Timestamp) -> Option<String> {
     })
 }
 
+#[cfg(test)]
+pub(super) mod fixtures;
 #[cfg(test)]
 mod tests;

@@ -80,7 +80,7 @@ impl Watching<'_> {
     /// The text that follows from a change.
     fn hear(&mut self, number: usize, change: Change<SeenObject>) -> String {
         let rows = self.rows_of(number, change);
-        match &self.list {
+        match &mut self.list {
             Some(list) => list.lines(&rows, clock::wall()),
             None if self.unlisted.is_empty() => {
                 let rows = arrange(self.followed.rows(), self.wanted);

@@ -195,7 +195,7 @@ async fn ask(
         }
     }
     let tried = if dry_run { " (dry run)" } else { "" };
-    writeln!(anstream::stdout(), "{place}: {}{tried}\n  {}", setting.words(), setting.kubectl(kind, object))?;
+    writeln!(anstream::stdout(), "{place}: {}{tried}\n  same as: {}", setting.words(), setting.kubectl(kind, object))?;
     if let Some(doubt) = request.doubt(object) {
         writeln!(anstream::stderr(), "note: {place}: {doubt}")?;
     }

@@ -196,7 +196,10 @@ fn say(
     let tried = if dry_run { " (dry run)" } else { "" };
     let place = format!("ConfigMap {config_map}, {key}, line {}", edited.line);
     let mut out = anstream::stdout();
-    writeln!(out, "target {name}: {line} ({place}){tried}\n  kubectl edit configmap/{config_map} -n {namespace}")?;
+    writeln!(
+        out,
+        "target {name}: {line} ({place}){tried}\n  same as: kubectl edit configmap/{config_map} -n {namespace}"
+    )?;
     Ok(())
 }
 
