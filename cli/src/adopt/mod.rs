@@ -17,7 +17,7 @@ use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
 use crate::ownership::Dispute;
 use crate::targets::known::{KnownTarget, other_text};
-use crate::targets::{find_object, lease_notes, live_targets};
+use crate::targets::{FoundObject, find_object, lease_notes, live_targets};
 use claim::{claim_patch, consequence, record_with_claim};
 
 /// Shown at the end of `--help`.
@@ -54,7 +54,7 @@ pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> 
         let client = connect(&settings.targets.cluster).await?;
         let live = live_targets(&client, &settings.targets).await?;
         let place = (settings.place.namespace(&client), name);
-        let ((target, _), object) = find_object(&client, &live, kind, place).await?;
+        let FoundObject { target, object, .. } = find_object(&client, &live, kind, place).await?;
         let target = match target {
             KnownTarget::Text(target) => target,
             KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),

@@ -1,12 +1,13 @@
 //! The explanation as a value, as text and as JSON.
 
-use drift_api::condition::{Condition, ConditionStatus, Verdict};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Verdict};
 use drift_api::object::LeanObject;
 use serde_json::{Value, json};
 
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
 use crate::targets::known::ByLastGood;
+use crate::targets::status_writes::StatusWrites;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::ending_of;
 
@@ -49,6 +50,7 @@ pub struct Explanation {
     /// Status, reason and message of what the poller would say.
     verdict: Value,
     stands: Vec<Condition>,
+    written: StatusWrites,
     /// Where it is being deleted; then there is no verdict.
     deletion: Option<Deletion>,
     action: Option<&'static str>,
@@ -83,6 +85,7 @@ impl Explanation {
             status,
             verdict,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            written: StatusWrites::default(),
             deletion,
             action,
             steps,
@@ -108,11 +111,18 @@ impl Explanation {
             status: ConditionStatus::Unknown,
             verdict: Value::Null,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            written: StatusWrites::default(),
             deletion: Deletion::of(object, None),
             action: None,
             steps: Vec::new(),
             held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
         }
+    }
+
+    /// The same with the programs' last writes on the object's status.
+    #[must_use]
+    pub(crate) fn with_writes(self, written: StatusWrites) -> Self {
+        Self { written, ..self }
     }
 
     /// Whether it drifted.
@@ -160,7 +170,7 @@ impl Explanation {
         let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
-            stands => stands.iter().map(current).collect(),
+            stands => stands.iter().map(|condition| current(condition, &self.written)).collect(),
         };
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
@@ -205,6 +215,10 @@ impl Explanation {
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
             "asked": self.poll.asked, "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
+            "written": {
+                "driftObserved": self.written.of_condition(ConditionKind::Observed),
+                "driftCorrected": self.written.of_condition(ConditionKind::Corrected),
+            },
             "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held,
         })
     }
@@ -216,16 +230,17 @@ fn said(verdict: &Verdict) -> Value {
     json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})
 }
 
-fn current(condition: &Condition) -> String {
+fn current(condition: &Condition, written: &StatusWrites) -> String {
     let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
-    let kind = kind.as_str();
-    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), message.text())
+    let written = written.of_condition(*kind).map(|time| format!(", last written {time}")).unwrap_or_default();
+    let (kind, status, text) = (kind.as_str(), status.as_str(), message.text());
+    format!("{kind} {status}/{reason}: {text} (status since {last_transition_time}{written})")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_api::condition::{ConditionKind, ObservedReason, Tag};
+    use drift_api::condition::{ObservedReason, Tag};
     use drift_api::printable::is_printable;
     use drift_language::fixtures::proxies::{TEXT, object, target};
 
@@ -329,6 +344,24 @@ held        by what that text says; where you have it, -f FILE explains by it
 ";
         assert_eq!(told.text(None), expected);
         assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
+    }
+
+    #[test]
+    fn a_condition_says_when_it_was_last_written() {
+        let mut told = explanation(&[], Shown::Absent);
+        let since = json!({"status": "True", "reason": "CorrectionApplied", "message": "correction 2",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        told.stands.push(Condition::from_json(ConditionKind::Corrected, &since));
+        let line = "driftCorrected True/CorrectionApplied: correction 2 (status since 2026-01-01T00:00:00Z";
+        assert!(told.text(None).contains(&format!("stands      {line})")), "{}", told.text(None));
+        let entry = json!({"manager": "drift-controller", "subresource": "status", "time": "2026-01-01T00:02:00Z"});
+        let told = told.with_writes(StatusWrites::of(&json!({"metadata": {"managedFields": [entry]}})));
+        assert!(
+            told.text(None).contains(&format!("{line}, last written 2026-01-01T00:02:00Z)")),
+            "{}",
+            told.text(None)
+        );
+        assert_eq!(told.json()["written"], json!({"driftObserved": null, "driftCorrected": "2026-01-01T00:02:00Z"}));
     }
 
     #[test]

@@ -98,7 +98,11 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
         ReplyBody::TooLarge => "a body above read.http.maxBytes".to_owned(),
         ReplyBody::Truncated => "a body that ended too early".to_owned(),
     };
-    let head = format!("asked again, the answer was status {}, {}, {size}", reply.status.as_u16(), content_type(reply));
+    let head = format!(
+        "asked again, the answer was status {}, {}, {size}",
+        reply.status.as_u16(),
+        content_type(target, subject, reply)
+    );
     let body = match &reply.body {
         ReplyBody::Whole(bytes) if !bytes.is_empty() => Some(bytes),
         _ => None,
@@ -108,12 +112,15 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
 }
 
 /// The media type, without parameters.
-fn content_type(reply: &HttpReply) -> String {
+fn content_type(target: &Target, subject: Subject<'_>, reply: &HttpReply) -> String {
     let stated = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = stated.and_then(|text| text.split(';').next()).map(str::trim).filter(|text| !text.is_empty());
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/+-._".contains(letter);
+    let is_safe = |media: &str| observed(target, subject, &Value::from(media)) == media;
     match media {
-        Some(media) if media.len() <= SHOWN_OF_TYPE && media.chars().all(is_plain) => media.to_owned(),
+        Some(media) if media.len() <= SHOWN_OF_TYPE && media.chars().all(is_plain) && is_safe(media) => {
+            media.to_owned()
+        }
         Some(_) => "a content type that is not shown".to_owned(),
         None => "no content type".to_owned(),
     }

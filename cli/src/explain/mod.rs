@@ -30,7 +30,7 @@ use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lea
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets};
-use crate::targets::{find_object, live_targets};
+use crate::targets::{FoundObject, find_object, live_targets};
 use answer_files::try_files;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
@@ -189,10 +189,10 @@ async fn explain(
         false => LiveTargets::tried(tried.to_vec()),
     };
     let place = (settings.place.namespace(client), name);
-    let ((target, kind), object) = find_object(client, &live, kind, place).await?;
+    let FoundObject { target, kind, object, written } = find_object(client, &live, kind, place).await?;
     let target = match target {
         KnownTarget::Text(target) => target,
-        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object)),
+        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object).with_writes(written)),
     };
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
@@ -213,7 +213,7 @@ async fn explain(
     let mut causes = outside.troubles.causes(&target.name);
     causes.extend(Box::pin(describe(&outside, (&target, &object), (&rendered, &polled))).await);
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
-    Ok(Explanation::new(facts, poll, follows))
+    Ok(Explanation::new(facts, poll, follows).with_writes(written))
 }
 
 async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Result<Option<Value>, CommandError> {

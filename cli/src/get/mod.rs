@@ -2,6 +2,7 @@
 
 mod changes;
 mod listed_targets;
+mod missing_rights;
 mod rendering;
 mod rows;
 mod text_table;
@@ -21,6 +22,7 @@ use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::{KnownKind, known_kinds, live_targets};
 use listed_targets::ListedTargets;
+use missing_rights::mark_missing_rights;
 use rendering::{GetOutput, whole_list};
 use rows::{Row, Wanted, arrange, summarise};
 use watching::watch;
@@ -77,7 +79,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let listed = look_up(&client, settings, kind).await?;
-        let (troubles, mut whole) = (&listed.troubles, listed.whole);
+        let (mut troubles, mut whole) = (listed.troubles.clone(), listed.whole);
         troubles.iter().try_for_each(|trouble| warn(trouble))?;
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
@@ -89,20 +91,24 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
         for one in &listed.known {
             whole &= add_rows(&client, (one, &listed), namespace, &mut rows).await?;
         }
+        let home = &settings.targets.targets_namespace;
+        let missing = mark_missing_rights(&client, home, (&listed.known, &mut rows)).await;
+        missing.iter().try_for_each(|sentence| warn(sentence))?;
+        troubles.extend(missing);
         let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
         let missing = wanted.missing_in(&named).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
         let rows = arrange(named.clone(), &wanted);
         if let Some(missing) = missing {
             // What was found is told all the same.
             if !rows.is_empty() {
-                print(&rows, troubles, settings.output)?;
+                print(&rows, &troubles, settings.output)?;
             }
             return Err(missing);
         }
         if rows.is_empty() {
             writeln!(anstream::stderr(), "{}", wanted.nothing_of(&named, namespace))?;
         }
-        print(&rows, troubles, settings.output)?;
+        print(&rows, &troubles, settings.output)?;
         Ok(match summarise(&rows) {
             ExitStatus::Success if !whole => ExitStatus::Unknown,
             status => status,

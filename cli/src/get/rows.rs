@@ -21,6 +21,8 @@ use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
 
 /// What stands where there is nothing.
 const NOTHING: &str = "-";
+/// The reason of an object that the poller may not read, as of the Event on its target.
+const RIGHTS_MISSING: &str = "RightsMissing";
 /// What comes next for an object that was deleted while it was followed.
 const GONE: &str = "Gone";
 
@@ -47,6 +49,8 @@ pub(crate) struct Row {
     pub(crate) paused: bool,
     /// Whether its whole target is suspended; `None` where the target's text is not known.
     pub(crate) suspended: Option<bool>,
+    /// True if it has no verdict because the poller lacks rights.
+    pub(crate) lacks_rights: bool,
     /// What comes next.
     pub(crate) next: Next,
     /// True if it was followed, and is gone now.
@@ -136,6 +140,7 @@ impl Row {
             deleting: object.deleting,
             paused: object.paused,
             suspended: target.text().map(|target| target.suspend),
+            lacks_rights: false,
             next: Next::of(target.text(), object),
             gone: false,
         }
@@ -166,7 +171,7 @@ impl Row {
             format!("{}/{}", self.kind, self.name),
             observed.and_then(|_| self.status()).map_or(NOTHING, ConditionStatus::as_str).to_owned(),
             text(observed.and_then(|observed| age(&observed.since, now))),
-            text(observed.map(Observed::said_reason).or_else(|| self.deleting.then(|| DELETING.to_owned()))),
+            text(observed.map(Observed::said_reason).or_else(|| self.reason_without_verdict().map(str::to_owned))),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
             text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
@@ -175,6 +180,11 @@ impl Row {
             cells.extend([self.target.clone(), text(Some(self.message()))]);
         }
         cells.iter().map(|cell| printable(cell)).collect()
+    }
+
+    /// The reason for which it has no verdict, where one is known.
+    fn reason_without_verdict(&self) -> Option<&'static str> {
+        if self.deleting { Some(DELETING) } else { self.lacks_rights.then_some(RIGHTS_MISSING) }
     }
 
     /// The poller's message, and why the last correction is not in effect.
@@ -206,7 +216,7 @@ impl Row {
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
             "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
-            "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
+            "gone": self.gone, "lacksRights": self.lacks_rights, "driftObserved": observed, "driftCorrected": corrected,
         })
     }
 }

@@ -40,6 +40,14 @@ fn a_row_says_what_stands_on_the_object() {
 }
 
 #[test]
+fn an_object_without_rights_says_so() {
+    let row = Row { lacks_rights: true, ..row("new", &json!([])) };
+    let cells = row.cells("2026-01-01T00:03:20Z".parse().unwrap(), false);
+    assert_eq!(cells[2..5], ["-", "-", "RightsMissing"]);
+    assert_eq!(row.json()["lacksRights"], true);
+}
+
+#[test]
 fn a_row_says_who_else_has_the_resource() {
     for (reason, message, expected) in [
         (
