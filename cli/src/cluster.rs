@@ -34,6 +34,16 @@ pub(crate) struct TargetsSettings {
     pub(crate) cluster: KubeconfigSettings,
 }
 
+impl Default for TargetsSettings {
+    fn default() -> Self {
+        Self {
+            targets_namespace: SHIPPED_NAMESPACE.to_owned(),
+            poller_lease: POLLER_LEASE.to_owned(),
+            cluster: KubeconfigSettings::default(),
+        }
+    }
+}
+
 /// Which namespaces of objects.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlaceSettings {

@@ -1,4 +1,5 @@
-//! Candidates for the next word of a command line: commands, flags and their values.
+//! Candidates for the next word of a command line: commands, flags and their values. What only the cluster knows is in
+//! `cluster_words`.
 
 use clap::{Arg, Command};
 
@@ -19,7 +20,7 @@ pub(super) fn candidates(command: &Command, words: &[String], begun: &str) -> Ve
 type Offered = (String, String);
 
 /// The command that the words lead to, and the flag that still lacks its value.
-fn follow<'c>(command: &'c Command, words: &[String]) -> (&'c Command, Option<&'c Arg>) {
+pub(super) fn follow<'c>(command: &'c Command, words: &[String]) -> (&'c Command, Option<&'c Arg>) {
     words.iter().fold((command, None), |(command, open), word| match open {
         // It is the value.
         Some(_) => (command, None),

@@ -1,6 +1,7 @@
 //! `kubectl drift completions`: scripts by which shells complete the commands, and answers to kubectl's own completion.
 
 mod candidates;
+mod cluster_words;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -10,6 +11,7 @@ use clap_complete::{generate, shells};
 
 use crate::ending::{CommandError, ExitStatus};
 use candidates::candidates;
+use cluster_words::cluster_words;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples, for the file that a shell reads when it starts:
@@ -78,7 +80,8 @@ pub(crate) fn answer_kubectl(
     let mut words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let begun = words.pop().unwrap_or_default();
     command.build();
-    let offered = candidates(&command, &words, &begun);
+    let mut offered = candidates(&command, &words, &begun);
+    offered.extend(cluster_words(&command, &words, &begun));
     let directive = if offered.is_empty() { FILES } else { NOTHING_ELSE };
     let lines: String = offered.iter().map(|line| format!("{line}\n")).collect();
     writeln!(anstream::stdout(), "{lines}{directive}")?;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rows::{Row, Wanted};
+use super::rows::Row;
+use super::wanted::Wanted;
 
 /// The number of the collection that an object was heard of in, and the object's uid.
 pub(crate) type RowKey = (usize, String);

@@ -6,6 +6,7 @@ mod missing_rights;
 mod rendering;
 mod rows;
 mod text_table;
+mod wanted;
 mod watching;
 
 use std::collections::BTreeSet;
@@ -24,7 +25,8 @@ use crate::targets::{KnownKind, known_kinds, live_targets};
 use listed_targets::ListedTargets;
 use missing_rights::mark_missing_rights;
 use rendering::{GetOutput, whole_list};
-use rows::{Row, Wanted, arrange, summarise};
+use rows::{Row, summarise};
+use wanted::{Wanted, arrange};
 use watching::watch;
 
 /// Shown at the end of `--help`.

@@ -1,10 +1,8 @@
 //! Objects as rows, made from their conditions.
 
 mod next;
-mod wanted;
 
 pub(crate) use next::Next;
-pub(crate) use wanted::Wanted;
 
 use drift_api::condition::{ConditionStatus, Tag};
 use drift_api::object::LeanObject;
@@ -229,16 +227,6 @@ pub(crate) fn heads(wide: bool) -> Vec<&'static str> {
         heads.extend(["TARGET", "MESSAGE"]);
     }
     heads
-}
-
-/// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
-#[must_use]
-pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
-    rows.retain(|row| wanted.wants(row));
-    let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
-    rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
-    rows.dedup_by_key(|row| place(row));
-    rows
 }
 
 /// What they say together.

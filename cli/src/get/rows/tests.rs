@@ -4,6 +4,7 @@ use super::fixtures::{TARGET, row};
 use super::*;
 use crate::ending::ExitStatus;
 use crate::get::changes::Followed;
+use crate::get::wanted::{Wanted, arrange};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
 use std::sync::Arc;

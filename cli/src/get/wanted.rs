@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use drift_api::condition::ConditionStatus;
 
-use super::Row;
+use super::rows::Row;
 
 /// The rows that are asked for: by name, and by status. Both statuses together mean either.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,16 @@ impl Wanted {
             Some(ConditionStatus::False) | None => false,
         }
     }
+}
+
+/// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
+#[must_use]
+pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
+    rows.retain(|row| wanted.wants(row));
+    let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
+    rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
+    rows.dedup_by_key(|row| place(row));
+    rows
 }
 
 /// The number of rows of each status: `2 objects in sync, 1 unknown`.
