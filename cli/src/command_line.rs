@@ -38,37 +38,37 @@ pub struct CommandLine {
 /// A command.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
+    /// Check target documents: mistakes, their places, and what to write instead; needs no cluster
     Check(CheckSettings),
-    /// Poll one object now and say what was asked, what differs, and whether a correction would follow or what holds it
+    /// Poll one object now: show the request, the answer, each difference, and the next correction or what blocks it
     Explain(ExplainSettings),
-    /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
+    /// List the objects of all targets with their drift, its age and fields, and the last correction
     Get(GetSettings),
-    /// Pause objects: nothing is created, updated or deleted for them outside, and polling goes on
+    /// Pause corrections of objects; polling goes on
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(RequestSettings),
-    /// Let objects that were paused be corrected again
+    /// Resume corrections of paused objects
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(RequestSettings),
-    /// Ask for a poll of objects at once
+    /// Request an immediate poll of objects
     #[command(after_help = POLL_EXAMPLES)]
     Poll(RequestSettings),
-    /// Ask for one more correction of objects whose attempts are exhausted
+    /// Request one more correction of objects whose attempts are exhausted
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(RequestSettings),
     /// Give up the external resource that an object owns: it stays as it is, and another object may have it
     GiveUp(GiveUpSettings),
-    /// Let an object own the external resource that it names, whoever made it
+    /// Make an object the owner of the external resource that it names, even if something else created it
     Adopt(AdoptSettings),
     /// Suspend a target: no polls and no corrections of its objects, by spec.suspend in its ConfigMap
     #[command(after_help = SUSPEND_EXAMPLES)]
     Suspend(SuspendSettings),
-    /// Put a suspended target to work again
+    /// Resume polls and corrections of a suspended target
     #[command(after_help = UNSUSPEND_EXAMPLES)]
     Unsuspend(SuspendSettings),
-    /// Print the roles that targets need, for both programs and with not one verb more
+    /// Print the minimal roles that both programs need for targets
     Rbac(RbacSettings),
-    /// Print the JSON Schema of target documents, by which an editor completes and checks them
+    /// Print the JSON Schema of target documents for completion and checks in an editor
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
     /// Print the script by which a shell completes these commands

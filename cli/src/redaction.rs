@@ -64,7 +64,7 @@ fn values(line: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What follows `=` behind the name of a secret, as in the query of a URL.
+/// Values behind `=` after the name of a secret, as in the query of a URL.
 fn assignments(line: &str) -> impl Iterator<Item = Range<usize>> {
     line.match_indices('=').filter_map(|(sign, _)| {
         let name = line[..sign].rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter)).next()?;
@@ -73,7 +73,7 @@ fn assignments(line: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What follows the scheme of a header, and the password of a URL.
+/// Credentials behind the scheme of a header, and users with passwords in URLs.
 fn credentials(line: &str) -> impl Iterator<Item = Range<usize>> {
     let of_scheme = SCHEMES.iter().flat_map(|scheme| line.match_indices(scheme).map(|(at, _)| at + scheme.len()));
     let of_header = of_scheme.map(|start| word_after(line, start)).filter(|word| !line[word.clone()].starts_with('$'));

@@ -1,4 +1,4 @@
-//! `kubectl drift adopt`: writes a claim on the external resource that an object names, with the rights of whoever runs it.
+//! `kubectl drift adopt`: writes a claim on the external resource that an object names, with the user's rights.
 
 mod claim;
 
@@ -28,14 +28,14 @@ const EXAMPLES: &str = "Examples:
 Writes `owns \"IDENTITY\"` into the condition driftCorrected, which needs the right to patch the status of the kind. Then drift of
 the resource is corrected, and it is deleted with the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
 
-/// Which object.
+/// The object that adopts.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = "kubectl drift adopt [OPTIONS] <KIND/NAME | KIND NAME>")]
 pub(crate) struct AdoptSettings {
     /// The object, as KIND/NAME or KIND NAME, with a kind as for get
     #[arg(value_name = "OBJECT", required = true)]
     object: Vec<String>,
-    /// Say what would be written, and write nothing
+    /// Print the claim and write nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -19,11 +19,11 @@ pub(crate) struct Document {
     pub(super) name: DocumentName,
     pub(super) text: String,
     pub(super) source: Arc<Source>,
-    /// How it stands in the source; `None` where it is all of it.
+    /// Its place in the source; `None` if it is the whole source.
     pub(super) found: Option<FoundDocument>,
 }
 
-/// How much something matters.
+/// The severity of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// The target would not become active, or would not work.
@@ -35,7 +35,7 @@ pub(crate) enum Severity {
 /// One thing to say about a place in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// How much it matters.
+    /// The severity.
     pub(crate) severity: Severity,
     /// The source's name.
     pub(crate) source: String,
@@ -43,7 +43,7 @@ pub(crate) struct Remark {
     pub(crate) place: Option<(usize, usize)>,
     /// The text of that line.
     pub(crate) line: String,
-    /// What is wrong and what to write instead.
+    /// The mistake and its remedy.
     pub(crate) message: String,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn documents_of(sources: Vec<Source>) -> Vec<Document> {
     documents
 }
 
-/// What messages call a document: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
+/// The name of a document in messages: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
 fn name_of(source: &str, found: &FoundDocument, number: Option<usize>) -> DocumentName {
     if let Some(holder) = &found.holder {
         return DocumentName { config_map: format!("{source}:{}", holder.config_map), key: holder.key.clone() };

@@ -44,7 +44,7 @@ fn word_at(line: &str, column: usize) -> std::ops::Range<usize> {
     start..start + length.max(first)
 }
 
-/// What is good, and what its polls ask of whom.
+/// The good targets, and the requests of their polls.
 pub(super) fn summary(report: &Report) -> String {
     let mut text: String = report.targets.iter().map(|good| format!("{}\n", of_target(good))).collect();
     text.push_str(&together(report));
@@ -88,7 +88,7 @@ fn of_rate(rate: &Rate) -> String {
     format!("{} object{end}{shared} / {interval} = {per_second} requests/s to {}", rate.objects, rate.host)
 }
 
-/// What all targets ask of hosts that several of them ask.
+/// The request rates of hosts that several targets read.
 fn together(report: &Report) -> String {
     let rates = report.targets.iter().filter_map(|good| Some(Rate::of(&good.target, good.objects?)));
     let rates: Vec<Rate> = rates.flatten().collect();

@@ -20,17 +20,17 @@ use doubts::doubts;
 pub(crate) struct Good {
     /// The target.
     pub(crate) target: Arc<Target>,
-    /// The name of the source it stands in.
+    /// The name of its source.
     pub(crate) source: String,
     /// The number of objects that it selects, where a cluster was asked.
     pub(crate) objects: Option<u64>,
-    /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
+    /// The reason for which no write of the condition was tried, if the user may not do it.
     pub(crate) untried: Option<String>,
     /// True if it can be read, and would not work all the same.
     pub(crate) has_error: bool,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// In the order of the sources.

@@ -16,7 +16,7 @@ use crate::targets::{known_kinds, live_targets};
 
 /// Time that a person waits for an answer to a press of the tab key.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Names that are offered: more than a screen helps nobody.
+/// Bound of the offered names: more do not fit on a screen.
 const MOST_NAMES: usize = 500;
 
 /// Commands whose words name a target.

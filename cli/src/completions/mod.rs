@@ -24,16 +24,16 @@ kubectl completes a plugin by a program kubectl_complete-drift on PATH: a link o
 /// The file of this program, whose command lines the scripts complete.
 const PROGRAM: &str = "kubectl-drift";
 
-/// How kubectl is told that there is nothing else to offer, as cobra numbers it.
+/// The directive of cobra for: no other candidates.
 const NOTHING_ELSE: &str = ":4";
-/// And that the names of files may follow.
+/// The directive of cobra for: names of files may follow.
 const FILES: &str = ":0";
 
-/// For which shell.
+/// The shell to complete in.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsSettings {
-    /// The shell that is to complete
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -72,7 +72,7 @@ fn with_one_name(script: &str) -> String {
 /// `kubectl_complete-drift`.
 ///
 /// # Errors
-/// When nobody takes the answer.
+/// If stdout is closed.
 pub(crate) fn answer_kubectl(
     mut command: Command,
     words: impl Iterator<Item = OsString>,

@@ -14,25 +14,25 @@ use drift_poller::engine::object::deletion::ending_of;
 /// The widest word at the beginning of a paragraph, and what parts it from the text.
 const INDENT: usize = 12;
 
-/// What was observed, as it may be shown.
+/// The observation as it may be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
     /// The external resource as the target maps it, masked.
     Present(Value),
     /// It is not there.
     Absent,
-    /// Why nothing can be told.
+    /// The reason of a failure.
     Failed(String),
 }
 
-/// What one poll came to.
+/// The result of one poll.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Poll {
-    /// What was asked, line by line.
+    /// The request, line by line.
     pub asked: Vec<String>,
-    /// What was observed.
+    /// The observation.
     pub observed: Shown,
-    /// Why reads failed, where more is known of that than a condition says.
+    /// Causes of a failed read that a condition does not show.
     pub causes: Vec<String>,
     /// Each field that differs.
     pub differing: Vec<String>,
@@ -51,14 +51,14 @@ pub struct Explanation {
     verdict: Value,
     stands: Vec<Condition>,
     written: StatusWrites,
-    /// Where it is being deleted; then there is no verdict.
+    /// The deletion, if one was requested; then there is no verdict.
     deletion: Option<Deletion>,
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
 }
 
-/// What begins a paragraph, and its lines.
+/// The head of a paragraph, and its lines.
 type Paragraph = (&'static str, Vec<String>);
 
 impl Explanation {
@@ -93,7 +93,7 @@ impl Explanation {
         }
     }
 
-    /// Of an object of a target whose active text is not known: what stands on it is all that can be told.
+    /// Explains an object of a target whose active text is not known, by its conditions alone.
     #[must_use]
     pub(crate) fn unread(target: &ByLastGood, kind: &str, object: &LeanObject) -> Self {
         let conditions = &object.conditions;
@@ -125,7 +125,7 @@ impl Explanation {
         Self { written, ..self }
     }
 
-    /// Whether it drifted.
+    /// The status of the drift.
     #[must_use]
     pub const fn status(&self) -> ConditionStatus {
         self.status
@@ -224,7 +224,7 @@ impl Explanation {
     }
 }
 
-/// What the poller would say. When it would be written is not told.
+/// The poller's condition without its time.
 fn said(verdict: &Verdict) -> Value {
     let said = verdict.to_condition(None, "");
     json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})

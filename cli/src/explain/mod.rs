@@ -58,12 +58,12 @@ const EXAMPLES: &str = "Examples:
   kubectl drift explain proxy/web -n team-a --watch             again every 5 s: what changed
   kubectl drift explain proxy/web -f target.yaml -f web.yaml --answer answer.json      neither cluster nor system is asked
 
-Exit codes: 0 in sync, 1 drifted, 2 cannot tell (as of an object that is being deleted), 3 bad usage";
+Exit codes: 0 in sync, 1 drifted, 2 unknown (also for an object that is being deleted), 3 bad usage";
 
-/// Between two polls of `--watch`: soon enough for one who looks on, and one request more than the poller's own for a system.
+/// Interval of `--watch`: short enough for a person, and little load for the external system.
 const WATCH_EVERY: Duration = Duration::from_secs(5);
 
-/// Which object, and by which target.
+/// The object, and the target that explains it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = "kubectl drift explain [OPTIONS] <KIND/NAME | KIND NAME>")]
 pub(crate) struct ExplainSettings {
@@ -84,10 +84,10 @@ pub(crate) struct ExplainSettings {
     /// read take further answers
     #[arg(long = "answer", value_name = "[STATUS=]FILE", requires = "files", conflicts_with = "watch")]
     answers: Vec<String>,
-    /// Poll again every 5 s, and tell what changed
+    /// Poll again every 5 s and show what changed
     #[arg(long, short)]
     watch: bool,
-    /// How it is told
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
     /// The controller's Lease
@@ -95,7 +95,7 @@ pub(crate) struct ExplainSettings {
     controller_lease: String,
 }
 
-/// How an explanation is told.
+/// The output format of an explanation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum ExplainOutput {
     /// Paragraphs for people
@@ -107,10 +107,10 @@ enum ExplainOutput {
     Yaml,
 }
 
-/// Polls and says what it means.
+/// Polls and explains the result.
 ///
 /// # Errors
-/// When there is no such object or target, or nobody takes what is printed.
+/// If there is no such object or target, or stdout is closed.
 pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError> {
     let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     // Before the cluster is asked: what is wrong with a file needs no cluster.
@@ -125,7 +125,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError
         let mut before: Option<Explanation> = None;
         loop {
             match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
-                // Whoever watches goes on watching.
+                // A watch goes on after an error.
                 Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
                 explanation => {
                     let explanation = explanation?;
@@ -162,7 +162,7 @@ fn status_of(explanation: &Explanation) -> ExitStatus {
     }
 }
 
-/// What changed, under the time; without an earlier one, all of it.
+/// Prints the changes under the time; without an earlier explanation, all of it.
 fn print(explanation: &Explanation, before: Option<&Explanation>, output: ExplainOutput) -> Result<(), CommandError> {
     let text = match output {
         _ if before.is_some_and(|before| before == explanation) => return Ok(()),

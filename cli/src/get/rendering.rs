@@ -15,7 +15,7 @@ const DRIFT_COLUMN: usize = 2;
 /// The column that says what comes next.
 const NEXT_COLUMN: usize = 7;
 
-/// How objects are told.
+/// The output format of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum GetOutput {
     /// A table
@@ -118,7 +118,7 @@ fn cells(rows: &[Row], output: GetOutput, now: Timestamp) -> Vec<Vec<String>> {
     rows.iter().map(|row| row.cells(now, output.is_wide())).collect()
 }
 
-/// What drifted is red; what cannot be told, and what somebody holds, yellow; in sync needs nobody's eye.
+/// Paints drift red, and unknown, paused and suspended objects yellow.
 fn paint(column: usize, cell: String) -> String {
     let colour = match (column, cell.trim_end()) {
         (DRIFT_COLUMN, "True") => AnsiColor::Red,

@@ -17,11 +17,11 @@ use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
 
-/// What stands where there is nothing.
+/// The cell of a missing value.
 const NOTHING: &str = "-";
 /// The reason of an object that the poller may not read, as of the Event on its target.
 const RIGHTS_MISSING: &str = "RightsMissing";
-/// What comes next for an object that was deleted while it was followed.
+/// NEXT of an object that was deleted during a watch.
 const GONE: &str = "Gone";
 
 /// One object.
@@ -37,25 +37,25 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// The target that selects it.
     pub(crate) target: String,
-    /// What the poller says; `None` where it has said nothing yet, and of what is being deleted.
+    /// The poller's verdict; `None` before the first one, and if the object is being deleted.
     pub(crate) observed: Option<Observed>,
-    /// What the controller says.
+    /// The controller's condition.
     pub(crate) corrected: Option<Corrected>,
     /// True if it is being deleted: nothing is said of such an object.
     pub(crate) deleting: bool,
     /// True if it is paused.
     pub(crate) paused: bool,
-    /// Whether its whole target is suspended; `None` where the target's text is not known.
+    /// True if its whole target is suspended; `None` if the target's text is not known.
     pub(crate) suspended: Option<bool>,
     /// True if it has no verdict because the poller lacks rights.
     pub(crate) lacks_rights: bool,
-    /// What comes next.
+    /// The next step.
     pub(crate) next: Next,
     /// True if it was followed, and is gone now.
     pub(crate) gone: bool,
 }
 
-/// What the poller says of an object.
+/// The poller's verdict on an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Observed {
     /// True where it drifted.
@@ -72,7 +72,7 @@ pub(crate) struct Observed {
     pub(crate) is_outdated: bool,
 }
 
-/// What the controller says of an object.
+/// The controller's condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Corrected {
     /// The condition's status.
@@ -144,7 +144,7 @@ impl Row {
         }
     }
 
-    /// What is said of it; nothing yet is Unknown, and what is said of an older spec. `None` of what is being deleted.
+    /// The status: Unknown without a verdict on the current spec, and `None` if the object is being deleted.
     #[must_use]
     pub(crate) fn status(&self) -> Option<ConditionStatus> {
         let present = self.observed.as_ref().filter(|observed| !observed.is_outdated);
@@ -229,7 +229,7 @@ pub(crate) fn heads(wide: bool) -> Vec<&'static str> {
     heads
 }
 
-/// What they say together.
+/// The exit status of a list.
 #[must_use]
 pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
     let any = |status| rows.iter().any(|row| row.status() == Some(status));
@@ -240,7 +240,7 @@ pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
     }
 }
 
-/// How long ago, in the units that kubectl takes: 90s, 12m, 5h, 3d. `None` where it is no time.
+/// The age in the units of kubectl: 90s, 12m, 5h, 3d. `None` if `since` is no time.
 fn age(since: &str, now: Timestamp) -> Option<String> {
     let seconds = now.as_second().saturating_sub(since.parse::<Timestamp>().ok()?.as_second()).max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);

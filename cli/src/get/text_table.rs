@@ -3,7 +3,7 @@
 /// Between two columns.
 const GAP: usize = 3;
 
-/// How wide the columns are.
+/// The widths of the columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     widths: Vec<usize>,
@@ -30,7 +30,7 @@ impl Columns {
     pub(crate) fn line<S: AsRef<str>>(&self, cells: &[S], paint: impl Fn(usize, String) -> String) -> String {
         let last = self.widths.len().saturating_sub(1);
         let padded = |(column, cell): (usize, &S)| match self.widths.get(column) {
-            // A cell that is too long for its column still stands apart from the next one.
+            // A gap follows even a cell that is too long for its column.
             Some(width) if column < last => paint(column, format!("{0:<width$}{1:GAP$}", cell.as_ref(), "")),
             _ => paint(column, cell.as_ref().to_owned()),
         };

@@ -52,7 +52,7 @@ impl Wanted {
     }
 }
 
-/// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
+/// The wanted rows by namespace, kind and name, without duplicates of objects that two targets select.
 #[must_use]
 pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
     rows.retain(|row| wanted.wants(row));

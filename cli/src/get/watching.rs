@@ -20,10 +20,10 @@ use crate::targets::KnownKind;
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
 const WAITING_CHANGES: usize = 500;
 
-/// Prints until nobody takes it any more.
+/// Prints until stdout is closed.
 ///
 /// # Errors
-/// When nobody does.
+/// If stdout is closed.
 pub(super) async fn watch(
     client: &kube::Client,
     listed: &ListedTargets,

@@ -1,6 +1,6 @@
 //! The objects that a command line names, in the two ways of kubectl: `KIND/NAME …`, and `KIND NAME …`.
 
-/// What was named.
+/// The objects that a command line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamedObjects<'w> {
     /// Kind and name of each.

@@ -41,7 +41,7 @@ Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad u
 /// The group of Events, which the shipped manifests let both programs write everywhere.
 const EVENTS: &str = "events.k8s.io";
 
-/// Of which targets, and to whom.
+/// The targets, and the accounts that get the roles.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RbacSettings {
@@ -59,7 +59,7 @@ pub(crate) struct RbacSettings {
     /// Take the targets from the ConfigMaps in the namespace of --namespace
     #[arg(long)]
     from_cluster: bool,
-    /// What the roles are called behind the account's name: one name for each set of targets
+    /// Suffix of the roles' names behind the account's name: one for each set of targets
     #[arg(long, default_value = "targets")]
     name: String,
     /// Namespace of the two ServiceAccounts, and with --from-cluster of the ConfigMaps
@@ -78,7 +78,7 @@ pub(crate) struct RbacSettings {
 /// Prints the roles and their bindings.
 ///
 /// # Errors
-/// When a file cannot be read, a target is bad, it is not known what a kind is called, or nobody takes what is printed.
+/// If a file cannot be read, a target is bad, a plural is not known, or stdout is closed.
 pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let (documents, written) = if settings.from_cluster {
         let documents = block_on(live_documents(&settings.cluster, &settings.namespace))?;

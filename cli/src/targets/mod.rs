@@ -25,7 +25,7 @@ use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::attestations;
 use status_writes::StatusWrites;
 
-/// What is known of the targets of a namespace.
+/// The known targets of a namespace.
 ///
 /// # Errors
 /// When they cannot be read, or nothing is known of any.
@@ -47,7 +47,7 @@ pub(crate) async fn live_targets(
     Ok(live)
 }
 
-/// What the poller's Lease of that name says, or why it could not be read.
+/// The notes on the poller's Lease of that name, or why it could not be read.
 pub(crate) async fn lease_notes(client: &kube::Client, namespace: &str, name: &str) -> LeaseNotes {
     match read_lease(client, namespace, name).await {
         Ok(lease) => notes_on(lease.as_ref()),
@@ -80,10 +80,10 @@ pub(crate) struct KnownKind {
     pub(crate) kind: ResolvedKind,
 }
 
-/// What the targets are about, and whether the cluster told all their kinds; what it did not tell is said on stderr.
+/// The kinds of the targets, and true if the cluster knows all. Unknown ones are reported on stderr.
 ///
 /// # Errors
-/// When nobody takes that.
+/// If stderr is closed.
 pub(crate) async fn known_kinds(
     client: &kube::Client,
     live: &LiveTargets,

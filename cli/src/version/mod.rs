@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
 The versions of the programs are the images of the Deployments drift-poller and drift-controller.
 Exit codes: 0 printed, 2 the cluster does not answer, 3 bad usage";
 
-/// Which versions.
+/// The versions to print.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct VersionSettings {

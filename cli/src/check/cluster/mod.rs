@@ -32,7 +32,7 @@ mod dry_run;
 mod target_findings;
 mod troubles;
 
-/// After so many objects more it is told how many there are by now: a page of a list.
+/// Objects between two lines of progress: a page of a list.
 const COUNTED_ALOUD: u64 = 500;
 
 /// Checks the live targets of a namespace.
@@ -143,7 +143,7 @@ async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), docu
     report
 }
 
-/// `count` is told now and then how many objects were seen.
+/// Calls `count` from time to time with the number of objects seen.
 async fn examine(
     client: &kube::Client,
     (namespace, written): (&str, &WrittenKinds),
@@ -237,7 +237,7 @@ async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, f
     }
 }
 
-/// What the programs may not do. Where there is no controller, nothing corrects, and it needs nothing.
+/// Finds the rights that the programs lack. A missing controller needs none.
 async fn find_rights(
     client: &kube::Client,
     namespace: &str,
@@ -255,7 +255,7 @@ async fn find_rights(
             Ok(None) if is_needed => found
                 .unasked(&format!("what {name} may do"), format!("namespace {namespace} has no ServiceAccount {name}")),
             Ok(None) => {}
-            // Whether it is there cannot be told: its rights can all the same.
+            // Its rights are known even if the account itself cannot be read.
             _ => find_rights_of(client, &account, rights, found).await,
         }
     }
