@@ -93,6 +93,16 @@ async fn kubectl_gets_the_same(world: &World) -> Result<()> {
     ensure!(plugin.code == 1 && plugin.output.contains(" Proxy/web "), "{plugin:?}");
     let elsewhere = world.run_kubectl_drift(&[&cluster[..], &["--context", "elsewhere"]].concat()).await?;
     ensure!(elsewhere.code == 3 && elsewhere.complaints.contains("elsewhere"), "{elsewhere:?}");
+    let place = ["--targets-namespace", world.programs_namespace(), "--kubeconfig", &kubeconfig];
+    let objects = ["-n", world.objects_namespace()];
+    for (words, expected) in [
+        ([&["get"], &place[..], &[""]].concat(), "proxies\n"),
+        ([&["explain"], &place[..], &objects, &["proxies/w"]].concat(), "proxies/web\n"),
+        ([&["suspend"], &place[..], &[""]].concat(), "proxies\n"),
+    ] {
+        let offered = world.complete_kubectl_drift(&words).await?;
+        ensure!(offered.code == 0 && offered.output.starts_with(expected), "{words:?}: {offered:?}");
+    }
     Ok(())
 }
 
@@ -132,6 +142,16 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         let file = file.display().to_string();
         let tried = explain(&["proxy/good", "-f", &file]).await?;
         ensure!(tried.code == 0, "{tried:?}");
+        let lost = target.clone().with("/spec/read/http/url", json!(format!("{}/nothing", toxiproxy.url())));
+        std::fs::write(&file, lost.text()?)?;
+        let invalid = explain(&["proxy/good", "-f", &file]).await?;
+        for expected in [
+            "Unknown/ResponseInvalid",
+            "cause: asked again, the answer was status 404, text/plain, ",
+            "cause: the body begins: 404 ",
+        ] {
+            ensure!(invalid.code == 2 && invalid.output.contains(expected), "{expected}: {invalid:?}");
+        }
         let silent = target.with("/spec/read/http/url", json!("http://127.0.0.1:1/x")).text()?;
         std::fs::write(&file, silent)?;
         let unread = explain(&["proxy/good", "-f", &file]).await?;

@@ -31,7 +31,8 @@ pub(super) fn follow<'c>(command: &'c Command, words: &[String]) -> (&'c Command
 
 fn flag_without_value<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
     let is_it = |argument: &&Arg| {
-        let long = argument.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));
+        let mut longs = argument.get_long().into_iter().chain(argument.get_all_aliases().unwrap_or_default());
+        let long = longs.any(|long| word.strip_prefix("--") == Some(long));
         let short = argument.get_short().is_some_and(|short| word == format!("-{short}"));
         (long || short) && argument.get_action().takes_values()
     };

@@ -160,6 +160,7 @@ mod tests {
             ("pause proxies/web", "", None),
             ("suspend", "", Some(Sought::Targets)),
             ("suspend flags", "", None),
+            ("suspend --targets-namespace drift", "", Some(Sought::Targets)),
             ("get", "--dri", None),
             ("get -n", "", None),
             ("check", "", None),
