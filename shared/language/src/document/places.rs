@@ -44,3 +44,24 @@ fn secret_reference(node: &Node, name: &str) -> Option<Position> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_placed_where_it_is_named() {
+        let text = "spec:\n  read: {auth: {basic: {secretRef: {name: r}}}}\n  let: {name: w}\n  hints:\n  - secretRef:\n      name: w\n";
+        assert_eq!(place_of_secret(text, "r"), (2, 43));
+        assert_eq!(place_of_secret(text, "w"), (6, 13));
+        assert_eq!(place_of_secret(text, "x"), (1, 1));
+    }
+
+    #[test]
+    fn the_deepest_known_key_is_placed() {
+        let text = "kind: PollTarget\nspec:\n  correct:\n    http: {update: []}\n";
+        assert_eq!(place_of_key(text, &["spec", "correct", "http", "update"]), (4, 12));
+        assert_eq!(place_of_key(text, &["spec", "correct", "postgres"]), (3, 3));
+        assert_eq!(place_of_key(": [", &["spec"]), (1, 1));
+    }
+}
