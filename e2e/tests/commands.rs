@@ -142,16 +142,7 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         let file = file.display().to_string();
         let tried = explain(&["proxy/good", "-f", &file]).await?;
         ensure!(tried.code == 0, "{tried:?}");
-        let lost = target.clone().with("/spec/read/http/url", json!(format!("{}/nothing", toxiproxy.url())));
-        std::fs::write(&file, lost.text()?)?;
-        let invalid = explain(&["proxy/good", "-f", &file]).await?;
-        for expected in [
-            "Unknown/ResponseInvalid",
-            "cause: asked again, the answer was status 404, text/plain, ",
-            "cause: the body begins: 404 ",
-        ] {
-            ensure!(invalid.code == 2 && invalid.output.contains(expected), "{expected}: {invalid:?}");
-        }
+        explain_shows_an_invalid_answer(world, (&target, &toxiproxy)).await?;
         let silent = target.with("/spec/read/http/url", json!("http://127.0.0.1:1/x")).text()?;
         std::fs::write(&file, silent)?;
         let unread = explain(&["proxy/good", "-f", &file]).await?;
@@ -168,6 +159,24 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// The status, the content type and the beginning of an answer that is no JSON.
+async fn explain_shows_an_invalid_answer(world: &World, (target, toxiproxy): (&Target, &Toxiproxy)) -> Result<()> {
+    let lost = target.clone().with("/spec/read/http/url", json!(format!("{}/nothing", toxiproxy.url())));
+    let file = world.folder().join("lost.yaml");
+    std::fs::write(&file, lost.text()?)?;
+    let file = file.display().to_string();
+    let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+    let invalid = world.run_command(&[&["explain", "proxy/good", "-f", &file], &place[..]].concat()).await?;
+    for expected in [
+        "Unknown/ResponseInvalid",
+        "cause: asked again, the answer was status 404, text/plain, ",
+        "cause: the body begins: 404 ",
+    ] {
+        ensure!(invalid.code == 2 && invalid.output.contains(expected), "{expected}: {invalid:?}");
+    }
+    Ok(())
 }
 
 /// The same objects, with ConfigMaps that a manifest makes as what is outside.
