@@ -21,7 +21,7 @@ use crate::ending::CommandError;
 /// The namespace that the shipped manifests install into.
 pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
 
-/// Where the targets are.
+/// The namespace and the cluster of the targets.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TargetsSettings {
     /// Namespace of the ConfigMaps with the targets
@@ -34,7 +34,17 @@ pub(crate) struct TargetsSettings {
     pub(crate) cluster: KubeconfigSettings,
 }
 
-/// Which namespaces of objects.
+impl Default for TargetsSettings {
+    fn default() -> Self {
+        Self {
+            targets_namespace: SHIPPED_NAMESPACE.to_owned(),
+            poller_lease: POLLER_LEASE.to_owned(),
+            cluster: KubeconfigSettings::default(),
+        }
+    }
+}
+
+/// The namespace of objects.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlaceSettings {
     /// Namespace of the objects [default: the kubeconfig context's]
@@ -86,7 +96,7 @@ pub(crate) async fn target_maps(client: &kube::Client, namespace: &str) -> Resul
     listed.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))
 }
 
-/// What the API server calls the kind of a target, in whatever version it serves.
+/// The kind of a target as the API server serves it, in any version.
 ///
 /// # Errors
 /// [`KindError`].

@@ -10,7 +10,12 @@ use crate::get::GetSettings;
 use crate::rbac::RbacSettings;
 use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
 use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
+use crate::version::VersionSettings;
 
+/// Shown at the end of `--help`: most commands log nothing, so their help leaves these options out.
+const LOGGING: &str =
+    "Every command takes --log-level LEVEL (error, warn, info, debug, trace or a filter; default warn) and --log-format
+FORMAT (auto, text, json; default text) for logs on stderr.";
 /// Shown at the end of `--help` of `schema`.
 const SCHEMA_EXAMPLES: &str = "Example:
   kubectl drift schema > target.schema.json     # then, as the first line of a target in an editor with the YAML language server:
@@ -18,56 +23,58 @@ const SCHEMA_EXAMPLES: &str = "Example:
 
 /// Shows what drifted and why, checks targets, and asks the programs for polls and corrections.
 #[derive(Debug, clap::Parser)]
-#[command(version, about, bin_name = "kubectl drift")]
+#[command(version, about, bin_name = "kubectl drift", after_help = LOGGING)]
 pub struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// error, warn, info, debug or trace, or a filter such as info,drift_kube=debug
-    #[arg(long, global = true, default_value = "warn", value_name = "LEVEL")]
+    #[arg(long, global = true, hide = true, default_value = "warn", value_name = "LEVEL")]
     pub(crate) log_level: String,
-    /// How logs are written to stderr
-    #[arg(long, global = true, value_enum, default_value = "text")]
+    /// The format of logs on stderr
+    #[arg(long, global = true, hide = true, value_enum, default_value = "text")]
     pub(crate) log_format: LogFormat,
 }
 
 /// A command.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Check target documents: what is wrong, where, and what to write instead; no cluster is needed
+    /// Check target documents: mistakes, their places, and what to write instead; needs no cluster
     Check(CheckSettings),
-    /// Poll one object now and say what was asked, what differs, and whether a correction would follow or what holds it
+    /// Poll one object now: show the request, the answer, each difference, and the next correction or what blocks it
     Explain(ExplainSettings),
-    /// List the objects of all targets and what stands on them: drift, since when, in which fields, corrected or not
+    /// List the objects of all targets with their drift, its age and fields, and the last correction
     Get(GetSettings),
-    /// Pause objects: nothing is created, updated or deleted for them outside, and polling goes on
+    /// Pause corrections of objects; polling goes on
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(RequestSettings),
-    /// Let objects that were paused be corrected again
+    /// Resume corrections of paused objects
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(RequestSettings),
-    /// Ask for a poll of objects at once
+    /// Request an immediate poll of objects
     #[command(after_help = POLL_EXAMPLES)]
     Poll(RequestSettings),
-    /// Ask for one more correction of objects whose attempts are exhausted
+    /// Request one more correction of objects whose attempts are exhausted
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(RequestSettings),
     /// Give up the external resource that an object owns: it stays as it is, and another object may have it
     GiveUp(GiveUpSettings),
-    /// Let an object own the external resource that it names, whoever made it
+    /// Make an object the owner of the external resource that it names, even if something else created it
     Adopt(AdoptSettings),
     /// Suspend a target: no polls and no corrections of its objects, by spec.suspend in its ConfigMap
     #[command(after_help = SUSPEND_EXAMPLES)]
     Suspend(SuspendSettings),
-    /// Put a suspended target to work again
+    /// Resume polls and corrections of a suspended target
     #[command(after_help = UNSUSPEND_EXAMPLES)]
     Unsuspend(SuspendSettings),
-    /// Print the roles that targets need, for both programs and with not one verb more
+    /// Print the minimal roles that both programs need for targets
     Rbac(RbacSettings),
-    /// Print the JSON Schema of target documents, by which an editor completes and checks them
+    /// Print the JSON Schema of target documents for completion and checks in an editor
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
-    /// Print what makes a shell complete these commands
+    /// Print the script by which a shell completes these commands
     Completions(CompletionsSettings),
+    /// Print the version of this program, and of drift-poller and drift-controller in the cluster
+    Version(VersionSettings),
 }
 
 #[cfg(test)]
@@ -90,10 +97,20 @@ mod tests {
 
     #[test]
     fn help_shows_the_log_level_that_holds() {
-        assert!(help(&["--help"]).contains("[default: warn]"));
+        assert!(
+            help(&["--help"]).contains("--log-level LEVEL (error, warn, info, debug, trace or a filter; default warn)")
+        );
         for (arguments, level) in [(&[][..], "warn"), (&["--log-level", "info"], "info")] {
             let words = [&["kubectl-drift", "schema"], arguments].concat();
             assert_eq!(CommandLine::try_parse_from(words).unwrap().log_level, level);
+        }
+    }
+
+    #[test]
+    fn help_of_a_command_leaves_logs_out() {
+        for subcommand in CommandLine::command().get_subcommands() {
+            let help = help(&[subcommand.get_name(), "--help"]);
+            assert!(!help.contains("--log-"), "{help}");
         }
     }
 

@@ -14,7 +14,7 @@ pub(crate) enum ExitStatus {
     Drifted,
     /// Nothing drifted as far as is known, and something is unknown or was not done.
     Unknown,
-    /// What the command was given is bad.
+    /// The input of the command is bad.
     BadUsage,
 }
 
@@ -29,13 +29,13 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// Why a command cannot do what was asked.
+/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// It was asked for something that cannot be, or what it was given is bad.
     #[error("{0}")]
     BadUsage(String),
-    /// Nothing can be said, by no fault of whoever asked.
+    /// The answer is unknown, by no fault of the user.
     #[error("{0}")]
     CannotTell(String),
     /// Stdout is closed.
@@ -57,9 +57,9 @@ impl CommandError {
 /// Prints the error of a command that failed, and returns the exit code.
 pub(crate) fn end(result: Result<ExitStatus, CommandError>) -> ExitCode {
     let status = result.unwrap_or_else(|error| {
-        // A reader that goes, as `head` does, has what it wanted. What nobody read all of tells nothing.
+        // A closed stdout, as by `head`, needs no message.
         if !matches!(&error, CommandError::Unwritable(error) if error.kind() == io::ErrorKind::BrokenPipe) {
-            // Where nobody takes that either, the exit code is all that can be told.
+            // If stderr is closed too, the exit code is all that is left.
             let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
         }
         error.status()

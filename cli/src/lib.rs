@@ -15,9 +15,11 @@ mod get;
 mod kinds;
 mod ownership;
 mod rbac;
+mod redaction;
 mod request;
 mod suspend;
 mod targets;
+mod version;
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -72,6 +74,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Unsuspend(settings) => suspend::run(&settings, false),
         Command::Rbac(settings) => rbac::run(&settings),
         Command::Schema => print_schema(),
+        Command::Version(settings) => version::run(&settings),
         Command::Completions(settings) => completions::run(&settings, CommandLine::command()),
     }))
 }

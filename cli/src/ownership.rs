@@ -15,7 +15,7 @@ const ANOTHER_OBJECT: &str = "another object";
 pub(crate) enum Dispute {
     /// Another object has the resource.
     Taken(Holders),
-    /// Several objects claim it, so nobody acts.
+    /// Several objects claim it, so the controller does not act.
     Contested(Holders),
 }
 
@@ -40,7 +40,7 @@ impl Dispute {
         }
     }
 
-    /// Who else, and what ends it.
+    /// The other objects, and how to end the dispute.
     #[must_use]
     pub(crate) fn sentence(&self) -> String {
         match self {

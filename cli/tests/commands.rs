@@ -6,6 +6,8 @@
 mod answers;
 #[path = "commands/completions.rs"]
 mod completions;
+#[path = "commands/mistakes.rs"]
+mod mistakes;
 #[path = "commands/rbac.rs"]
 mod rbac;
 #[path = "commands/terminal.rs"]
@@ -58,11 +60,21 @@ fn give_up_and_adopt_refuse_bad_arguments() {
         (&["give-up", "proxy/web", "--identity", "web", "--undo"], "cannot be used with '--undo'"),
         (&["give-up", "proxies"], "which proxies? write proxies/NAME"),
         (&["adopt", "proxies"], "write the object as KIND/NAME"),
-        (&["adopt", "proxies", "web", "cache"], "unexpected value 'cache'"),
+        (&["adopt", "proxies", "web", "cache"], "takes one object, and 2 are named: write proxies/web alone"),
+        (&["explain", "ff/a", "ff/b"], "takes one object, and 2 are named: write ff/a alone"),
     ] {
         let (code, printed, said) = ended(run_in(Path::new("."), arguments, ""));
         assert!(code == 3 && printed.is_empty() && said.contains(expected), "{arguments:?}: {code} {said}");
     }
+}
+
+#[test]
+fn version_needs_no_cluster_for_its_own() {
+    let own = format!("kubectl-drift {}\n", env!("CARGO_PKG_VERSION"));
+    let (code, printed, said) = ended(run_in(Path::new("."), &["version", "--client"], ""));
+    assert_eq!((code, &printed, said.as_str()), (0, &own, ""));
+    let (code, printed, said) = ended(run_in(Path::new("."), &["version"], ""));
+    assert!(code == 3 && printed == own && said.contains("cannot find the API server"), "{code} {said}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use drift_poller::engine::poll::rows::observe_one;
 use drift_poller::run::page::unnamed::UnnamedEntries;
 use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use kubectl_drift::explain::{Explanation, Facts, Poll, Shown, differing, observed, steps};
+use kubectl_drift::explain::{Explanation, Facts, Poll, Shown, answer_lines, differing, observed, steps};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -141,16 +141,22 @@ fn observe(
     if let Source::Postgres(read) = &target.read.source {
         return observe_one(read, object, std::slice::from_ref(said));
     }
-    let header = |name: &'static str, form: &String| {
-        Some((HeaderName::from_static(name), HeaderValue::from_bytes(form.as_bytes()).ok()?))
-    };
-    let headers: HeaderMap = [header("etag", &forms[0]), header("location", &forms[1])].into_iter().flatten().collect();
-    let body = ReplyBody::Whole(said.as_str().map_or_else(|| said.to_string(), str::to_owned).into_bytes());
-    let reply = HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body };
+    let reply = reply(status, said, forms);
     match Reading::new(target.read.http().unwrap(), &ObjectView::of(object).open()).take(&reply) {
         Progress::Done(observed) => observed,
         Progress::Ask(_) => panic!("there is one request"),
     }
+}
+
+/// An answer that repeats the forms in its headers and its body.
+fn reply(status: u16, said: &Value, forms: &[String]) -> HttpReply {
+    let header = |name: &'static str, form: &String| {
+        Some((HeaderName::from_static(name), HeaderValue::from_bytes(form.as_bytes()).ok()?))
+    };
+    let headers = [header("etag", &forms[0]), header("location", &forms[1]), header("content-type", &forms[2])];
+    let headers: HeaderMap = headers.into_iter().flatten().collect();
+    let body = ReplyBody::Whole(said.as_str().map_or_else(|| said.to_string(), str::to_owned).into_bytes());
+    HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body }
 }
 
 /// The credentials of a read that went out with these Secrets, which may have changed since.
@@ -184,7 +190,9 @@ fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &
     let explanation = Explanation::new(facts, poll, (steps(facts), Vec::new()));
     let condition = verdict.to_condition(None, "").to_json();
     let published = found.published.map(|published| published.put_on(&Value::Object(Map::new())));
-    format!("{:?}\n{condition}\n{published:?}\n{}\n{}", found.finding, explanation.text(None), explanation.json())
+    let answer = answer_lines(target, subject, &reply(status, said, forms));
+    let told = [explanation.text(None), explanation.json().to_string(), answer.join("\n")].join("\n");
+    format!("{:?}\n{condition}\n{published:?}\n{told}", found.finding)
 }
 
 proptest! {

@@ -47,7 +47,10 @@ async fn get_lists_what_stands_on_objects() -> Result<()> {
         let labelled = get(&["proxies", "-l", "tier=prod"]).await?;
         ensure!(labelled.code == 0 && labelled.complaints.starts_with("no objects found in "), "{labelled:?}");
         let unknown = get(&["--unknown", "-o", "wide"]).await?;
-        ensure!(unknown.code == 0 && unknown.complaints.ends_with(" objects is unknown\n"), "{unknown:?}");
+        ensure!(
+            unknown.code == 0 && unknown.complaints.starts_with("nothing is unknown: 1 object in sync, 1 drifted"),
+            "{unknown:?}"
+        );
         let foreign = get(&["services"]).await?;
         ensure!(foreign.code == 3 && foreign.complaints.contains("there are targets about proxies"), "{foreign:?}");
         let nowhere = world.run_command(&["get", "-A", "--targets-namespace", "default"]).await?;
@@ -90,6 +93,16 @@ async fn kubectl_gets_the_same(world: &World) -> Result<()> {
     ensure!(plugin.code == 1 && plugin.output.contains(" Proxy/web "), "{plugin:?}");
     let elsewhere = world.run_kubectl_drift(&[&cluster[..], &["--context", "elsewhere"]].concat()).await?;
     ensure!(elsewhere.code == 3 && elsewhere.complaints.contains("elsewhere"), "{elsewhere:?}");
+    let place = ["--targets-namespace", world.programs_namespace(), "--kubeconfig", &kubeconfig];
+    let objects = ["-n", world.objects_namespace()];
+    for (words, expected) in [
+        ([&["get"], &place[..], &[""]].concat(), "proxies\n"),
+        ([&["explain"], &place[..], &objects, &["proxies/w"]].concat(), "proxies/web\n"),
+        ([&["suspend"], &place[..], &[""]].concat(), "proxies\n"),
+    ] {
+        let offered = world.complete_kubectl_drift(&words).await?;
+        ensure!(offered.code == 0 && offered.output.starts_with(expected), "{words:?}: {offered:?}");
+    }
     Ok(())
 }
 
@@ -129,6 +142,7 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         let file = file.display().to_string();
         let tried = explain(&["proxy/good", "-f", &file]).await?;
         ensure!(tried.code == 0, "{tried:?}");
+        explain_shows_an_invalid_answer(world, (&target, &toxiproxy)).await?;
         let silent = target.with("/spec/read/http/url", json!("http://127.0.0.1:1/x")).text()?;
         std::fs::write(&file, silent)?;
         let unread = explain(&["proxy/good", "-f", &file]).await?;
@@ -145,6 +159,24 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// The status, the content type and the beginning of an answer that is no JSON.
+async fn explain_shows_an_invalid_answer(world: &World, (target, toxiproxy): (&Target, &Toxiproxy)) -> Result<()> {
+    let lost = target.clone().with("/spec/read/http/url", json!(format!("{}/nothing", toxiproxy.url())));
+    let file = world.folder().join("lost.yaml");
+    std::fs::write(&file, lost.text()?)?;
+    let file = file.display().to_string();
+    let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+    let invalid = world.run_command(&[&["explain", "proxy/good", "-f", &file], &place[..]].concat()).await?;
+    for expected in [
+        "Unknown/ResponseInvalid",
+        "cause: asked again, the answer was status 404, text/plain, ",
+        "cause: the body begins: 404 ",
+    ] {
+        ensure!(invalid.code == 2 && invalid.output.contains(expected), "{expected}: {invalid:?}");
+    }
+    Ok(())
 }
 
 /// The same objects, with ConfigMaps that a manifest makes as what is outside.

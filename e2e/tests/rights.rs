@@ -187,6 +187,11 @@ async fn a_kind_without_rights_gets_the_rules() -> Result<()> {
         };
         told("drift-poller", &[&poller, &status]).await?;
         told("drift-controller", &[&controller, &status]).await?;
+        let metadata = json!({"name": "one", "namespace": world.objects_namespace()});
+        world.apply(&json!({"apiVersion": format!("{group}/v1"), "kind": "Plain", "metadata": metadata, "spec": {}})).await?;
+        let get = world.run_command(&["get", "plains", "-A", "--targets-namespace", world.programs_namespace()]).await?;
+        let is_told = get.output.contains(" RightsMissing ") && get.complaints.contains("drift-poller lacks rights");
+        ensure!(get.code == 2 && is_told && get.complaints.contains(&poller), "{get:?}");
         // With these rules both programs report that they are sufficient.
         for (which, verbs) in [(Which::Poller, &poller), (Which::Controller, &controller)] {
             let rules: Vec<Value> = serde_saphyr::from_str(&format!("[{verbs}, {status}]"))?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// The sentence of the record.
 const ADOPTED: &str = "adopted by a person, with kubectl drift adopt";
 
-/// Why an object cannot adopt.
+/// The reason for which an object cannot adopt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AdoptError {
     #[error("this version cannot read its driftCorrected, and writes nothing over it: update kubectl drift")]
@@ -103,7 +103,7 @@ pub(super) fn claim_patch(object: &LeanObject, record: &CorrectionStatus, now: &
     whole
 }
 
-/// What follows from the claim.
+/// The consequence of the claim.
 #[must_use]
 pub(super) fn consequence(target: &Target) -> String {
     let actions = target.correct.actions();

@@ -1,4 +1,4 @@
-//! `kubectl drift adopt`: writes a claim on the external resource that an object names, with the rights of whoever runs it.
+//! `kubectl drift adopt`: writes a claim on the external resource that an object names, with the user's rights.
 
 mod claim;
 
@@ -14,10 +14,10 @@ use drift_language::Target;
 
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, kind_of, warn};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::kinds::named_objects::one_object;
 use crate::ownership::Dispute;
 use crate::targets::known::{KnownTarget, other_text};
-use crate::targets::{find_object, lease_notes, live_targets};
+use crate::targets::{FoundObject, find_object, lease_notes, live_targets};
 use claim::{claim_patch, consequence, record_with_claim};
 
 /// Shown at the end of `--help`.
@@ -28,14 +28,14 @@ const EXAMPLES: &str = "Examples:
 Writes `owns \"IDENTITY\"` into the condition driftCorrected, which needs the right to patch the status of the kind. Then drift of
 the resource is corrected, and it is deleted with the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
 
-/// Which object.
+/// The object that adopts.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "kubectl drift adopt [OPTIONS] <KIND/NAME | KIND NAME>")]
 pub(crate) struct AdoptSettings {
-    /// The object: KIND/NAME, or KIND NAME; its kind as for get
-    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    /// The object, as KIND/NAME or KIND NAME, with a kind as for get
+    #[arg(value_name = "OBJECT", required = true)]
     object: Vec<String>,
-    /// Say what would be written, and write nothing
+    /// Print the claim and write nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -49,15 +49,12 @@ pub(crate) struct AdoptSettings {
 /// # Errors
 /// If there is no such object or target, the object cannot adopt, or the API server does not take the claim.
 pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> {
-    let (kind, name) = match named_objects(&settings.object, false) {
-        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
-        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
-    };
+    let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let live = live_targets(&client, &settings.targets).await?;
         let place = (settings.place.namespace(&client), name);
-        let ((target, _), object) = find_object(&client, &live, kind, place).await?;
+        let FoundObject { target, object, .. } = find_object(&client, &live, kind, place).await?;
         let target = match target {
             KnownTarget::Text(target) => target,
             KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift_language::{DocumentName, FoundDocument, find_documents};
+use drift_language::{DocumentName, FoundDocument, HolderLabel, find_documents};
 
 /// A text that people wrote, and what they call it.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub(crate) struct Document {
     pub(super) name: DocumentName,
     pub(super) text: String,
     pub(super) source: Arc<Source>,
-    /// How it stands in the source; `None` where it is all of it.
+    /// Its place in the source; `None` if it is the whole source.
     pub(super) found: Option<FoundDocument>,
 }
 
-/// How much something matters.
+/// The severity of a remark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// The target would not become active, or would not work.
@@ -35,7 +35,7 @@ pub(crate) enum Severity {
 /// One thing to say about a place in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
-    /// How much it matters.
+    /// The severity.
     pub(crate) severity: Severity,
     /// The source's name.
     pub(crate) source: String,
@@ -43,7 +43,7 @@ pub(crate) struct Remark {
     pub(crate) place: Option<(usize, usize)>,
     /// The text of that line.
     pub(crate) line: String,
-    /// What is wrong and what to write instead.
+    /// The mistake and its remedy.
     pub(crate) message: String,
 }
 
@@ -73,11 +73,27 @@ impl Document {
         self.found.as_ref().and_then(FoundDocument::mistake)
     }
 
+    /// Returns true if the API server refuses the ConfigMap that holds it.
+    pub(super) fn has_refused_holder(&self) -> bool {
+        let holder = self.found.as_ref().and_then(|found| found.holder.as_ref());
+        holder.is_some_and(|holder| matches!(holder.label, HolderLabel::Boolean(_)))
+    }
+
     pub(super) fn remark(&self, severity: Severity, (line, column): (usize, usize), message: String) -> Remark {
         let (line, column) = match &self.found {
             Some(found) => found.place(line, column),
             None => (line.max(1), column.max(1)),
         };
+        self.remark_in_source(severity, (line, column), message)
+    }
+
+    /// A remark about a place of the whole source.
+    pub(super) fn remark_in_source(
+        &self,
+        severity: Severity,
+        (line, column): (usize, usize),
+        message: String,
+    ) -> Remark {
         let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
         Remark { severity, source: self.source.name.clone(), place: Some((line, column)), line: text, message }
     }
@@ -104,7 +120,7 @@ pub(crate) fn documents_of(sources: Vec<Source>) -> Vec<Document> {
     documents
 }
 
-/// What messages call a document: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
+/// The name of a document in messages: `FOLDER/FILE`, or `FILE:CONFIGMAP/KEY`.
 fn name_of(source: &str, found: &FoundDocument, number: Option<usize>) -> DocumentName {
     if let Some(holder) = &found.holder {
         return DocumentName { config_map: format!("{source}:{}", holder.config_map), key: holder.key.clone() };

@@ -10,14 +10,14 @@ use drift_language::manifests_of;
 use crate::check::document::{Remark, Source};
 use crate::ending::CommandError;
 
-/// What standard input is called on a command line, and to people.
+/// The name of standard input on a command line, and in messages.
 const STANDARD_INPUT: (&str, &str) = ("-", "stdin");
 /// Said of what holds none.
 const NO_TARGET: &str = "no target document here; one has apiVersion: driftpoller.dev/v1alpha1 and kind: PollTarget, by itself or in \
                          a ConfigMap";
-/// What the manifest of a kind calls itself.
+/// The kind of the manifest that defines a kind.
 const DEFINITION: &str = "CustomResourceDefinition";
-/// How the names of files end that are read where a folder is named.
+/// The extensions of the files that are read from a folder.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Reads all of them, as [`read_with_neighbours`], and tells each path that neither holds a target document nor defines a kind.
@@ -38,7 +38,7 @@ pub(crate) fn read_sources<'p>(
     Ok((gather(all)?, remarks))
 }
 
-/// Reads all of them, of which one has to hold a target document; what else stands there may speak of its kind.
+/// Reads all of them. One has to hold a target document; others may define its kind.
 ///
 /// # Errors
 /// When one cannot be read, or none holds any.

@@ -1,6 +1,6 @@
-//! `kubectl drift check`: whether target documents are good, before they are applied.
+//! `kubectl drift check`: checks target documents before they are applied.
 
-mod cluster;
+pub(crate) mod cluster;
 pub(crate) mod document;
 pub(crate) mod files;
 mod rendering;
@@ -37,7 +37,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not be looked at, 3 bad";
 
-/// What to check, and how to say what was found.
+/// The documents to check, and the output format.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSettings {
@@ -61,18 +61,18 @@ pub(crate) struct CheckSettings {
     namespace: String,
     #[command(flatten)]
     cluster: KubeconfigSettings,
-    /// How what was found is told
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: CheckOutput,
-    /// End with 3 where there are warnings too
+    /// Exit with 3 for warnings too
     #[arg(long)]
     fail_on_warnings: bool,
 }
 
-/// How what was found is told.
+/// The output format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum CheckOutput {
-    /// For people: mistakes to stderr, with the line they stand in, and what is good to stdout
+    /// For people: mistakes with their lines on stderr, good targets on stdout
     #[default]
     Text,
     /// One JSON object on stdout
@@ -83,15 +83,15 @@ enum CheckOutput {
     Sarif,
 }
 
-/// Checks what it is told to.
+/// Checks the documents.
 ///
 /// # Errors
-/// When a file cannot be read, or nobody takes what is printed.
+/// If a file cannot be read, or stdout is closed.
 pub(crate) fn run(settings: &CheckSettings) -> Result<ExitStatus, CommandError> {
     let report = match find_out(settings) {
         Ok(report) => report,
         Err(error) => {
-            // Whatever reads it is told that it is not good because nothing was found.
+            // An empty output would look like a good result.
             anstream::stdout().write_all(failure(&error.to_string(), settings.output).as_bytes())?;
             return Err(error);
         }
@@ -122,10 +122,10 @@ fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
     Ok(report)
 }
 
-/// What is printed where nothing could be checked.
+/// The output if nothing could be checked.
 fn failure(message: &str, output: CheckOutput) -> String {
     match output {
-        // It stands on stderr.
+        // The error is on stderr.
         CheckOutput::Text => String::new(),
         CheckOutput::Json => format!("{:#}\n", rendering::failed_json(message)),
         CheckOutput::Sarif => format!("{:#}\n", sarif::failed(message)),
@@ -133,7 +133,7 @@ fn failure(message: &str, output: CheckOutput) -> String {
     }
 }
 
-/// What stands in files that are tried.
+/// The contents of files for a trial.
 #[derive(Debug, Default)]
 pub(crate) struct TriedFiles {
     /// Their targets, all of which are good.
@@ -161,7 +161,7 @@ pub(crate) fn read_tried(files: &[PathBuf]) -> Result<TriedFiles, CommandError> 
 /// Shows what is wrong, if something is.
 ///
 /// # Errors
-/// When something is wrong: then `consequence` is told.
+/// `consequence`, if something is wrong.
 pub(crate) fn refuse_bad(report: &Report, consequence: &str) -> Result<(), CommandError> {
     if !report.is_bad() {
         return Ok(());

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::check::document::{Remark, Severity};
 use crate::check::report::{Good, Rate, Report, requests_of, total_rates};
+use crate::redaction::redacted;
 
 /// Every remark, with the line it is about.
 pub(super) fn people(report: &Report) -> String {
@@ -23,8 +24,9 @@ fn of_remark(remark: &Remark) -> String {
     let title = level.primary_title(remark.message.as_str());
     let group = match remark.place {
         Some((line, column)) => {
-            let span = AnnotationKind::Primary.span(word_at(&remark.line, column));
-            let snippet = Snippet::source(remark.line.as_str()).line_start(line).path(remark.source.as_str());
+            let (text, column) = redacted(&remark.line, column);
+            let span = AnnotationKind::Primary.span(word_at(&text, column));
+            let snippet = Snippet::source(text).line_start(line).path(remark.source.as_str());
             title.element(snippet.annotation(span))
         }
         None => title.element(Origin::path(remark.source.as_str())),
@@ -42,7 +44,7 @@ fn word_at(line: &str, column: usize) -> std::ops::Range<usize> {
     start..start + length.max(first)
 }
 
-/// What is good, and what its polls ask of whom.
+/// The good targets, and the requests of their polls.
 pub(super) fn summary(report: &Report) -> String {
     let mut text: String = report.targets.iter().map(|good| format!("{}\n", of_target(good))).collect();
     text.push_str(&together(report));
@@ -86,7 +88,7 @@ fn of_rate(rate: &Rate) -> String {
     format!("{} object{end}{shared} / {interval} = {per_second} requests/s to {}", rate.objects, rate.host)
 }
 
-/// What all targets ask of hosts that several of them ask.
+/// The request rates of hosts that several targets read.
 fn together(report: &Report) -> String {
     let rates = report.targets.iter().filter_map(|good| Some(Rate::of(&good.target, good.objects?)));
     let rates: Vec<Rate> = rates.flatten().collect();

@@ -5,9 +5,10 @@ mod rates;
 
 use std::sync::Arc;
 
+use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_language::place_of_key;
 use drift_language::place_of_secret;
-use drift_language::{Catalogue, Problem, Refused, Target, Texts};
+use drift_language::{Catalogue, HolderLabel, Problem, Refused, Target, Texts};
 
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
@@ -19,17 +20,17 @@ use doubts::doubts;
 pub(crate) struct Good {
     /// The target.
     pub(crate) target: Arc<Target>,
-    /// The name of the source it stands in.
+    /// The name of its source.
     pub(crate) source: String,
     /// The number of objects that it selects, where a cluster was asked.
     pub(crate) objects: Option<u64>,
-    /// Why no write of the condition was tried, where a cluster was asked and whoever asks may not do it.
+    /// The reason for which no write of the condition was tried, if the user may not do it.
     pub(crate) untried: Option<String>,
     /// True if it can be read, and would not work all the same.
     pub(crate) has_error: bool,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// In the order of the sources.
@@ -131,22 +132,32 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
         source: document.source.name.clone(),
         objects: None,
         untried: None,
-        has_error: false,
+        has_error: document.has_refused_holder(),
     };
     report.targets = good.into_iter().map(of_source).collect();
     report.sort();
     report
 }
 
-/// The ConfigMaps that hold documents and lack the label by which they are found; it may come from elsewhere, say kustomize.
+/// A remark about each ConfigMap that holds documents and lacks the label by which the programs find it. The label may come from
+/// elsewhere, for example kustomize.
 fn unlabelled(documents: &[Document]) -> impl Iterator<Item = Remark> {
     documents.iter().filter_map(|document| {
-        let holder = document.found.as_ref()?.holder.as_ref().filter(|holder| !holder.is_labelled)?;
-        let message = format!(
-            "ConfigMap {} holds a target and has no label driftpoller.dev/targets: \"true\": unless something adds it, nobody reads it",
-            holder.config_map
-        );
-        Some(document.remark(Severity::Warning, (0, 0), message))
+        let holder = document.found.as_ref()?.holder.as_ref()?;
+        let (name, label) = (&holder.config_map, format!("{TARGETS_LABEL}: \"{TRUE}\""));
+        match holder.label {
+            HolderLabel::Set => None,
+            HolderLabel::Boolean(place) => {
+                let message = format!("the API server refuses ConfigMap {name}: a label is a text, so write {label} in quotes");
+                Some(document.remark_in_source(Severity::Error, place, message))
+            }
+            HolderLabel::Missing(place) => {
+                let message = format!(
+                    "ConfigMap {name} holds a target and lacks the label {label}: unless something adds it, the programs ignore the target"
+                );
+                Some(document.remark_in_source(Severity::Warning, place, message))
+            }
+        }
     })
 }
 

@@ -1,4 +1,5 @@
-//! Candidates for the next word of a command line: commands, flags and their values.
+//! Candidates for the next word of a command line: commands, flags and their values. What only the cluster knows is in
+//! `cluster_words`.
 
 use clap::{Arg, Command};
 
@@ -19,7 +20,7 @@ pub(super) fn candidates(command: &Command, words: &[String], begun: &str) -> Ve
 type Offered = (String, String);
 
 /// The command that the words lead to, and the flag that still lacks its value.
-fn follow<'c>(command: &'c Command, words: &[String]) -> (&'c Command, Option<&'c Arg>) {
+pub(super) fn follow<'c>(command: &'c Command, words: &[String]) -> (&'c Command, Option<&'c Arg>) {
     words.iter().fold((command, None), |(command, open), word| match open {
         // It is the value.
         Some(_) => (command, None),
@@ -30,7 +31,8 @@ fn follow<'c>(command: &'c Command, words: &[String]) -> (&'c Command, Option<&'
 
 fn flag_without_value<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
     let is_it = |argument: &&Arg| {
-        let long = argument.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));
+        let mut longs = argument.get_long().into_iter().chain(argument.get_all_aliases().unwrap_or_default());
+        let long = longs.any(|long| word.strip_prefix("--") == Some(long));
         let short = argument.get_short().is_some_and(|short| word == format!("-{short}"));
         (long || short) && argument.get_action().takes_values()
     };

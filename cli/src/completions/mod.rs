@@ -1,6 +1,7 @@
 //! `kubectl drift completions`: scripts by which shells complete the commands, and answers to kubectl's own completion.
 
 mod candidates;
+mod cluster_words;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -10,6 +11,7 @@ use clap_complete::{generate, shells};
 
 use crate::ending::{CommandError, ExitStatus};
 use candidates::candidates;
+use cluster_words::cluster_words;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples, for the file that a shell reads when it starts:
@@ -22,16 +24,16 @@ kubectl completes a plugin by a program kubectl_complete-drift on PATH: a link o
 /// The file of this program, whose command lines the scripts complete.
 const PROGRAM: &str = "kubectl-drift";
 
-/// How kubectl is told that there is nothing else to offer, as cobra numbers it.
+/// The directive of cobra for: no other candidates.
 const NOTHING_ELSE: &str = ":4";
-/// And that the names of files may follow.
+/// The directive of cobra for: names of files may follow.
 const FILES: &str = ":0";
 
-/// For which shell.
+/// The shell to complete in.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsSettings {
-    /// The shell that is to complete
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -70,7 +72,7 @@ fn with_one_name(script: &str) -> String {
 /// `kubectl_complete-drift`.
 ///
 /// # Errors
-/// When nobody takes the answer.
+/// If stdout is closed.
 pub(crate) fn answer_kubectl(
     mut command: Command,
     words: impl Iterator<Item = OsString>,
@@ -78,7 +80,8 @@ pub(crate) fn answer_kubectl(
     let mut words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let begun = words.pop().unwrap_or_default();
     command.build();
-    let offered = candidates(&command, &words, &begun);
+    let mut offered = candidates(&command, &words, &begun);
+    offered.extend(cluster_words(&command, &words, &begun));
     let directive = if offered.is_empty() { FILES } else { NOTHING_ELSE };
     let lines: String = offered.iter().map(|line| format!("{line}\n")).collect();
     writeln!(anstream::stdout(), "{lines}{directive}")?;

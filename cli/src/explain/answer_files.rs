@@ -29,7 +29,7 @@ use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::request::Prepared;
 use drift_poller::engine::poll::request::Request;
 
-/// What holds a correction of what was never asked.
+/// The reason for which a trial leads to no correction.
 const TRIED: &str = "the answer was tried from a file: nobody was asked, and nobody acts on it";
 
 /// Explains by these answers the object of that kind, namespace (any where none is stated) and name.

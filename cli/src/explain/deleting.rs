@@ -20,7 +20,7 @@ pub(super) struct Deletion {
     /// RFC 3339; `None` where it cannot be read.
     requested: Option<String>,
     finalizers: Vec<String>,
-    /// What becomes of it; `None` where the target's text is not known.
+    /// The end of the deletion; `None` if the target's text is not known.
     ending: Option<Ending>,
 }
 
@@ -44,7 +44,7 @@ impl Deletion {
         vec![format!("since {since}"), kept, NO_VERDICT.to_owned()]
     }
 
-    /// What follows once nothing holds it.
+    /// The next steps once nothing blocks it.
     pub(super) fn outlook(&self) -> Vec<String> {
         match &self.ending {
             None => Vec::new(),
@@ -63,7 +63,7 @@ impl Deletion {
         }
     }
 
-    /// What these programs do for it, in one word.
+    /// The action of these programs, in one word.
     pub(super) const fn action(&self) -> Option<&'static str> {
         match &self.ending {
             None | Some(Ending::NotHeldByUs) => None,
@@ -92,12 +92,12 @@ pub(super) fn deletion_holds(target: &Target, object: &LeanObject) -> Vec<String
     held
 }
 
-/// What is said where the whole target is suspended.
+/// The sentence for a suspended target.
 pub(super) fn suspended(target: &Target) -> String {
     format!("the target is suspended: no polls and no corrections until `unsuspend {}`", target.name)
 }
 
-/// What is said where the object is paused.
+/// The sentence for a paused object.
 pub(super) fn paused(object: &LeanObject) -> Option<String> {
     object.paused.then(|| format!("the object is paused by its annotation {PAUSED_ANNOTATION}"))
 }

@@ -1,37 +1,38 @@
 //! The explanation as a value, as text and as JSON.
 
-use drift_api::condition::{Condition, ConditionStatus, Verdict};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Verdict};
 use drift_api::object::LeanObject;
 use serde_json::{Value, json};
 
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
 use crate::targets::known::ByLastGood;
+use crate::targets::status_writes::StatusWrites;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::ending_of;
 
 /// The widest word at the beginning of a paragraph, and what parts it from the text.
 const INDENT: usize = 12;
 
-/// What was observed, as it may be shown.
+/// The observation as it may be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
     /// The external resource as the target maps it, masked.
     Present(Value),
     /// It is not there.
     Absent,
-    /// Why nothing can be told.
+    /// The reason of a failure.
     Failed(String),
 }
 
-/// What one poll came to.
+/// The result of one poll.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Poll {
-    /// What was asked, line by line.
+    /// The request, line by line.
     pub asked: Vec<String>,
-    /// What was observed.
+    /// The observation.
     pub observed: Shown,
-    /// Why reads failed, where more is known of that than a condition says.
+    /// Causes of a failed read that a condition does not show.
     pub causes: Vec<String>,
     /// Each field that differs.
     pub differing: Vec<String>,
@@ -49,14 +50,15 @@ pub struct Explanation {
     /// Status, reason and message of what the poller would say.
     verdict: Value,
     stands: Vec<Condition>,
-    /// Where it is being deleted; then there is no verdict.
+    written: StatusWrites,
+    /// The deletion, if one was requested; then there is no verdict.
     deletion: Option<Deletion>,
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
 }
 
-/// What begins a paragraph, and its lines.
+/// The head of a paragraph, and its lines.
 type Paragraph = (&'static str, Vec<String>);
 
 impl Explanation {
@@ -83,6 +85,7 @@ impl Explanation {
             status,
             verdict,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            written: StatusWrites::default(),
             deletion,
             action,
             steps,
@@ -90,7 +93,7 @@ impl Explanation {
         }
     }
 
-    /// Of an object of a target whose active text is not known: what stands on it is all that can be told.
+    /// Explains an object of a target whose active text is not known, by its conditions alone.
     #[must_use]
     pub(crate) fn unread(target: &ByLastGood, kind: &str, object: &LeanObject) -> Self {
         let conditions = &object.conditions;
@@ -108,6 +111,7 @@ impl Explanation {
             status: ConditionStatus::Unknown,
             verdict: Value::Null,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            written: StatusWrites::default(),
             deletion: Deletion::of(object, None),
             action: None,
             steps: Vec::new(),
@@ -115,7 +119,13 @@ impl Explanation {
         }
     }
 
-    /// Whether it drifted.
+    /// The same with the programs' last writes on the object's status.
+    #[must_use]
+    pub(crate) fn with_writes(self, written: StatusWrites) -> Self {
+        Self { written, ..self }
+    }
+
+    /// The status of the drift.
     #[must_use]
     pub const fn status(&self) -> ConditionStatus {
         self.status
@@ -160,7 +170,7 @@ impl Explanation {
         let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
-            stands => stands.iter().map(current).collect(),
+            stands => stands.iter().map(|condition| current(condition, &self.written)).collect(),
         };
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
@@ -205,139 +215,27 @@ impl Explanation {
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
             "asked": self.poll.asked, "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
+            "written": {
+                "driftObserved": self.written.of_condition(ConditionKind::Observed),
+                "driftCorrected": self.written.of_condition(ConditionKind::Corrected),
+            },
             "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held,
         })
     }
 }
 
-/// What the poller would say. When it would be written is not told.
+/// The poller's condition without its time.
 fn said(verdict: &Verdict) -> Value {
     let said = verdict.to_condition(None, "");
     json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})
 }
 
-fn current(condition: &Condition) -> String {
+fn current(condition: &Condition, written: &StatusWrites) -> String {
     let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
-    let kind = kind.as_str();
-    format!("{kind} {}/{reason}: {} (since {last_transition_time})", status.as_str(), message.text())
+    let written = written.of_condition(*kind).map(|time| format!(", last written {time}")).unwrap_or_default();
+    let (kind, status, text) = (kind.as_str(), status.as_str(), message.text());
+    format!("{kind} {status}/{reason}: {text} (status since {last_transition_time}{written})")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use drift_api::condition::{ConditionKind, ObservedReason, Tag};
-    use drift_api::printable::is_printable;
-    use drift_language::fixtures::proxies::{TEXT, object, target};
-
-    fn explanation(held: &[&str], observed: Shown) -> Explanation {
-        let target = target(TEXT);
-        let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
-        let verdict = Verdict {
-            reason: ObservedReason::FieldsDiffer,
-            text: "x".into(),
-            tag: Tag::default(),
-            generation: Some(1),
-        };
-        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
-        let poll = Poll {
-            asked: vec!["GET http://h/x".to_owned(), "accept: x".to_owned()],
-            observed,
-            causes: vec!["no connection: refused".to_owned()],
-            differing: vec!["/a".to_owned()],
-        };
-        Explanation::new(
-            facts,
-            poll,
-            (vec!["PUT http://h/x".to_owned()], held.iter().map(|held| (*held).to_owned()).collect()),
-        )
-    }
-
-    #[test]
-    fn all_is_told_once_and_then_what_changed() {
-        let first = explanation(&["it is paused"], Shown::Present(json!({"a": 2})));
-        let text = first.text(None);
-        let expected = "Proxy u by target t (c/k)
-asked       GET http://h/x
-            accept: x
-observed    {
-              \"a\": 2
-            }
-differs     /a
-verdict     driftObserved True/FieldsDiffer: x
-stands      nothing yet
-would send  PUT http://h/x
-held        it is paused
-";
-        assert_eq!(text, expected);
-        assert_eq!(first.text(Some(&first)), "");
-        let second = explanation(&[], Shown::Failed("no answer".to_owned()));
-        let changed = second.text(Some(&first));
-        assert!(
-            changed.starts_with("observed    nothing that can be told: no answer\n            cause: no connection: refused\nfollows     a correction (update)"),
-            "{changed}"
-        );
-    }
-
-    #[test]
-    fn no_foreign_text_reaches_the_terminal_as_it_is() {
-        let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
-        let mut told = explanation(&[foreign], Shown::Present(json!({ foreign: foreign })));
-        let stands = json!({"reason": foreign, "message": foreign, "lastTransitionTime": foreign});
-        told.stands.push(Condition::from_json(ConditionKind::Observed, &stands));
-        let text = told.text(None).replace('\n', "");
-        assert!(text.chars().all(is_printable), "{text:?}");
-    }
-
-    #[test]
-    fn what_is_being_deleted_has_no_verdict() {
-        let (target, verdict) = (
-            target(TEXT),
-            Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(1) },
-        );
-        let mut object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
-        object.deleting = true;
-        object.asked.get_or_insert_default().deletion = 1_767_225_600;
-        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
-        let poll =
-            Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: vec!["/a".to_owned()] };
-        let told = Explanation::new(facts, poll, (Vec::new(), Vec::new()));
-        let expected = "Proxy u by target t (c/k)
-deleting    since 2026-01-01T00:00:00Z
-            no finalizer keeps it
-            what is being deleted is neither polled nor corrected, so there is no verdict on it
-asked       nothing: that is not needed
-observed    the external resource is not there
-stands      nothing yet
-follows     nothing by these programs, which do not hold it: driftpoller.dev/external is not among its finalizers
-";
-        assert_eq!(told.text(None), expected);
-        assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
-        assert_eq!(told.json()["deletion"]["requested"], "2026-01-01T00:00:00Z");
-    }
-
-    #[test]
-    fn without_a_text_what_stands_is_told() {
-        let target = target(TEXT);
-        let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
-        let trouble = "target t: the text is wrong".to_owned();
-        let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble, missing_map: None };
-        let told = Explanation::unread(&target, "Proxy", &object);
-        let expected = "Proxy u by target t (its last good text)
-asked       nothing: target t: the text is wrong
-stands      nothing yet
-held        by what that text says; where you have it, -f FILE explains by it
-";
-        assert_eq!(told.text(None), expected);
-        assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
-    }
-
-    #[test]
-    fn programs_are_told_the_same() {
-        let told = explanation(&["it is paused"], Shown::Absent).json();
-        assert_eq!((&told["verdict"]["reason"], &told["held"]), (&json!("FieldsDiffer"), &json!(["it is paused"])));
-        assert_eq!(
-            (&told["observed"], &told["action"], &told["steps"][0]),
-            (&Value::Null, &json!("update"), &json!("PUT http://h/x"))
-        );
-    }
-}
+mod tests;

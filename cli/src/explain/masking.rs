@@ -61,7 +61,7 @@ pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
     lines
 }
 
-/// A URL without what stands in the query under the name of a secret.
+/// A URL without the secrets of its query.
 fn url_text(url: &Url) -> String {
     if url.query().is_none() {
         return url.to_string();
@@ -89,7 +89,7 @@ fn credential(target: &Target) -> Option<String> {
     Some(format!("with {how} by Secret {secret}"))
 }
 
-/// What was observed, without what a condition would hide either.
+/// The observation without the values that a condition hides too.
 #[must_use]
 pub fn observed(target: &Target, subject: Subject<'_>, observed: &Value) -> Value {
     let root = Some(target.compare.rules.root());

@@ -4,6 +4,7 @@ mod answer_files;
 mod deleting;
 mod explanation;
 mod holds;
+mod invalid_answer;
 mod masking;
 mod polling;
 mod steps;
@@ -27,9 +28,9 @@ use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets};
-use crate::targets::{find_object, live_targets};
+use crate::targets::{FoundObject, find_object, live_targets};
 use answer_files::try_files;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
@@ -39,11 +40,13 @@ use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use holds::{Leases, holds};
+use invalid_answer::describe;
 use masking::request_lines;
 use polling::{Polled, outside, poll};
 
 pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
+pub use invalid_answer::answer_lines;
 pub use masking::{differing, observed};
 pub use steps::steps;
 
@@ -55,17 +58,17 @@ const EXAMPLES: &str = "Examples:
   kubectl drift explain proxy/web -n team-a --watch             again every 5 s: what changed
   kubectl drift explain proxy/web -f target.yaml -f web.yaml --answer answer.json      neither cluster nor system is asked
 
-Exit codes: 0 in sync, 1 drifted, 2 cannot tell (as of an object that is being deleted), 3 bad usage";
+Exit codes: 0 in sync, 1 drifted, 2 unknown (also for an object that is being deleted), 3 bad usage";
 
-/// Between two polls of `--watch`: soon enough for one who looks on, and one request more than the poller's own for a system.
+/// Interval of `--watch`: short enough for a person, and little load for the external system.
 const WATCH_EVERY: Duration = Duration::from_secs(5);
 
-/// Which object, and by which target.
+/// The object, and the target that explains it.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "kubectl drift explain [OPTIONS] <KIND/NAME | KIND NAME>")]
 pub(crate) struct ExplainSettings {
-    /// The object: KIND/NAME, or KIND NAME; its kind as for get
-    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    /// The object, as KIND/NAME or KIND NAME, with a kind as for get
+    #[arg(value_name = "OBJECT", required = true)]
     object: Vec<String>,
     #[command(flatten)]
     place: PlaceSettings,
@@ -81,10 +84,10 @@ pub(crate) struct ExplainSettings {
     /// read take further answers
     #[arg(long = "answer", value_name = "[STATUS=]FILE", requires = "files", conflicts_with = "watch")]
     answers: Vec<String>,
-    /// Poll again every 5 s, and tell what changed
+    /// Poll again every 5 s and show what changed
     #[arg(long, short)]
     watch: bool,
-    /// How it is told
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
     /// The controller's Lease
@@ -92,7 +95,7 @@ pub(crate) struct ExplainSettings {
     controller_lease: String,
 }
 
-/// How an explanation is told.
+/// The output format of an explanation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum ExplainOutput {
     /// Paragraphs for people
@@ -104,15 +107,12 @@ enum ExplainOutput {
     Yaml,
 }
 
-/// Polls and says what it means.
+/// Polls and explains the result.
 ///
 /// # Errors
-/// When there is no such object or target, or nobody takes what is printed.
+/// If there is no such object or target, or stdout is closed.
 pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError> {
-    let (kind, name) = match named_objects(&settings.object, false) {
-        Ok(NamedObjects::Each(named)) if named.len() == 1 => named[0],
-        _ => return Err(CommandError::BadUsage("write the object as KIND/NAME, for example proxy/web".to_owned())),
-    };
+    let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     // Before the cluster is asked: what is wrong with a file needs no cluster.
     let mut tried = read_tried(&settings.files)?;
     if !settings.answers.is_empty() {
@@ -125,7 +125,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError
         let mut before: Option<Explanation> = None;
         loop {
             match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
-                // Whoever watches goes on watching.
+                // A watch goes on after an error.
                 Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
                 explanation => {
                     let explanation = explanation?;
@@ -162,7 +162,7 @@ fn status_of(explanation: &Explanation) -> ExitStatus {
     }
 }
 
-/// What changed, under the time; without an earlier one, all of it.
+/// Prints the changes under the time; without an earlier explanation, all of it.
 fn print(explanation: &Explanation, before: Option<&Explanation>, output: ExplainOutput) -> Result<(), CommandError> {
     let text = match output {
         _ if before.is_some_and(|before| before == explanation) => return Ok(()),
@@ -189,10 +189,10 @@ async fn explain(
         false => LiveTargets::tried(tried.to_vec()),
     };
     let place = (settings.place.namespace(client), name);
-    let ((target, kind), object) = find_object(client, &live, kind, place).await?;
+    let FoundObject { target, kind, object, written } = find_object(client, &live, kind, place).await?;
     let target = match target {
         KnownTarget::Text(target) => target,
-        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object)),
+        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object).with_writes(written)),
     };
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
@@ -210,8 +210,10 @@ async fn explain(
     };
     let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
-    let poll = Poll { causes: outside.troubles.causes(&target.name), ..shown(&target, &polled, subject) };
-    Ok(Explanation::new(facts, poll, follows))
+    let mut causes = outside.troubles.causes(&target.name);
+    causes.extend(Box::pin(describe(&outside, (&target, &object), (&rendered, &polled))).await);
+    let poll = Poll { causes, ..shown(&target, &polled, subject) };
+    Ok(Explanation::new(facts, poll, follows).with_writes(written))
 }
 
 async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Result<Option<Value>, CommandError> {

@@ -23,13 +23,13 @@ use drift_poller::run::reads::outside::Outside;
 use drift_poller::run::reads::sources::{ReadResult, look_at_all, look_at_one, observe_entry};
 use drift_poller::run::reads::troubles::Troubles;
 
-/// What one poll came to.
+/// The result of one poll.
 pub(super) struct Polled {
-    /// What was asked first; `None` where nothing had to be.
+    /// The first request; `None` if none was needed.
     pub(super) request: Option<Request>,
-    /// What was observed, be it without a request.
+    /// The observation, perhaps without a request.
     pub(super) observed: Result<Observation, Failure>,
-    /// What it went out with.
+    /// The credentials of its requests.
     pub(super) sent: SentCredentials,
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject
 /// The first request of a poll that nothing rejects.
 ///
 /// # Errors
-/// What is observed without one.
+/// The observation, if no request is needed.
 pub(super) fn first_request<'p>(
     prepared: &'p Prepared,
     rendered: &Rendered,

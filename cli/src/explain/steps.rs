@@ -15,7 +15,7 @@ use super::masking::{http_lines, masked};
 use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 
-/// What stands for a step that cannot be told yet.
+/// The placeholder of a step that depends on earlier answers.
 const NOT_YET: &str = "what it is follows from the answers before it";
 
 /// The steps of the correction that this verdict asks for, or of the deletion that is due; none where the target has none for it.
@@ -51,7 +51,7 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
 }
 
-/// What steps see: as it may be shown, and as it is.
+/// The variables of steps: masked, and as they are.
 #[derive(Clone, Copy)]
 struct Seen<'v> {
     shown: &'v Variables<'v>,
@@ -116,7 +116,7 @@ fn deleted_resource(read: &KubernetesRead, variables: &Variables<'_>) -> String 
     read.render(variables.object).map_or_else(|error| unknown(&error), |resource| format!("delete {resource}"))
 }
 
-/// What a step begins with: its name and the time that it has, as far as the target gives it these.
+/// The beginning of a step: its name and timeout, if the target gives them.
 fn beginning(name: Option<&str>, timeout: Option<Duration>) -> String {
     let timeout = timeout.map(|timeout| format!("timeout {}", humantime::format_duration(timeout)));
     let words: Vec<_> = name.map(str::to_owned).into_iter().chain(timeout).collect();

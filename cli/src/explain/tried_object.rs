@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::check::TriedFiles;
 
-/// Where `kubectl apply` puts an object of a namespaced kind if nobody names a namespace.
+/// The namespace in which `kubectl apply` puts an object without one.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The object of that kind, namespace (any where none is stated) and name, in the namespace where it would be created.
@@ -116,7 +116,7 @@ fn is_of(manifest: &Value, target: &Target) -> bool {
         && text(manifest, "/apiVersion") == Some(&target.objects.api_version)
 }
 
-/// What people call it.
+/// The name of a manifest in messages.
 fn told(manifest: &Value) -> String {
     let [kind, api_version, name] =
         ["/kind", "/apiVersion", "/metadata/name"].map(|pointer| text(manifest, pointer).unwrap_or_default());

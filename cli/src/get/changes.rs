@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rows::{Row, Wanted};
+use super::rows::Row;
+use super::wanted::Wanted;
 
 /// The number of the collection that an object was heard of in, and the object's uid.
 pub(crate) type RowKey = (usize, String);
 
-/// The rows as they were told last.
+/// The rows as they were printed last.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     wanted: Wanted,
@@ -17,7 +18,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Nothing was told yet.
+    /// Starts without a printed row.
     #[must_use]
     pub(crate) fn new(wanted: Wanted) -> Self {
         Self { wanted, ..Self::default() }

@@ -11,9 +11,9 @@ use crate::targets::KnownKind;
 pub(super) struct ListedTargets {
     /// Of the kind that was named, or all.
     pub(super) known: Vec<KnownKind>,
-    /// What is wrong with targets.
+    /// Problems of targets.
     pub(super) troubles: Vec<String>,
-    /// Which of the objects.
+    /// The labels of the objects.
     pub(super) selector: LabelSelector,
     /// True if that is all that there is.
     pub(super) whole: bool,

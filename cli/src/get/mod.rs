@@ -2,9 +2,11 @@
 
 mod changes;
 mod listed_targets;
+mod missing_rights;
 mod rendering;
 mod rows;
 mod text_table;
+mod wanted;
 mod watching;
 
 use std::collections::BTreeSet;
@@ -21,8 +23,10 @@ use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::{KnownKind, known_kinds, live_targets};
 use listed_targets::ListedTargets;
+use missing_rights::mark_missing_rights;
 use rendering::{GetOutput, whole_list};
-use rows::{Row, Wanted, arrange, summarise};
+use rows::{Row, summarise};
+use wanted::{Wanted, arrange};
 use watching::watch;
 
 /// Shown at the end of `--help`.
@@ -34,9 +38,9 @@ const EXAMPLES: &str = "Examples:
   kubectl drift get proxies -l tier=prod -o name
   kubectl drift get -A -o json | jq '.items[] | select(.paused)'
 
-Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 cannot tell, 3 bad usage";
+Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 unknown, 3 bad usage";
 
-/// Which objects, and how to say what stands on them.
+/// The objects to list, and the output format.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GetSettings {
@@ -54,30 +58,30 @@ pub(crate) struct GetSettings {
     /// Only objects that drifted
     #[arg(long)]
     drifted: bool,
-    /// Only objects of which nothing can be said
+    /// Only objects whose status is unknown
     #[arg(long)]
     unknown: bool,
     /// Only objects whose labels match, such as tier=prod
     #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = LabelSelector::parse)]
     selector: Option<LabelSelector>,
-    /// Go on after the list, and tell each change as it comes
+    /// Watch after the list, and print each change
     #[arg(long, short)]
     watch: bool,
-    /// How the objects are told
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: GetOutput,
 }
 
-/// Lists what stands on the objects.
+/// Lists the objects with their conditions.
 ///
 /// # Errors
-/// When the targets cannot be read, the kind is nobody's, or nobody takes what is printed.
+/// If the targets cannot be read, no target has the kind, or stdout is closed.
 pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
     let (kind, names) = one_kind(&settings.objects, settings.selector.is_some()).map_err(CommandError::BadUsage)?;
     block_on(async {
         let client = connect(&settings.targets.cluster).await?;
         let listed = look_up(&client, settings, kind).await?;
-        let (troubles, mut whole) = (&listed.troubles, listed.whole);
+        let (mut troubles, mut whole) = (listed.troubles.clone(), listed.whole);
         troubles.iter().try_for_each(|trouble| warn(trouble))?;
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
@@ -89,21 +93,24 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
         for one in &listed.known {
             whole &= add_rows(&client, (one, &listed), namespace, &mut rows).await?;
         }
+        let home = &settings.targets.targets_namespace;
+        let missing = mark_missing_rights(&client, home, (&listed.known, &mut rows)).await;
+        missing.iter().try_for_each(|sentence| warn(sentence))?;
+        troubles.extend(missing);
         let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
-        let found = named.len();
         let missing = wanted.missing_in(&named).map(|name| missing_error(kind.unwrap_or_default(), name, whole));
-        let rows = arrange(named, &wanted);
+        let rows = arrange(named.clone(), &wanted);
         if let Some(missing) = missing {
-            // What was found is told all the same.
+            // The objects that were found are printed nevertheless.
             if !rows.is_empty() {
-                print(&rows, troubles, settings.output)?;
+                print(&rows, &troubles, settings.output)?;
             }
             return Err(missing);
         }
         if rows.is_empty() {
-            writeln!(anstream::stderr(), "{}", wanted.nothing_of(found, namespace))?;
+            writeln!(anstream::stderr(), "{}", wanted.nothing_of(&named, namespace))?;
         }
-        print(&rows, troubles, settings.output)?;
+        print(&rows, &troubles, settings.output)?;
         Ok(match summarise(&rows) {
             ExitStatus::Success if !whole => ExitStatus::Unknown,
             status => status,
@@ -116,7 +123,7 @@ fn print(rows: &[Row], troubles: &[String], output: GetOutput) -> Result<(), Com
     Ok(anstream::stdout().write_all(whole_list((rows, troubles), output, clock::wall()).as_bytes())?)
 }
 
-/// What it means that an object that was named is not listed.
+/// The error for a named object that is not listed.
 fn missing_error(kind: &str, name: &str, whole: bool) -> CommandError {
     if whole {
         return CommandError::BadUsage(format!("there is no {kind} {name}"));

@@ -4,9 +4,7 @@ mod next;
 
 pub(crate) use next::Next;
 
-use std::collections::BTreeSet;
-
-use drift_api::condition::{ConditionStatus, CorrectionStatus, Tag};
+use drift_api::condition::{ConditionStatus, Tag};
 use drift_api::object::LeanObject;
 use drift_language::ObjectSelection;
 use jiff::Timestamp;
@@ -19,9 +17,11 @@ use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
 
-/// What stands where there is nothing.
+/// The cell of a missing value.
 const NOTHING: &str = "-";
-/// What comes next for an object that was deleted while it was followed.
+/// The reason of an object that the poller may not read, as of the Event on its target.
+const RIGHTS_MISSING: &str = "RightsMissing";
+/// NEXT of an object that was deleted during a watch.
 const GONE: &str = "Gone";
 
 /// One object.
@@ -37,23 +37,25 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// The target that selects it.
     pub(crate) target: String,
-    /// What the poller says; `None` where it has said nothing yet, and of what is being deleted.
+    /// The poller's verdict; `None` before the first one, and if the object is being deleted.
     pub(crate) observed: Option<Observed>,
-    /// What the controller says.
+    /// The controller's condition.
     pub(crate) corrected: Option<Corrected>,
     /// True if it is being deleted: nothing is said of such an object.
     pub(crate) deleting: bool,
     /// True if it is paused.
     pub(crate) paused: bool,
-    /// Whether its whole target is suspended; `None` where the target's text is not known.
+    /// True if its whole target is suspended; `None` if the target's text is not known.
     pub(crate) suspended: Option<bool>,
-    /// What comes next.
+    /// True if it has no verdict because the poller lacks rights.
+    pub(crate) lacks_rights: bool,
+    /// The next step.
     pub(crate) next: Next,
     /// True if it was followed, and is gone now.
     pub(crate) gone: bool,
 }
 
-/// What the poller says of an object.
+/// The poller's verdict on an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Observed {
     /// True where it drifted.
@@ -70,7 +72,7 @@ pub(crate) struct Observed {
     pub(crate) is_outdated: bool,
 }
 
-/// What the controller says of an object.
+/// The controller's condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Corrected {
     /// The condition's status.
@@ -79,56 +81,12 @@ pub(crate) struct Corrected {
     pub(crate) reason: String,
     /// The whole message.
     pub(crate) message: String,
-    /// K.
+    /// The number of the correction.
     pub(crate) correction: u64,
+    /// The message without its record, where the correction is not in effect.
+    failure: Option<String>,
     /// The cell of a dispute, in place of the reason.
     dispute: Option<String>,
-}
-
-/// Which rows are asked for; both: either.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
-    /// Those that drifted.
-    pub(crate) drifted: bool,
-    /// Those of which nothing can be said.
-    pub(crate) unknown: bool,
-    /// Those of these names; where there are none, of any.
-    pub(crate) names: BTreeSet<String>,
-}
-
-impl Wanted {
-    /// The first of the names that no row has.
-    #[must_use]
-    pub(crate) fn missing_in(&self, rows: &[Row]) -> Option<&str> {
-        self.names.iter().find(|name| rows.iter().all(|row| row.name != **name)).map(String::as_str)
-    }
-
-    /// The sentence in the place of rows, if none of those that were found is asked for.
-    #[must_use]
-    pub(crate) fn nothing_of(&self, found: usize, namespace: Option<&str>) -> String {
-        let what = match (self.drifted, self.unknown) {
-            (true, false) => "has drifted",
-            (false, true) => "is unknown",
-            _ => "has drifted or is unknown",
-        };
-        match namespace {
-            _ if found > 0 => format!("none of {found} objects {what}"),
-            Some(namespace) => format!("no objects found in {namespace} (-A takes all namespaces)"),
-            None => "no objects found in any namespace".to_owned(),
-        }
-    }
-
-    /// Returns true if this row is asked for.
-    #[must_use]
-    pub(crate) fn wants(&self, row: &Row) -> bool {
-        match row.status() {
-            _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
-            _ if !self.drifted && !self.unknown => true,
-            Some(ConditionStatus::True) => self.drifted,
-            Some(ConditionStatus::Unknown) => self.unknown,
-            Some(ConditionStatus::False) | None => false,
-        }
-    }
 }
 
 impl Observed {
@@ -165,7 +123,8 @@ impl Row {
             status: condition.status,
             reason: condition.reason.to_string(),
             message: condition.message.to_string(),
-            correction: CorrectionStatus::parse(condition.message.text()).correction,
+            correction: record.correction,
+            failure: (condition.status == ConditionStatus::False).then(|| record.text.to_string()),
             dispute: Dispute::of(&record).map(|dispute| dispute.cell()),
         });
         Self {
@@ -179,12 +138,13 @@ impl Row {
             deleting: object.deleting,
             paused: object.paused,
             suspended: target.text().map(|target| target.suspend),
+            lacks_rights: false,
             next: Next::of(target.text(), object),
             gone: false,
         }
     }
 
-    /// What is said of it; nothing yet is Unknown, and what is said of an older spec. `None` of what is being deleted.
+    /// The status: Unknown without a verdict on the current spec, and `None` if the object is being deleted.
     #[must_use]
     pub(crate) fn status(&self) -> Option<ConditionStatus> {
         let present = self.observed.as_ref().filter(|observed| !observed.is_outdated);
@@ -209,16 +169,31 @@ impl Row {
             format!("{}/{}", self.kind, self.name),
             observed.and_then(|_| self.status()).map_or(NOTHING, ConditionStatus::as_str).to_owned(),
             text(observed.and_then(|observed| age(&observed.since, now))),
-            text(observed.map(Observed::said_reason).or_else(|| self.deleting.then(|| DELETING.to_owned()))),
+            text(observed.map(Observed::said_reason).or_else(|| self.reason_without_verdict().map(str::to_owned))),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
             text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
         ];
         if wide {
-            let message = observed.map(|observed| observed.text.clone());
-            cells.extend([self.target.clone(), text(message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned())))]);
+            cells.extend([self.target.clone(), text(Some(self.message()))]);
         }
         cells.iter().map(|cell| printable(cell)).collect()
+    }
+
+    /// The reason for which it has no verdict, where one is known.
+    fn reason_without_verdict(&self) -> Option<&'static str> {
+        if self.deleting { Some(DELETING) } else { self.lacks_rights.then_some(RIGHTS_MISSING) }
+    }
+
+    /// The poller's message, and why the last correction is not in effect.
+    fn message(&self) -> String {
+        let observed = self.observed.as_ref().map(|observed| observed.text.as_str());
+        let observed = observed.or_else(|| self.deleting.then_some(NO_VERDICT));
+        let failed = self.corrected.as_ref().and_then(|corrected| {
+            let why = corrected.failure.as_ref().filter(|why| !why.is_empty())?;
+            Some(format!("{}: {why}", corrected.reason))
+        });
+        observed.map(str::to_owned).into_iter().chain(failed).collect::<Vec<_>>().join("; ")
     }
 
     /// The same for programs.
@@ -239,7 +214,7 @@ impl Row {
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
             "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
-            "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
+            "gone": self.gone, "lacksRights": self.lacks_rights, "driftObserved": observed, "driftCorrected": corrected,
         })
     }
 }
@@ -254,17 +229,7 @@ pub(crate) fn heads(wide: bool) -> Vec<&'static str> {
     heads
 }
 
-/// The rows that are wanted, in the order of namespace, kind and name; an object that two targets select stands once.
-#[must_use]
-pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
-    rows.retain(|row| wanted.wants(row));
-    let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
-    rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
-    rows.dedup_by_key(|row| place(row));
-    rows
-}
-
-/// What they say together.
+/// The exit status of a list.
 #[must_use]
 pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
     let any = |status| rows.iter().any(|row| row.status() == Some(status));
@@ -275,7 +240,7 @@ pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
     }
 }
 
-/// How long ago, in the units that kubectl takes: 90s, 12m, 5h, 3d. `None` where it is no time.
+/// The age in the units of kubectl: 90s, 12m, 5h, 3d. `None` if `since` is no time.
 fn age(since: &str, now: Timestamp) -> Option<String> {
     let seconds = now.as_second().saturating_sub(since.parse::<Timestamp>().ok()?.as_second()).max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
@@ -287,5 +252,7 @@ fn age(since: &str, now: Timestamp) -> Option<String> {
     })
 }
 
+#[cfg(test)]
+pub(super) mod fixtures;
 #[cfg(test)]
 mod tests;

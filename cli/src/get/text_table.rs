@@ -3,7 +3,7 @@
 /// Between two columns.
 const GAP: usize = 3;
 
-/// How wide the columns are.
+/// The widths of the columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     widths: Vec<usize>,
@@ -19,11 +19,18 @@ impl Columns {
         Self { widths: heads.iter().enumerate().map(width).collect() }
     }
 
+    /// Makes every column at least as wide as this; returns true if one was narrower.
+    pub(crate) fn widen(&mut self, wanted: &Self) -> bool {
+        let before = self.widths.clone();
+        self.widths.iter_mut().zip(&wanted.widths).for_each(|(width, wanted)| *width = (*width).max(*wanted));
+        before != self.widths
+    }
+
     /// One line; `paint` gives each cell, padded already, its colours by column and text.
     pub(crate) fn line<S: AsRef<str>>(&self, cells: &[S], paint: impl Fn(usize, String) -> String) -> String {
         let last = self.widths.len().saturating_sub(1);
         let padded = |(column, cell): (usize, &S)| match self.widths.get(column) {
-            // A cell that is too long for its column still stands apart from the next one.
+            // A gap follows even a cell that is too long for its column.
             Some(width) if column < last => paint(column, format!("{0:<width$}{1:GAP$}", cell.as_ref(), "")),
             _ => paint(column, cell.as_ref().to_owned()),
         };
@@ -52,7 +59,11 @@ mod tests {
         let heads = ["NAME", "B", "C"];
         let painted = table(&heads, &rows, |column, text| if column == 1 { format!("<{text}>") } else { text });
         assert_eq!(painted, "NAME     B        C\nä        <longer   >x\na-name   <b        >y z\n");
-        let later = Columns::of(&heads, &rows).line(&row(["a-longer-name", "b", "z"]), |_, text| text);
-        assert_eq!(later, "a-longer-name   b        z\n");
+        let mut columns = Columns::of(&heads, &rows);
+        let later = row(["a-longer-name", "b", "z"]);
+        assert_eq!(columns.line(&later, |_, text| text), "a-longer-name   b        z\n");
+        let later = [later];
+        assert!(columns.widen(&Columns::of(&heads, &later)) && !columns.widen(&Columns::of(&heads, &later)));
+        assert_eq!(columns.line(&heads, |_, text| text), "NAME            B        C\n");
     }
 }

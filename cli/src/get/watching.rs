@@ -11,7 +11,8 @@ use tokio::sync::mpsc;
 use super::changes::Followed;
 use super::listed_targets::ListedTargets;
 use super::rendering::{FollowedList, GetOutput};
-use super::rows::{Row, Wanted, arrange};
+use super::rows::Row;
+use super::wanted::{Wanted, arrange};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;
 use crate::targets::KnownKind;
@@ -19,10 +20,10 @@ use crate::targets::KnownKind;
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
 const WAITING_CHANGES: usize = 500;
 
-/// Prints until nobody takes it any more.
+/// Prints until stdout is closed.
 ///
 /// # Errors
-/// When nobody does.
+/// If stdout is closed.
 pub(super) async fn watch(
     client: &kube::Client,
     listed: &ListedTargets,
@@ -80,7 +81,7 @@ impl Watching<'_> {
     /// The text that follows from a change.
     fn hear(&mut self, number: usize, change: Change<SeenObject>) -> String {
         let rows = self.rows_of(number, change);
-        match &self.list {
+        match &mut self.list {
             Some(list) => list.lines(&rows, clock::wall()),
             None if self.unlisted.is_empty() => {
                 let rows = arrange(self.followed.rows(), self.wanted);

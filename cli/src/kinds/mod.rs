@@ -11,10 +11,10 @@ use kube::core::{ApiResource, GroupVersionKind};
 
 use names::ServedKind;
 
-/// How the API server says that objects live in namespaces.
+/// The scope of a namespaced kind.
 const NAMESPACED: &str = "Namespaced";
 
-/// A kind as somebody names it.
+/// A kind as a command line names it.
 pub(crate) struct KindWord {
     word: String,
     served: Vec<ServedKind>,
@@ -38,7 +38,7 @@ impl KindWord {
     }
 }
 
-/// What is known of a kind without asking.
+/// A kind as far as it is known without a call.
 fn by_itself(kind: &ResolvedKind) -> ServedKind {
     let ApiResource { group, version, kind: name, plural, .. } = kind.resource.clone();
     ServedKind { group, version, kind: name, plural, is_namespaced: kind.namespaced, ..ServedKind::default() }

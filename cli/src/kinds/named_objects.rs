@@ -1,6 +1,6 @@
 //! The objects that a command line names, in the two ways of kubectl: `KIND/NAME …`, and `KIND NAME …`.
 
-/// What was named.
+/// The objects that a command line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamedObjects<'w> {
     /// Kind and name of each.
@@ -34,6 +34,21 @@ pub(crate) fn named_objects(words: &[String], selects: bool) -> Result<NamedObje
     }
 }
 
+/// Reads the words of a command that takes one object. Returns its kind and name.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub(crate) fn one_object(words: &[String]) -> Result<(&str, &str), String> {
+    match named_objects(words, false) {
+        Ok(NamedObjects::Each(named)) if named.len() == 1 => Ok(named[0]),
+        Ok(NamedObjects::Each(named)) => {
+            let (kind, name) = named.first().copied().unwrap_or_default();
+            Err(format!("this command takes one object, and {} are named: write {kind}/{name} alone", named.len()))
+        }
+        _ => Err("write the object as KIND/NAME, for example proxy/web".to_owned()),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -60,6 +75,24 @@ mod tests {
                 (Ok(named), Ok(expected)) => assert_eq!(named, expected, "{text}"),
                 (Err(said), Err(expected)) => assert!(said.contains(expected), "{text}: {said}"),
                 (got, expected) => assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{text}"),
+            }
+        }
+    }
+
+    #[test]
+    fn one_object_is_one_object() {
+        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        for (text, expected) in [
+            ("proxy/web", Ok(("proxy", "web"))),
+            ("proxy web", Ok(("proxy", "web"))),
+            ("proxy/web proxy/cache", Err("takes one object, and 2 are named: write proxy/web alone")),
+            ("proxy web cache", Err("takes one object, and 2 are named: write proxy/web alone")),
+            ("proxies", Err("write the object as KIND/NAME")),
+            ("proxy/web cache", Err("write the object as KIND/NAME")),
+        ] {
+            match (one_object(&words(text)), expected) {
+                (Err(said), Err(expected)) => assert!(said.contains(expected), "{text}: {said}"),
+                (got, expected) => assert_eq!(got, expected.map_err(str::to_owned), "{text}"),
             }
         }
     }

@@ -31,7 +31,7 @@ impl ServedKind {
         is_named && (place.is_empty() || place == self.group || place == versioned.trim_end_matches('.'))
     }
 
-    /// What kubectl is sure to understand.
+    /// A name that kubectl always understands.
     #[must_use]
     pub(crate) fn full_name(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }

@@ -9,21 +9,21 @@ use drift_language::{Destination, KubernetesRead, Mode, Source, Target};
 
 /// The kinds that a target speaks of.
 pub(crate) struct TargetKinds<'k> {
-    /// That of its objects.
+    /// The kind of its objects.
     pub(crate) objects: &'k ResolvedKind,
-    /// That of what `read.kubernetes` reads, and what a manifest makes.
+    /// The kind that `read.kubernetes` reads and a manifest makes.
     pub(crate) read: Option<&'k ResolvedKind>,
 }
 
 impl<'k> TargetKinds<'k> {
-    /// What is read in the cluster, with its kind.
+    /// The resource that is read in the cluster, with its kind.
     fn of_read<'t>(&self, target: &'t Target) -> Option<(&'t KubernetesRead, &'k ResolvedKind)> {
         let Source::Kubernetes(read) = &target.read.source else { return None };
         Some((read, self.read?))
     }
 }
 
-/// What the poller needs for a target.
+/// The rights that the poller needs for a target.
 pub(crate) fn poller_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
     let mut rights = rights_of_poller(target, kinds.objects);
     if let Some((read, kind)) = kinds.of_read(target) {
@@ -32,7 +32,7 @@ pub(crate) fn poller_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Righ
     rights
 }
 
-/// What the controller needs for a target.
+/// The rights that the controller needs for a target.
 pub(crate) fn controller_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
     let mut rights = rights_of_controller(target, kinds.objects);
     let makes = matches!(target.correct.destination, Some(Destination::Kubernetes(_)));

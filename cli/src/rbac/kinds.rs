@@ -30,13 +30,13 @@ impl Kinds {
     }
 }
 
-/// Where a target names a kind, and which.
+/// The place of a kind in a target, its version and its name.
 type Named<'t> = (&'static [&'static str], &'t str, &'t str);
 
 /// A kind that no file defines: which document names it, where, and what it is.
 type Lacking<'d> = (&'d Document, &'static [&'static str], (String, String));
 
-/// All kinds that the good targets of a report speak of; those that nobody knows are told at their places.
+/// All kinds of the good targets of a report. A kind that is not known is reported at its place.
 ///
 /// # Errors
 /// When one is not known.

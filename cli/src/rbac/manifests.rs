@@ -8,7 +8,7 @@ use drift_kube::access::roles::{Role, Rule};
 
 const API_GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What stands above everything.
+/// The comment at the top.
 const PREFACE: &str = "# Printed by kubectl drift rbac: what the targets that stand beside each rule need. What both programs need in any case is in
 # manifests/base: their own namespace, and Events.
 ";

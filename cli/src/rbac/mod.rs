@@ -12,15 +12,17 @@ use drift_kube::access::roles::{Role, roles};
 use drift_kube::access::target_rights::rights_on_secrets;
 use drift_kube::access::{Account, Right};
 use drift_kube::client::KubeconfigSettings;
+use drift_kube::kinds::WrittenKinds;
 use drift_kube::program::settings::parse_namespace;
 use drift_language::Target;
 
+use crate::check::cluster::live_documents;
 use crate::check::document::documents_of;
 use crate::check::files::read_with_neighbours;
 use crate::check::refuse_bad;
 use crate::check::report::check;
 use crate::check::written_kinds::written_in;
-use crate::cluster::SHIPPED_NAMESPACE;
+use crate::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use kinds::{Kinds, kinds_of};
@@ -30,6 +32,7 @@ use manifests::manifests;
 const EXAMPLES: &str = "Examples:
   kubectl drift rbac -f targets/ -f crds/ | kubectl apply -f -
   kubectl kustomize overlays/production | kubectl drift rbac -f -
+  kubectl drift rbac --from-cluster | kubectl apply -f -      what the live targets need
   kubectl drift rbac -f dns.yaml --name dns
 
 Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
@@ -38,21 +41,28 @@ Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad u
 /// The group of Events, which the shipped manifests let both programs write everywhere.
 const EVENTS: &str = "events.k8s.io";
 
-/// Of which targets, and to whom.
+/// The targets, and the accounts that get the roles.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RbacSettings {
     /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
     /// CustomResourceDefinitions of their kinds
-    #[arg(required_unless_present = "filenames", value_name = "FILE|FOLDER|-")]
+    #[arg(
+        required_unless_present_any = ["from_cluster", "filenames"],
+        conflicts_with = "from_cluster",
+        value_name = "FILE|FOLDER|-"
+    )]
     paths: Vec<PathBuf>,
     /// The same, as kubectl takes them; may be given several times
-    #[arg(long = "filename", short, value_name = "FILE|FOLDER|-")]
+    #[arg(long = "filename", short, conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
     filenames: Vec<PathBuf>,
-    /// What the roles are called behind the account's name: one name for each set of targets
+    /// Take the targets from the ConfigMaps in the namespace of --namespace
+    #[arg(long)]
+    from_cluster: bool,
+    /// Suffix of the roles' names behind the account's name: one for each set of targets
     #[arg(long, default_value = "targets")]
     name: String,
-    /// Namespace of the two ServiceAccounts
+    /// Namespace of the two ServiceAccounts, and with --from-cluster of the ConfigMaps
     #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
     /// The poller's ServiceAccount
@@ -68,11 +78,16 @@ pub(crate) struct RbacSettings {
 /// Prints the roles and their bindings.
 ///
 /// # Errors
-/// When a file cannot be read, a target is bad, it is not known what a kind is called, or nobody takes what is printed.
+/// If a file cannot be read, a target is bad, a plural is not known, or stdout is closed.
 pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
-    let sources = read_with_neighbours(settings.filenames.iter().chain(&settings.paths))?;
-    let written = written_in(&sources);
-    let documents = documents_of(sources);
+    let (documents, written) = if settings.from_cluster {
+        let documents = block_on(live_documents(&settings.cluster, &settings.namespace))?;
+        (documents, WrittenKinds::default())
+    } else {
+        let sources = read_with_neighbours(settings.filenames.iter().chain(&settings.paths))?;
+        let written = written_in(&sources);
+        (documents_of(sources), written)
+    };
     let mut report = check(&documents);
     refuse_bad(&report, "no roles are printed for targets that would not become active")?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::names::ServedKind;
 
-/// What is asked for.
+/// A request to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectRequest {
     /// Nothing is created, updated or deleted outside any more; polling goes on.
@@ -42,7 +42,7 @@ pub(crate) struct Setting {
 }
 
 impl ObjectRequest {
-    /// What it sets on this object; `now` is a time that no earlier request carries.
+    /// The annotation that it sets on this object; `now` is a time that no earlier request carries.
     ///
     /// # Errors
     /// If the object is to give up what it owns, and owns nothing.
@@ -62,7 +62,7 @@ impl ObjectRequest {
         Ok(Setting { annotation, value })
     }
 
-    /// What there is to say where it changes nothing on this object, or says what stands on it already.
+    /// The sentence for a request that changes nothing on this object.
     #[must_use]
     pub(crate) fn is_needless(&self, object: &LeanObject) -> Option<&'static str> {
         let gives_up = || object.given_up();
@@ -81,7 +81,7 @@ impl ObjectRequest {
         }
     }
 
-    /// Why it may not have the effect that is hoped for, or what else it has, in one sentence.
+    /// A sentence about side effects, or about a missing effect.
     #[must_use]
     pub(crate) fn doubt(&self, object: &LeanObject) -> Option<&'static str> {
         let reason = object.conditions.correction_status().reason;

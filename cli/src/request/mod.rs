@@ -52,7 +52,7 @@ const GIVE_UP_EXAMPLES: &str = "Examples:
 Sets the annotation driftpoller.dev/give-up, which holds until it is removed. While it holds, nothing is done outside for that
 resource on behalf of the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
 
-/// Which objects, and what they give up.
+/// The objects, and the resource that they give up.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = GIVE_UP_EXAMPLES)]
 pub(crate) struct GiveUpSettings {
@@ -67,13 +67,13 @@ pub(crate) struct GiveUpSettings {
 }
 
 impl GiveUpSettings {
-    /// What is asked of each object.
+    /// The request for each object.
     pub(crate) fn request(&self) -> ObjectRequest {
         if self.undo { ObjectRequest::EndGiveUp } else { ObjectRequest::GiveUp(self.identity.clone()) }
     }
 }
 
-/// Which objects.
+/// The objects of a request.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RequestSettings {
     /// The objects: KIND/NAME, or KIND NAME…; with --all or -l the KIND alone. A kind is named as for kubectl
@@ -85,7 +85,7 @@ pub(crate) struct RequestSettings {
     /// The objects of the kind in the namespace whose labels match, such as tier=prod
     #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = LabelSelector::parse)]
     selector: Option<LabelSelector>,
-    /// Say what would be set, and set nothing
+    /// Print the annotation and set nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub(crate) struct RequestSettings {
     cluster: KubeconfigSettings,
 }
 
-/// Asks it of each object.
+/// Sends the request to each object.
 ///
 /// # Errors
 /// When there is no such kind or object, or the API server does not answer.
@@ -195,7 +195,7 @@ async fn ask(
         }
     }
     let tried = if dry_run { " (dry run)" } else { "" };
-    writeln!(anstream::stdout(), "{place}: {}{tried}\n  {}", setting.words(), setting.kubectl(kind, object))?;
+    writeln!(anstream::stdout(), "{place}: {}{tried}\n  same as: {}", setting.words(), setting.kubectl(kind, object))?;
     if let Some(doubt) = request.doubt(object) {
         writeln!(anstream::stderr(), "note: {place}: {doubt}")?;
     }

@@ -31,12 +31,12 @@ pub(crate) const UNSUSPEND_EXAMPLES: &str = "Example:
 
 One line of the target's text changes. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
 
-/// Which target.
+/// The target to suspend or unsuspend.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SuspendSettings {
     /// The target, by its metadata.name
     target: String,
-    /// Say what would be changed, and change nothing
+    /// Print the change and write nothing
     #[arg(long)]
     dry_run: bool,
     /// Namespace of the ConfigMaps with the targets
@@ -89,7 +89,7 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitStatu
     })
 }
 
-/// Says why the brake may have no effect. Where the poller is known to go by another text, nobody is told that it is done.
+/// Says why the edit may have no effect. If the poller uses another text, the command does not report success.
 fn end_with(doubt: Option<EditDoubt>) -> Result<ExitStatus, CommandError> {
     match doubt {
         None => Ok(ExitStatus::Success),
@@ -101,7 +101,7 @@ fn end_with(doubt: Option<EditDoubt>) -> Result<ExitStatus, CommandError> {
 /// The field managers of commands by which a person writes an object once.
 const MANAGERS_OF_PEOPLE: [&str; 5] =
     [PERSON_MANAGER, "kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-replace"];
-/// The annotation in which `kubectl apply`, and whoever applies as it does, keeps what was applied.
+/// The annotation in which `kubectl apply` and similar tools keep what was applied.
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
 /// The field manager that applies the object and so would write its text again.
@@ -118,7 +118,7 @@ fn applier_of(object: &Value) -> Option<&str> {
     managers.into_iter().find(|manager| !MANAGERS_OF_PEOPLE.contains(manager))
 }
 
-/// A target, and where its text stands.
+/// A target with its ConfigMap and text.
 struct SuspendedTarget {
     target: Target,
     /// The ConfigMap.
@@ -126,7 +126,7 @@ struct SuspendedTarget {
     text: String,
 }
 
-/// The target of that name by the text that stands in its ConfigMap.
+/// The target of that name by the text in its ConfigMap.
 async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Result<SuspendedTarget, CommandError> {
     for live in target_maps(client, &settings.namespace).await? {
         for (config_map, texts) in documents_in(std::slice::from_ref(&live)) {
@@ -142,7 +142,7 @@ async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Resul
     Err(no_target(client, settings).await?)
 }
 
-/// Why there is no text of that target in which it could be suspended.
+/// The error for a target that has no editable text.
 async fn no_target(client: &kube::Client, settings: &SuspendSettings) -> Result<CommandError, CommandError> {
     let SuspendSettings { target: name, namespace, poller_lease, cluster, .. } = settings;
     let (targets_namespace, poller_lease) = (namespace.clone(), poller_lease.clone());
@@ -196,7 +196,10 @@ fn say(
     let tried = if dry_run { " (dry run)" } else { "" };
     let place = format!("ConfigMap {config_map}, {key}, line {}", edited.line);
     let mut out = anstream::stdout();
-    writeln!(out, "target {name}: {line} ({place}){tried}\n  kubectl edit configmap/{config_map} -n {namespace}")?;
+    writeln!(
+        out,
+        "target {name}: {line} ({place}){tried}\n  same as: kubectl edit configmap/{config_map} -n {namespace}"
+    )?;
     Ok(())
 }
 

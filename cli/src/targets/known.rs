@@ -14,40 +14,40 @@ use drift_language::manifests_of;
 use drift_language::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts};
 use serde_json::Value;
 
-/// What the poller's Lease says of the active targets.
+/// Active targets by the poller's Lease.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseNotes {
     /// The targets that it attests; none where no poller holds the Lease.
     pub(crate) attested: BTreeMap<String, Attestation>,
-    /// Where targets have, or had, objects.
+    /// Places in which targets have, or had, objects.
     pub(crate) places: Vec<NotedPlace>,
-    /// Why the Lease could not be read, where it could not; then nothing of the above is known.
+    /// The reason for which the Lease could not be read; then the rest is empty.
     pub(crate) unread: Option<String>,
 }
 
-/// Where one target has, or had, objects. Labels are not noted.
+/// A place in which a target has, or had, objects. Labels are not noted.
 #[derive(Clone, Debug)]
 pub(crate) struct NotedPlace {
     /// The target's name.
     pub(crate) target: String,
     /// The ConfigMap that last had it.
     pub(crate) config_map: String,
-    /// Which objects, labels aside.
+    /// The objects, labels aside.
     pub(crate) objects: ObjectSelection,
 }
 
-/// What is known of the targets of a cluster.
+/// The known targets of a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LiveTargets {
-    /// By the texts that stand in the ConfigMaps.
+    /// Targets by the texts in the ConfigMaps.
     pub(crate) good: Vec<Arc<Target>>,
-    /// By texts that stand there no more.
+    /// Targets by texts that are no longer there.
     pub(crate) by_last_good: Vec<Arc<ByLastGood>>,
-    /// What is wrong, a sentence each.
+    /// Problems, one sentence each.
     pub(crate) troubles: Vec<String>,
 }
 
-/// Why what is written into the good text of a target may have no effect.
+/// The reason for which an edit of a good text may have no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EditDoubt {
     /// The poller goes by another text, in a sentence.
@@ -61,9 +61,9 @@ pub(crate) enum EditDoubt {
 pub(crate) struct ByLastGood {
     /// Its name.
     pub(crate) name: String,
-    /// Where it has objects, labels aside.
+    /// The places of its objects, labels aside.
     pub(crate) objects: Vec<ObjectSelection>,
-    /// What is wrong with it, and what that means.
+    /// The problem and its consequence.
     pub(crate) trouble: String,
     /// The ConfigMap that last had it and that is missing; `None` if a wrong document stands for the target.
     pub(crate) missing_map: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct ByLastGood {
 /// A target as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) enum KnownTarget {
-    /// By the text that stands in its ConfigMap.
+    /// By the text in its ConfigMap.
     Text(Arc<Target>),
     /// By name and place alone.
     LastGood(Arc<ByLastGood>),
@@ -81,7 +81,7 @@ pub(crate) enum KnownTarget {
 /// A document that is wrong.
 struct Wrong {
     document: DocumentName,
-    /// What it calls its target, where that can be read.
+    /// The name of its target, if it can be read.
     name: Option<String>,
     problems: String,
 }
@@ -245,7 +245,7 @@ fn by_last_good(
     lost.filter_map(of).collect()
 }
 
-/// That the poller attests another text of a target than the one that stands in its ConfigMap.
+/// The warning that the poller attests another text of a target than the one in its ConfigMap.
 #[must_use]
 pub(crate) fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
     notes.attested.get(&target.name).filter(|attestation| attestation.hash != target.verdict_hash)?;

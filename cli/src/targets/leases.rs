@@ -8,7 +8,7 @@ use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// How old the renewal of a Lease may be: the controller takes a poller whose record stood still for longer as gone.
+/// The age up to which a Lease counts as held: the controller takes a poller with an older renewal as gone.
 const FRESH_WITHIN: Duration = Duration::from_secs(40);
 
 /// Returns true if a program holds it at the moment.
@@ -19,7 +19,7 @@ pub(crate) fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
     is_fresh && spec("holderIdentity").is_some_and(|holder| !holder.is_empty())
 }
 
-/// What the poller that holds this Lease attests; `None` where no poller holds it.
+/// The attestations of the poller that holds this Lease; `None` if none holds it.
 #[must_use]
 pub(crate) fn attestations(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String, Attestation>> {
     let lease = lease.filter(|lease| is_held(Some(lease), now))?;

@@ -4,6 +4,7 @@
 
 pub(crate) mod known;
 pub(crate) mod leases;
+pub(crate) mod status_writes;
 
 use std::collections::BTreeMap;
 
@@ -22,8 +23,9 @@ use crate::ending::CommandError;
 use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::attestations;
+use status_writes::StatusWrites;
 
-/// What is known of the targets of a namespace.
+/// The known targets of a namespace.
 ///
 /// # Errors
 /// When they cannot be read, or nothing is known of any.
@@ -45,7 +47,7 @@ pub(crate) async fn live_targets(
     Ok(live)
 }
 
-/// What the poller's Lease of that name says, or why it could not be read.
+/// The notes on the poller's Lease of that name, or why it could not be read.
 pub(crate) async fn lease_notes(client: &kube::Client, namespace: &str, name: &str) -> LeaseNotes {
     match read_lease(client, namespace, name).await {
         Ok(lease) => notes_on(lease.as_ref()),
@@ -78,10 +80,10 @@ pub(crate) struct KnownKind {
     pub(crate) kind: ResolvedKind,
 }
 
-/// What the targets are about, and whether the cluster told all their kinds; what it did not tell is said on stderr.
+/// The kinds of the targets, and true if the cluster knows all. Unknown ones are reported on stderr.
 ///
 /// # Errors
-/// When nobody takes that.
+/// If stderr is closed.
 pub(crate) async fn known_kinds(
     client: &kube::Client,
     live: &LiveTargets,
@@ -99,7 +101,18 @@ pub(crate) async fn known_kinds(
     Ok((known, whole))
 }
 
-/// The object that somebody names, with the target that selects it and its kind.
+/// An object that a command line names.
+pub(crate) struct FoundObject {
+    /// The target that selects it.
+    pub(crate) target: KnownTarget,
+    /// Its kind.
+    pub(crate) kind: String,
+    pub(crate) object: LeanObject,
+    /// The last write of each program on its status.
+    pub(crate) written: StatusWrites,
+}
+
+/// The object that a command line names, with the target that selects it and its kind.
 ///
 /// # Errors
 /// When there is no such kind, object or target.
@@ -108,7 +121,7 @@ pub(crate) async fn find_object(
     live: &LiveTargets,
     word: &str,
     (namespace, name): (&str, &str),
-) -> Result<((KnownTarget, String), LeanObject), CommandError> {
+) -> Result<FoundObject, CommandError> {
     let (meant, mut others) = (KindWord::look_up(client, word).await, Vec::new());
     let (known, whole) = known_kinds(client, live).await?;
     for KnownKind { target, objects, kind } in known {
@@ -124,7 +137,8 @@ pub(crate) async fn find_object(
         let fields = target.text().map_or(&none, |target| &target.all_fields);
         let lean = LeanObject::prune(&object, fields);
         if target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
-            return Ok(((target, objects.kind), lean));
+            let written = StatusWrites::of(&object);
+            return Ok(FoundObject { target, kind: objects.kind, object: lean, written });
         }
         others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
     }

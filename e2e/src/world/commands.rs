@@ -41,14 +41,28 @@ impl World {
 
     /// Runs kubectl to its end, with its plugin `drift` on PATH. Its only kubeconfig is the one in the arguments.
     pub async fn run_kubectl_drift(&self, arguments: &[&str]) -> Result<Ended> {
+        self.run_kubectl(&[&["drift"], arguments].concat()).await
+    }
+
+    /// Asks kubectl for candidates of the last word behind `kubectl drift`.
+    ///
+    /// # Errors
+    /// When it cannot be run, or does not end.
+    pub async fn complete_kubectl_drift(&self, words: &[&str]) -> Result<Ended> {
+        self.run_kubectl(&[&["__complete", "drift"], words].concat()).await
+    }
+
+    async fn run_kubectl(&self, arguments: &[&str]) -> Result<Ended> {
         let plugins = self.folder().join("plugins");
-        let plugin = plugins.join("kubectl-drift");
-        if !plugin.is_symlink() {
-            std::fs::create_dir_all(&plugins)?;
-            std::os::unix::fs::symlink(built().await?.cli()?, &plugin)?;
+        for name in ["kubectl-drift", "kubectl_complete-drift"] {
+            let plugin = plugins.join(name);
+            if !plugin.is_symlink() {
+                std::fs::create_dir_all(&plugins)?;
+                std::os::unix::fs::symlink(built().await?.cli()?, &plugin)?;
+            }
         }
         let mut command = Command::new(binaries::locate().await?.kubectl);
-        command.arg("drift").args(arguments).env("PATH", &plugins).env_remove("KUBECONFIG").env("HOME", self.folder());
+        command.args(arguments).env("PATH", &plugins).env_remove("KUBECONFIG").env("HOME", self.folder());
         end(command).await
     }
 }

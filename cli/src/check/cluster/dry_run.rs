@@ -19,17 +19,17 @@ use super::troubles::{lost_fields, trial_condition};
 /// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
 const TRIES: u32 = 5;
 
-/// How the API server refuses whoever may not do it.
+/// The status of a missing right.
 const FORBIDDEN: u16 = 403;
-/// How it answers where something of its own fails, or a webhook that does not say whether a dry run changes anything.
+/// The statuses of internal failures, and of webhooks without support of dry runs.
 const NOT_OF_THE_WRITE: [u16; 2] = [400, 500];
 
-/// What it means that a trial failed.
+/// The meaning of a failed trial.
 #[derive(Debug, PartialEq, Eq)]
 enum Failure {
     /// Another writer was faster.
     Overtaken,
-    /// Whoever runs the command may not write it, which says nothing of the programs.
+    /// The user may not write it; the programs may still have the right.
     NotAllowed,
     /// It says nothing of the target.
     Unasked,
@@ -37,7 +37,7 @@ enum Failure {
     Refused,
 }
 
-/// Tries it on one of the target's objects, as whoever runs the command. Where there is none, nothing is tried.
+/// Tries it on one of the target's objects with the user's rights. Without objects nothing is tried.
 pub(super) async fn try_write(
     client: &kube::Client,
     (target, kind): (&Target, &ResolvedKind),

@@ -1,9 +1,9 @@
 //! `kubectl drift check` with a cluster: compares targets, applied or in files, with what the cluster has. Writes
 //! nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use drift_api::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER};
+use drift_api::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER, TARGETS_LABEL, TRUE};
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::access::missing::rules;
@@ -14,7 +14,7 @@ use drift_kube::config::documents_in;
 use drift_kube::kinds::{ExaminedKind, KindError, WrittenKinds, examine_kind, locate_served_kind};
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
-use drift_language::{DocumentName, Mode, Refused, Source, Target};
+use drift_language::{DocumentName, Mode, Refused, Source, Target, Texts};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use crate::check::document::{Document, Remark, Severity, Source as Text};
@@ -32,7 +32,7 @@ mod dry_run;
 mod target_findings;
 mod troubles;
 
-/// After so many objects more it is told how many there are by now: a page of a list.
+/// Objects between two lines of progress: a page of a list.
 const COUNTED_ALOUD: u64 = 500;
 
 /// Checks the live targets of a namespace.
@@ -41,20 +41,12 @@ const COUNTED_ALOUD: u64 = 500;
 /// When they cannot be read, or there are none.
 pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
     let client = connect(cluster).await?;
-    let mut documents = Vec::new();
     let texts = documents_in(&target_maps(&client, namespace).await?);
     let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
     let missing = missing_targets(namespace, &texts, &notes);
-    for (config_map, texts) in texts {
-        for (key, text) in texts {
-            let source = Text { name: format!("configmap/{config_map}/{key}"), text };
-            documents.push(Document::whole(DocumentName { config_map: config_map.clone(), key }, source));
-        }
-    }
+    let documents = documents_of_maps(texts);
     if documents.is_empty() && missing.is_empty() {
-        let message =
-            format!("namespace {namespace} has no ConfigMap with the label driftpoller.dev/targets: \"true\"");
-        return Err(CommandError::BadUsage(message));
+        return Err(no_config_map(namespace));
     }
     let mut report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
     report.is_partial |= notes.unread.is_some();
@@ -64,6 +56,34 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
     });
     report.extend(missing.into_iter().chain(unread));
     Ok(report)
+}
+
+/// Reads the live target documents of a namespace.
+///
+/// # Errors
+/// If they cannot be read, or there are none.
+pub(crate) async fn live_documents(
+    cluster: &KubeconfigSettings,
+    namespace: &str,
+) -> Result<Vec<Document>, CommandError> {
+    let client = connect(cluster).await?;
+    let documents = documents_of_maps(documents_in(&target_maps(&client, namespace).await?));
+    if documents.is_empty() { Err(no_config_map(namespace)) } else { Ok(documents) }
+}
+
+fn documents_of_maps(texts: Texts) -> Vec<Document> {
+    let of_map = |(config_map, texts): (String, BTreeMap<String, String>)| {
+        texts.into_iter().map(move |(key, text)| {
+            let source = Text { name: format!("configmap/{config_map}/{key}"), text };
+            Document::whole(DocumentName { config_map: config_map.clone(), key }, source)
+        })
+    };
+    texts.into_iter().flat_map(of_map).collect()
+}
+
+fn no_config_map(namespace: &str) -> CommandError {
+    let label = format!("{TARGETS_LABEL}: \"{TRUE}\"");
+    CommandError::BadUsage(format!("namespace {namespace} has no ConfigMap with the label {label} and a target"))
 }
 
 /// Checks targets of files, as if they were applied in this namespace, and beside them the kinds that the cluster does not have.
@@ -123,7 +143,7 @@ async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), docu
     report
 }
 
-/// `count` is told now and then how many objects were seen.
+/// Calls `count` from time to time with the number of objects seen.
 async fn examine(
     client: &kube::Client,
     (namespace, written): (&str, &WrittenKinds),
@@ -217,7 +237,7 @@ async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, f
     }
 }
 
-/// What the programs may not do. Where there is no controller, nothing corrects, and it needs nothing.
+/// Finds the rights that the programs lack. A missing controller needs none.
 async fn find_rights(
     client: &kube::Client,
     namespace: &str,
@@ -235,7 +255,7 @@ async fn find_rights(
             Ok(None) if is_needed => found
                 .unasked(&format!("what {name} may do"), format!("namespace {namespace} has no ServiceAccount {name}")),
             Ok(None) => {}
-            // Whether it is there cannot be told: its rights can all the same.
+            // Its rights are known even if the account itself cannot be read.
             _ => find_rights_of(client, &account, rights, found).await,
         }
     }

@@ -5,7 +5,7 @@ use drift_language::UnknownField;
 
 use crate::check::document::Severity;
 
-/// What was found out about one target.
+/// Findings about one target.
 #[derive(Default)]
 pub(super) struct TargetFindings {
     /// The fields that the target reads or writes and that its kind lacks.
@@ -13,9 +13,9 @@ pub(super) struct TargetFindings {
     pub(super) said: Vec<(Severity, String)>,
     /// Of Secrets, by name.
     pub(super) secrets: Vec<(String, (Severity, String))>,
-    /// How many the target selects.
+    /// The number of objects that the target selects.
     pub(super) objects: Option<u64>,
-    /// Why no write of the condition was tried, where that is nobody's mistake.
+    /// The reason for which no write of the condition was tried, if it is no mistake.
     pub(super) untried: Option<String>,
     /// True if something could not be asked.
     pub(super) is_partial: bool,
@@ -37,7 +37,7 @@ impl TargetFindings {
         self.unknown = unknown;
     }
 
-    /// What could not be asked is no mistake of the target.
+    /// Notes a question without an answer, which is no mistake of the target.
     pub(super) fn unasked(&mut self, what: &str, error: impl std::fmt::Display) {
         self.is_partial = true;
         self.said.push((Severity::Warning, format!("{what} cannot be looked at, so that it is not checked: {error}")));

@@ -16,7 +16,7 @@ use crate::check::document::{Remark, Severity};
 use crate::check::report::Rate;
 use crate::targets::known::{ByLastGood, LeaseNotes, LiveTargets};
 
-/// What is wrong with a Secret that a target needs, found with this value of the label or not at all.
+/// The problem of a Secret that a target needs, with this value of the label; `None` if it does not exist.
 #[must_use]
 pub(crate) fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>, &LabelledSecret)>) -> Option<String> {
     let NeededSecret { user, name, keys, host } = needed;
@@ -35,7 +35,7 @@ pub(crate) fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>,
     of_key.map(|error| error.to_string()).or(of_host)
 }
 
-/// That nothing bounds where a Secret that goes to a host may be sent.
+/// The warning about a Secret that may be sent to any host.
 #[must_use]
 pub(crate) fn secret_doubt(needed: &NeededSecret, secret: &LabelledSecret) -> Option<String> {
     let host = needed.host.as_ref().filter(|_| !secret.names_hosts())?;
@@ -55,7 +55,7 @@ pub(crate) fn missing_targets(namespace: &str, texts: &Texts, notes: &LeaseNotes
     LiveTargets::of(namespace, texts, notes).by_last_good.iter().filter_map(remark).collect()
 }
 
-/// That the polls of so many objects need more requests than the target allows itself, so that they come late.
+/// The warning about a target whose objects need more requests than its limit allows.
 #[must_use]
 pub(crate) fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
     let needed: f64 = rates.iter().map(Rate::per_second).sum();

@@ -17,7 +17,7 @@ const ONE_IDENTITY: &str = "no field in which objects differ stands in it, so th
 const MADE_WITHOUT_END: &str = "it makes objects of the kind that `objects` selects; where one of them is selected too, another one is made for it, \
                                 without end: select by a label that what is made does not have";
 
-/// Said of corrections that nobody turned on or off.
+/// Warning about corrections without `mode`.
 const NO_MODE: &str = "it says how to correct and has no `mode`, which is Observe then: nothing is corrected; write `mode: Correct`, or `mode: Observe` \
                        where that is meant";
 
@@ -35,7 +35,7 @@ const UNTRACEABLE: &str = "is a POST that stores what its answer says, and no lo
                            (method: GET, or reads: true), or write idempotent: true if the system makes no second one \
                            for the same Idempotency-Key";
 
-/// What is doubtful about these targets.
+/// The doubts about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
     for (document, target) in targets {
@@ -101,7 +101,7 @@ fn reads_every_secret(target: &Target) -> bool {
         && target.secrets.iter().any(DeclaredSecret::is_of_object)
 }
 
-/// What is doubtful about the steps of a create.
+/// The doubts about the steps of a create.
 fn doubts_of_create(target: &Target) -> Vec<String> {
     let mut doubts = Vec::from_iter(has_unmarked_look_up(target).then(|| UNMARKED_LOOK_UP.to_owned()));
     if let Some(Destination::Http(correct)) = &target.correct.destination
@@ -124,7 +124,7 @@ fn has_unmarked_look_up(target: &Target) -> bool {
         && read.steps().any(|step| step.request.method == Method::POST)
 }
 
-/// What is said of an update that has no write for these keys.
+/// The warning about an update that has no write for these keys.
 fn without_update(keys: &[String]) -> Option<String> {
     let which = match keys {
         [] => return None,
@@ -137,7 +137,7 @@ fn without_update(keys: &[String]) -> Option<String> {
     ))
 }
 
-/// What is said of an update that carries other keys than these.
+/// The warning about an update that carries other keys than these.
 fn without_key(keys: &[String]) -> Option<String> {
     if keys.is_empty() {
         return None;

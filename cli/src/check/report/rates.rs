@@ -8,9 +8,9 @@ use drift_language::Target;
 /// Requests of one poll to one system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requests {
-    /// Host and port, or what stands for them.
+    /// Host and port, or the placeholder for them.
     pub(crate) host: String,
-    /// How many a poll sends; of a collection, so many pages more.
+    /// The number of requests of a poll; a collection needs more for further pages.
     pub(crate) count: u32,
     /// True if they answer for all objects of the target.
     pub(crate) is_shared: bool,
@@ -19,11 +19,11 @@ pub(crate) struct Requests {
 /// Requests of all objects of a target to one system.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rate {
-    /// Host and port, or what stands for them.
+    /// Host and port, or the placeholder for them.
     pub(crate) host: String,
     /// Objects that are polled.
     pub(crate) objects: u64,
-    /// How often.
+    /// The interval of polls.
     pub(crate) interval: Duration,
     /// Requests in each interval.
     pub(crate) requests: u64,
@@ -49,7 +49,7 @@ impl Rate {
     }
 }
 
-/// What one poll of a target sends, by system.
+/// The requests of one poll of a target, by system.
 #[must_use]
 pub(crate) fn requests_of(target: &Target) -> Vec<Requests> {
     let is_shared = target.read.keys().is_some();

@@ -1,22 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
+use super::fixtures::{TARGET, row};
 use super::*;
 use crate::ending::ExitStatus;
 use crate::get::changes::Followed;
+use crate::get::wanted::{Wanted, arrange};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
 use std::sync::Arc;
-
-const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {name: t}, spec: {objects: {apiVersion: g.example/v1, \
-                      kind: Proxy}, identity: x, read: {http: {url: 'https://h/x'}}, compare: {desired: {a: 1}}}}";
-
-fn row(name: &str, conditions: &Value) -> Row {
-    let target = Arc::new(drift_language::fixtures::target(TARGET));
-    let objects = target.objects.clone();
-    let object =
-        json!({"metadata": {"name": name, "namespace": "n", "generation": 2}, "status": {"conditions": conditions}});
-    Row::of((&KnownTarget::Text(target), &objects), &LeanObject::prune(&object, &FieldPaths::default()))
-}
 
 fn observed(status: &str, reason: &str, message: &str) -> Value {
     json!([{"type": "driftObserved", "status": status, "reason": reason, "message": message, "observedGeneration": 2,
@@ -45,8 +36,16 @@ fn a_row_says_what_stands_on_the_object() {
     assert_eq!(row.json()["driftObserved"]["outdated"], false);
     assert_eq!(row.qualified_name(), "proxy.g.example/web");
     assert_eq!(Row { api_version: "v1".to_owned(), ..row }.qualified_name(), "proxy/web");
-    let new = super::tests::row("new", &json!([]));
+    let new = super::fixtures::row("new", &json!([]));
     assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-", "Poll"]);
+}
+
+#[test]
+fn an_object_without_rights_says_so() {
+    let row = Row { lacks_rights: true, ..row("new", &json!([])) };
+    let cells = row.cells("2026-01-01T00:03:20Z".parse().unwrap(), false);
+    assert_eq!(cells[2..5], ["-", "-", "RightsMissing"]);
+    assert_eq!(row.json()["lacksRights"], true);
 }
 
 #[test]
@@ -139,15 +138,34 @@ fn rows_are_chosen_and_summarised() {
 }
 
 #[test]
-fn an_empty_list_says_why() {
-    let of = |drifted, unknown, found, namespace| {
+fn an_empty_list_says_what_there_is() {
+    let good = || row("good", &observed("False", "InSync", "x [desired 3f2a9c71d04b58e6]"));
+    let of = |drifted, unknown, found: &[Row], namespace| {
         Wanted { drifted, unknown, ..Wanted::default() }.nothing_of(found, namespace)
     };
-    assert_eq!(of(true, false, 2, None), "none of 2 objects has drifted");
-    assert_eq!(of(false, true, 2, Some("n")), "none of 2 objects is unknown");
-    assert_eq!(of(true, true, 2, None), "none of 2 objects has drifted or is unknown");
-    assert_eq!(of(true, false, 0, None), "no objects found in any namespace");
-    assert_eq!(of(false, false, 0, Some("n")), "no objects found in n (-A takes all namespaces)");
+    let lost = row("lost", &observed("Unknown", "PollTimedOut", "x"));
+    assert_eq!(of(true, false, &[good(), good()], None), "nothing drifted: 2 objects in sync");
+    assert_eq!(of(true, false, &[good(), lost], None), "nothing drifted: 1 object in sync, 1 unknown");
+    let deleted = Row { deleting: true, ..good() };
+    assert_eq!(
+        of(false, true, &[drifted("web"), deleted], Some("n")),
+        "nothing is unknown: 1 object drifted, 1 being deleted"
+    );
+    assert_eq!(of(true, true, &[good()], None), "nothing drifted or is unknown: 1 object in sync");
+    assert_eq!(of(true, false, &[], None), "no objects found in any namespace");
+    assert_eq!(of(false, false, &[], Some("n")), "no objects found in n (-A lists all namespaces)");
+}
+
+#[test]
+fn a_wide_row_says_why_a_correction_failed() {
+    let mut conditions = observed("True", "FieldsDiffer", "1 field differs: /a desired 1, observed 2 [correction 4]");
+    let record = json!({"type": "driftCorrected", "status": "False", "reason": "CorrectionFailed",
+        "message": "correction 4, owns \"w\": status 403 [scope 3f2a9c71]"});
+    conditions.as_array_mut().unwrap().push(record);
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    let cells = row("web", &conditions).cells(now, true);
+    assert_eq!(cells[9], "1 field differs: /a desired 1, observed 2; CorrectionFailed: status 403");
+    assert!(!drifted("web").cells(now, true)[9].contains("updated"), "a correction in effect needs no words");
 }
 
 #[test]

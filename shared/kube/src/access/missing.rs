@@ -25,13 +25,15 @@ impl RightsNews {
     pub fn words(&self, program: &str, target: &str) -> (NoticeKind, &'static str, String) {
         match self {
             Self::Missing(rules) => {
-                let note =
-                    format!("{program} may not do all that target {target} needs: for its ServiceAccount, {rules}");
+                let note = format!(
+                    "{program} lacks rights that target {target} needs (`kubectl drift rbac` prints its roles): for its \
+                     ServiceAccount, {rules}"
+                );
                 tracing::warn!(target = target, "{note}");
                 (NoticeKind::Warning, "RightsMissing", note)
             }
             Self::Granted => {
-                let note = format!("{program} may do all that target {target} needs");
+                let note = format!("{program} has all rights that target {target} needs");
                 tracing::info!(target = target, "{note}");
                 (NoticeKind::Normal, "RightsGranted", note)
             }
@@ -147,6 +149,16 @@ mod tests {
              verbs: [get]}; to Roles in the namespaces a, b add {apiGroups: [\"demo.example\"], resources: [proxies, \
              proxies/status], verbs: [patch]}"
         );
+    }
+
+    #[test]
+    fn missing_rights_name_the_command_for_roles() {
+        let (kind, reason, note) =
+            RightsNews::Missing("to a ClusterRole add x".to_owned()).words("drift-poller", "flags");
+        assert_eq!((kind, reason), (NoticeKind::Warning, "RightsMissing"));
+        let expected = "drift-poller lacks rights that target flags needs (`kubectl drift rbac` prints its roles): for its \
+                        ServiceAccount, to a ClusterRole add x";
+        assert_eq!(note, expected);
     }
 
     #[tokio::test]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::checks::field_place::{locate_field, locate_written};
 use crate::checks::lookalikes::{NO_TEMPLATE, lookalikes};
-use crate::document::manifests::place_of_key;
 use crate::document::parse::{Parsed, parse};
+use crate::document::places::place_of_key;
 use crate::target::Target;
 use crate::yaml::problem::{DocumentName, Problem};
 use crate::yaml::{Fault, Position};

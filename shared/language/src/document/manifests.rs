@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::document::places::place_within;
 use crate::yaml;
 use crate::yaml::{Content, Node, Position};
 use drift_api::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
 
-/// The keys whose maps name a Secret.
-const SECRET_REFERENCES: [&str; 3] = ["secretRef", "caSecretRef", "certificateSecretRef"];
 /// Separates YAML documents.
 const SEPARATOR: &str = "---";
 
@@ -35,8 +34,19 @@ pub struct Holder {
     pub namespace: Option<String>,
     /// The data key.
     pub key: String,
-    /// True if it has the label by which the programs find it.
-    pub is_labelled: bool,
+    /// The label by which the programs find it.
+    pub label: HolderLabel,
+}
+
+/// The label of a ConfigMap with targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HolderLabel {
+    /// As the programs need it.
+    Set,
+    /// `true` without quotes at this line and column of the whole text: YAML reads a boolean, and the API server refuses it.
+    Boolean((usize, usize)),
+    /// Missing, or with another value; the line and column of the deepest key on the way to it.
+    Missing((usize, usize)),
 }
 
 /// The position of a document.
@@ -132,7 +142,18 @@ fn is_target(root: &Node) -> bool {
     is("kind", &|kind| kind == TARGET_KIND) || is("apiVersion", &|version| version.starts_with(GROUP))
 }
 
-/// Adds the documents of a ConfigMap, or of the ConfigMaps in a list.
+fn label_of(manifest: &Node, lines_before: usize) -> HolderLabel {
+    let path = ["metadata", "labels", TARGETS_LABEL];
+    let label = path.iter().try_fold(manifest, |node, key| node.get(key));
+    let place = |(line, column): (usize, usize)| (line + lines_before, column);
+    match label.map(|label| (&label.content, label.at)) {
+        Some((Content::Text(text), _)) if text == TRUE => HolderLabel::Set,
+        Some((Content::Bool(true), at)) => HolderLabel::Boolean(place((at.line, at.column))),
+        _ => HolderLabel::Missing(place(place_within(manifest, &path))),
+    }
+}
+
+/// Adds the documents in a ConfigMap, and those in the ConfigMaps of a list.
 fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: &mut Vec<FoundDocument>) {
     if let Some(Content::List(items)) = manifest.get("items").map(|items| &items.content) {
         items.iter().for_each(|item| collect_values(item, lines_before, part, found));
@@ -141,7 +162,7 @@ fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: 
         return;
     }
     let metadata = |path: &[&str]| path.iter().try_fold(manifest, |node, key| node.get(key)).and_then(Node::as_text);
-    let is_labelled = metadata(&["metadata", "labels", TARGETS_LABEL]) == Some(TRUE);
+    let label = label_of(manifest, lines_before);
     let name = metadata(&["metadata", "name"]).unwrap_or_default();
     let namespace = metadata(&["metadata", "namespace"]);
     let Some(Content::Map(entries)) = manifest.get("data").map(|data| &data.content) else { return };
@@ -150,48 +171,12 @@ fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: 
         if matches!(value.content, Content::Map(_)) {
             value.at = entry.key_at;
         }
-        if is_labelled || text.contains(TARGET_KIND) || is_target(&value) {
+        if label == HolderLabel::Set || text.contains(TARGET_KIND) || is_target(&value) {
             let (config_map, namespace) = (name.to_owned(), namespace.map(str::to_owned));
-            let holder = Holder { config_map, namespace, key: entry.key.clone(), is_labelled };
+            let holder = Holder { config_map, namespace, key: entry.key.clone(), label: label.clone() };
             let written = Written { lines_before, value: Some((part.clone(), value)) };
             found.push(FoundDocument { holder: Some(holder), text: text.to_owned(), written });
         }
-    }
-}
-
-/// Position of the deepest existing key of a path, line and column, or the first line without any.
-#[must_use]
-pub fn place_of_key(text: &str, path: &[&str]) -> (usize, usize) {
-    let Ok(root) = yaml::parse(text) else { return (1, 1) };
-    let (mut node, mut at) = (&root, root.at);
-    for key in path {
-        let Content::Map(entries) = &node.content else { break };
-        let Some(entry) = entries.iter().find(|entry| entry.key == *key) else { break };
-        (node, at) = (&entry.value, entry.key_at);
-    }
-    (at.line, at.column)
-}
-
-/// Position at which a target document names a Secret of the programs' namespace, line and column. The document's first
-/// line if it does not.
-#[must_use]
-pub fn place_of_secret(text: &str, name: &str) -> (usize, usize) {
-    let root = yaml::parse(text).ok();
-    let at = root.as_ref().and_then(|root| secret_reference(root, name));
-    at.map_or((1, 1), |at| (at.line, at.column))
-}
-
-/// Position of the name in the first reference to that Secret, in document order.
-fn secret_reference(node: &Node, name: &str) -> Option<Position> {
-    let below = |node: &Node| secret_reference(node, name);
-    match &node.content {
-        Content::Map(entries) => entries.iter().find_map(|entry| {
-            let named = entry.value.get("name").filter(|_| SECRET_REFERENCES.contains(&entry.key.as_str()));
-            let named = named.filter(|found| found.as_text() == Some(name));
-            named.map(|found| found.at).or_else(|| below(&entry.value))
-        }),
-        Content::List(items) => items.iter().find_map(below),
-        _ => None,
     }
 }
 
@@ -243,7 +228,7 @@ items:
         let shown = |document: &FoundDocument| {
             let holder = document.holder.as_ref().map_or_else(
                 || "-".to_owned(),
-                |holder| format!("{}/{} {}", holder.config_map, holder.key, holder.is_labelled),
+                |holder| format!("{}/{} {}", holder.config_map, holder.key, holder.label == HolderLabel::Set),
             );
             let line = document.text.lines().position(|line| line.contains('X')).map_or(0, |line| line + 1);
             let column = document.text.lines().find_map(|line| line.find('X')).map_or(0, |column| column + 1);
@@ -277,26 +262,10 @@ items:
     }
 
     #[test]
-    fn a_secret_is_placed_where_it_is_named() {
-        let text = "spec:\n  read: {auth: {basic: {secretRef: {name: r}}}}\n  let: {name: w}\n  hints:\n  - secretRef:\n      name: w\n";
-        assert_eq!(place_of_secret(text, "r"), (2, 43));
-        assert_eq!(place_of_secret(text, "w"), (6, 13));
-        assert_eq!(place_of_secret(text, "x"), (1, 1));
-    }
-
-    #[test]
     fn manifests_are_values_one_by_one() {
         let found = manifests_of(TEXT);
         let kinds: Vec<_> = found.iter().map(|manifest| manifest["kind"].as_str().unwrap_or("-")).collect();
         assert_eq!(kinds, ["Service", "ConfigMap", "-", "ConfigMap"], "what is broken is none");
         assert_eq!(found[3]["metadata"]["name"], "other");
-    }
-
-    #[test]
-    fn the_deepest_known_key_is_placed() {
-        let text = "kind: PollTarget\nspec:\n  correct:\n    http: {update: []}\n";
-        assert_eq!(place_of_key(text, &["spec", "correct", "http", "update"]), (4, 12));
-        assert_eq!(place_of_key(text, &["spec", "correct", "postgres"]), (3, 3));
-        assert_eq!(place_of_key(": [", &["spec"]), (1, 1));
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod catalogue;
 pub(crate) mod hash;
 pub(crate) mod manifests;
 mod parse;
+pub(crate) mod places;
 pub(crate) mod suspension;
 
 pub use parse::parse_document;

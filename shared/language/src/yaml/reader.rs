@@ -12,6 +12,7 @@ use crate::cel::{Names, Scope, Site, TemplateError};
 use crate::misplaced_keys::why_misplaced;
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
+use crate::yaml::known_keys::KnownKeys;
 use crate::yaml::recording::{Expectation, Recording};
 use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
@@ -26,13 +27,15 @@ pub(crate) struct Reader<'d> {
     faults: Vec<Fault>,
     doubts: Vec<Fault>,
     names: Arc<Names>,
+    known_keys: KnownKeys,
     /// Expectations at each place, if they are recorded.
     recording: Option<Recording>,
 }
 
 impl<'d> Reader<'d> {
     pub(crate) fn new(document: &'d str) -> Self {
-        Self { document, faults: Vec::new(), doubts: Vec::new(), names: Arc::default(), recording: None }
+        let (names, known_keys) = (Arc::default(), KnownKeys::default());
+        Self { document, faults: Vec::new(), doubts: Vec::new(), names, known_keys, recording: None }
     }
 
     /// Starts to record the expectations at each place.
@@ -90,6 +93,7 @@ impl<'d> Reader<'d> {
     /// Reads a map with only the known keys.
     pub(crate) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
         self.asks(place, || Expectation::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
+        self.known_keys.note(place, known);
         let mut fields = self.any_fields(node, place)?;
         let mut empty: Option<&Entry> = None;
         for entry in fields.entries() {
@@ -102,6 +106,10 @@ impl<'d> Reader<'d> {
             } else if let Some(near) = nearest(key, known.iter().copied()) {
                 fields.mean(near, &entry.value);
                 self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));
+            } else if let Some((home, levels)) = self.known_keys.home_of(place, key) {
+                let levels = if levels == 1 { "one level".to_owned() } else { format!("{levels} levels") };
+                let message = format!("unknown key `{key}`{within}: it belongs to {home}; indent it {levels} less");
+                self.refuse::<()>(entry.key_at, message);
             } else if let Some(above) = empty {
                 let (above_key, known) = (&above.key, known.join(", "));
                 let message = format!(

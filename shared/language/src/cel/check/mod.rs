@@ -11,6 +11,7 @@ pub(super) mod variables;
 mod answers;
 pub(crate) mod chain;
 pub(crate) mod declared_names;
+mod foreign_names;
 mod names;
 mod patterns;
 pub(crate) mod rewrite;
@@ -21,6 +22,7 @@ use std::collections::BTreeSet;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 use crate::cel::check::chain::{Chain, text};
+use crate::cel::check::foreign_names::function_meant;
 use crate::cel::check::rewrite::{depth, redirect};
 use crate::cel::check::site::Site;
 use crate::cel::check::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, RESPONSE, SECRETS, SELF, STEPS, VARIABLES};
@@ -249,7 +251,9 @@ impl Checker<'_> {
         } else if !known.contains(&name) {
             let candidates = GLOBAL_FUNCTIONS.iter().chain(MEMBER_FUNCTIONS).chain(MACROS).copied();
             let candidates = candidates.filter(|candidate| *candidate != name);
-            self.refuse_at(start, format!("unknown function `{name}`{}", did_you_mean(name, candidates)));
+            let meant = function_meant(name).map(|own| format!(": did you mean `{own}`?"));
+            let hint = meant.unwrap_or_else(|| did_you_mean(name, candidates));
+            self.refuse_at(start, format!("unknown function `{name}`{hint}"));
         } else if let Some(mistake) = mistake {
             self.refuse_at(start, mistake);
         }

@@ -1,0 +1,128 @@
+//! Explanations as text and as JSON.
+
+use super::*;
+use drift_api::condition::{ObservedReason, Tag};
+use drift_api::printable::is_printable;
+use drift_language::fixtures::proxies::{TEXT, object, target};
+
+fn explanation(held: &[&str], observed: Shown) -> Explanation {
+    let target = target(TEXT);
+    let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+    let verdict =
+        Verdict { reason: ObservedReason::FieldsDiffer, text: "x".into(), tag: Tag::default(), generation: Some(1) };
+    let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+    let poll = Poll {
+        asked: vec!["GET http://h/x".to_owned(), "accept: x".to_owned()],
+        observed,
+        causes: vec!["no connection: refused".to_owned()],
+        differing: vec!["/a".to_owned()],
+    };
+    Explanation::new(
+        facts,
+        poll,
+        (vec!["PUT http://h/x".to_owned()], held.iter().map(|held| (*held).to_owned()).collect()),
+    )
+}
+
+#[test]
+fn all_is_told_once_and_then_what_changed() {
+    let first = explanation(&["it is paused"], Shown::Present(json!({"a": 2})));
+    let text = first.text(None);
+    let expected = "Proxy u by target t (c/k)
+asked       GET http://h/x
+            accept: x
+observed    {
+              \"a\": 2
+            }
+differs     /a
+verdict     driftObserved True/FieldsDiffer: x
+stands      nothing yet
+would send  PUT http://h/x
+held        it is paused
+";
+    assert_eq!(text, expected);
+    assert_eq!(first.text(Some(&first)), "");
+    let second = explanation(&[], Shown::Failed("no answer".to_owned()));
+    let changed = second.text(Some(&first));
+    assert!(
+            changed.starts_with("observed    nothing that can be told: no answer\n            cause: no connection: refused\nfollows     a correction (update)"),
+            "{changed}"
+        );
+}
+
+#[test]
+fn no_foreign_text_reaches_the_terminal_as_it_is() {
+    let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
+    let mut told = explanation(&[foreign], Shown::Present(json!({ foreign: foreign })));
+    let stands = json!({"reason": foreign, "message": foreign, "lastTransitionTime": foreign});
+    told.stands.push(Condition::from_json(ConditionKind::Observed, &stands));
+    let text = told.text(None).replace('\n', "");
+    assert!(text.chars().all(is_printable), "{text:?}");
+}
+
+#[test]
+fn what_is_being_deleted_has_no_verdict() {
+    let (target, verdict) = (
+        target(TEXT),
+        Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(1) },
+    );
+    let mut object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+    object.deleting = true;
+    object.asked.get_or_insert_default().deletion = 1_767_225_600;
+    let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+    let poll =
+        Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: vec!["/a".to_owned()] };
+    let told = Explanation::new(facts, poll, (Vec::new(), Vec::new()));
+    let expected = "Proxy u by target t (c/k)
+deleting    since 2026-01-01T00:00:00Z
+            no finalizer keeps it
+            what is being deleted is neither polled nor corrected, so there is no verdict on it
+asked       nothing: that is not needed
+observed    the external resource is not there
+stands      nothing yet
+follows     nothing by these programs, which do not hold it: driftpoller.dev/external is not among its finalizers
+";
+    assert_eq!(told.text(None), expected);
+    assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
+    assert_eq!(told.json()["deletion"]["requested"], "2026-01-01T00:00:00Z");
+}
+
+#[test]
+fn without_a_text_what_stands_is_told() {
+    let target = target(TEXT);
+    let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+    let trouble = "target t: the text is wrong".to_owned();
+    let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble, missing_map: None };
+    let told = Explanation::unread(&target, "Proxy", &object);
+    let expected = "Proxy u by target t (its last good text)
+asked       nothing: target t: the text is wrong
+stands      nothing yet
+held        by what that text says; where you have it, -f FILE explains by it
+";
+    assert_eq!(told.text(None), expected);
+    assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));
+}
+
+#[test]
+fn a_condition_says_when_it_was_last_written() {
+    let mut told = explanation(&[], Shown::Absent);
+    let since = json!({"status": "True", "reason": "CorrectionApplied", "message": "correction 2",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    told.stands.push(Condition::from_json(ConditionKind::Corrected, &since));
+    let line = "driftCorrected True/CorrectionApplied: correction 2 (status since 2026-01-01T00:00:00Z";
+    assert!(told.text(None).contains(&format!("stands      {line})")), "{}", told.text(None));
+    let entry = json!({"manager": "drift-controller", "subresource": "status", "time": "2026-01-01T00:02:00Z"});
+    let told = told.with_writes(StatusWrites::of(&json!({"metadata": {"managedFields": [entry]}})));
+    assert!(told.text(None).contains(&format!("{line}, last written 2026-01-01T00:02:00Z)")), "{}", told.text(None));
+    assert_eq!(told.json()["written"], json!({"driftObserved": null, "driftCorrected": "2026-01-01T00:02:00Z"}));
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let told = explanation(&["it is paused"], Shown::Absent).json();
+    assert_eq!((&told["verdict"]["reason"], &told["held"]), (&json!("FieldsDiffer"), &json!(["it is paused"])));
+    assert_eq!(
+        (&told["observed"], &told["action"], &told["steps"][0]),
+        (&Value::Null, &json!("update"), &json!("PUT http://h/x"))
+    );
+}

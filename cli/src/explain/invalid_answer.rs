@@ -1,0 +1,204 @@
+//! The answer behind `ResponseInvalid`, for the person who runs `explain` with their own rights: status, content type and
+//! the beginning of the body. Conditions and logs have none of the body.
+
+use std::collections::HashSet;
+use std::pin::pin;
+
+use drift_api::condition::ObservedReason;
+use drift_api::object::LeanObject;
+use drift_api::printable::printable;
+use drift_api::requests::http_request::HttpRequest;
+use drift_language::{HttpRead, Source, Target};
+use drift_poller::engine::collection::traversal::Traversal;
+use drift_poller::engine::judgement::credentials::Credentials;
+use drift_poller::engine::judgement::drift::Subject;
+use drift_poller::engine::judgement::rendered::Rendered;
+use drift_poller::engine::poll::http_reading::{Progress, Reading};
+use drift_poller::engine::poll::request::Request;
+use drift_poller::run::reads::outside::Outside;
+use drift_systems::{ExchangeProgress, HttpOptions, HttpReply, ReplyBody, before_deadline};
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::masking::{masked, observed};
+use super::polling::Polled;
+use crate::redaction::redacted;
+
+/// Letters of a body that are shown: three lines of a terminal.
+const SHOWN: usize = 200;
+/// Letters of a content type that are shown.
+const SHOWN_OF_TYPE: usize = 60;
+
+/// Sends the requests of an invalid read once more and describes the last answer; nothing for other results.
+pub(super) async fn describe(
+    outside: &Outside,
+    (target, object): (&Target, &LeanObject),
+    (rendered, polled): (&Rendered, &Polled),
+) -> Vec<String> {
+    let is_invalid = polled.observed.as_ref().is_err_and(|failure| failure.reason == ObservedReason::ResponseInvalid);
+    let (Source::Http(read), Some(Request::Http(request)), true) = (&target.read.source, &polled.request, is_invalid)
+    else {
+        return Vec::new();
+    };
+    let progress = ExchangeProgress::default();
+    let asking = pin!(last_reply(outside, (target, read), (object, rendered), (request, &progress)));
+    let Some(Some(reply)) = before_deadline(target.timeout, &progress, asking).await else { return Vec::new() };
+    let view = object.view.open();
+    let credentials = Credentials::of(target, outside.sender.secrets(), progress.sent());
+    let subject = Subject { credentials: Some(&credentials), ..Subject::from(&*view) };
+    answer_lines(target, subject, &reply)
+}
+
+/// The last answer of a read; `None` if one did not come.
+async fn last_reply(
+    outside: &Outside,
+    (target, read): (&Target, &HttpRead),
+    (object, rendered): (&LeanObject, &Rendered),
+    (request, progress): (&HttpRequest, &ExchangeProgress),
+) -> Option<HttpReply> {
+    let view = object.view.open();
+    let options = HttpOptions {
+        auth: read.auth.as_ref(),
+        tls: read.tls.as_ref(),
+        allow_networks: &target.allow_networks,
+        max_bytes: read.max_bytes,
+    };
+    let send = async |request: &HttpRequest| outside.sender.send(request, &options, progress).await.ok();
+    let (mut reading, mut traversal) = (Reading::new(read, &view), None);
+    if let Some(collection) = &read.collection {
+        let key = collection.keys.of_object(&view, rendered.identity.as_deref().unwrap_or_default()).ok()?;
+        traversal = Some(Traversal::new(read, collection, request.clone(), HashSet::from([key])));
+    }
+    let mut request = request.clone();
+    loop {
+        let reply = send(&request).await?;
+        let next = match &mut traversal {
+            Some(traversal) => next_of(traversal.take(&reply)),
+            None => next_of(reading.take(&reply)),
+        };
+        match next {
+            Some(next) => request = *next,
+            None => return Some(reply),
+        }
+    }
+}
+
+fn next_of<T>(progress: Progress<T>) -> Option<Box<HttpRequest>> {
+    match progress {
+        Progress::Ask(next) => Some(next),
+        Progress::Done(_) => None,
+    }
+}
+
+/// An answer, line by line, without secrets.
+#[must_use]
+pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) -> Vec<String> {
+    let size = match &reply.body {
+        ReplyBody::Whole(bytes) => format!("{} bytes", bytes.len()),
+        ReplyBody::TooLarge => "a body above read.http.maxBytes".to_owned(),
+        ReplyBody::Truncated => "a body that ended too early".to_owned(),
+    };
+    let head = format!(
+        "asked again, the answer was status {}, {}, {size}",
+        reply.status.as_u16(),
+        content_type(target, subject, reply)
+    );
+    let body = match &reply.body {
+        ReplyBody::Whole(bytes) if !bytes.is_empty() => Some(bytes),
+        _ => None,
+    };
+    let begins = body.map(|bytes| format!("the body begins: {}", beginning(target, subject, bytes)));
+    std::iter::once(head).chain(begins).collect()
+}
+
+/// The media type, without parameters.
+fn content_type(target: &Target, subject: Subject<'_>, reply: &HttpReply) -> String {
+    let stated = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = stated.and_then(|text| text.split(';').next()).map(str::trim).filter(|text| !text.is_empty());
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/+-._".contains(letter);
+    let is_safe = |media: &str| observed(target, subject, &Value::from(media)) == media;
+    match media {
+        Some(media) if media.len() <= SHOWN_OF_TYPE && media.chars().all(is_plain) && is_safe(media) => {
+            media.to_owned()
+        }
+        Some(_) => "a content type that is not shown".to_owned(),
+        None => "no content type".to_owned(),
+    }
+}
+
+fn beginning(target: &Target, subject: Subject<'_>, bytes: &[u8]) -> String {
+    let concealed = match observed(target, subject, &Value::from(&*String::from_utf8_lossy(bytes))) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let shown = match serde_json::from_str::<Value>(&concealed) {
+        Ok(json) => masked(&json, None).to_string(),
+        Err(_) => redacted(&without_attributes(&concealed), 1).0,
+    };
+    let words = shown.split(|letter: char| letter.is_whitespace() || letter == '�').filter(|word| !word.is_empty());
+    let line = printable(&words.collect::<Vec<_>>().join(" "));
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// The text with the tags of HTML as their names alone: attributes may hold the token of a form.
+fn without_attributes(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('<') {
+        let (tag, behind) = after.split_once('>').unwrap_or((after, ""));
+        let name = tag.split(char::is_whitespace).next().unwrap_or_default();
+        shown.push_str(before);
+        shown.push_str(&format!("<{name}>"));
+        rest = behind;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drift_language::fixtures::proxies::{TEXT, object, target};
+    use http::{HeaderMap, HeaderValue, StatusCode};
+    use serde_json::json;
+
+    fn lines(status: u16, media: &'static str, body: &str) -> Vec<String> {
+        let target = target(TEXT);
+        let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+        let mut headers = HeaderMap::new();
+        if !media.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        }
+        let status = StatusCode::from_u16(status).unwrap_or_default();
+        let reply = HttpReply { status, headers, body: ReplyBody::Whole(body.as_bytes().to_vec()) };
+        answer_lines(&target, Subject::from(&*object.view.open()), &reply)
+    }
+
+    #[test]
+    fn an_invalid_answer_is_shown_without_secrets() {
+        let page = "<html>\n<body class=x>Not\u{1b}[2J Found<input name=csrf_token value=hunter2></body>";
+        for (status, media, body, expected) in [
+            (404, "text/html; charset=utf-8", page, "<html> <body>Not [2J Found<input></body>"),
+            (200, "application/json", r#"{"password": "hunter2", "a": 1}"#, r#"{"a":1,"password":"(redacted)"}"#),
+            (200, "", r#"{"password": "hunter2", "a""#, r#"{"password": (redacted), "a""#),
+            (200, "text/plain", "see https://me:hunter2@h/x?token=hunter2", "(redacted)"),
+        ] {
+            let lines = lines(status, media, body);
+            let media = if media.is_empty() { "no content type" } else { media.split(';').next().unwrap_or_default() };
+            assert_eq!(lines[0], format!("asked again, the answer was status {status}, {media}, {} bytes", body.len()));
+            assert_eq!(lines[1], format!("the body begins: {expected}"));
+        }
+    }
+
+    #[test]
+    fn little_of_an_answer_is_shown() {
+        let long = lines(200, "text/plain", &"ä".repeat(1_000));
+        assert_eq!(long[1], format!("the body begins: {}…", "ä".repeat(SHOWN)));
+        assert_eq!(
+            lines(204, "a b", ""),
+            ["asked again, the answer was status 204, a content type that is not shown, 0 bytes"]
+        );
+    }
+}

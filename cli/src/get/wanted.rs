@@ -1,0 +1,82 @@
+//! The rows that a command line asks for, and the sentence in their place if there are none.
+
+use std::collections::BTreeSet;
+
+use drift_api::condition::ConditionStatus;
+
+use super::rows::Row;
+
+/// The rows that are asked for: by name, and by status. Both statuses together mean either.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Only drifted objects.
+    pub(crate) drifted: bool,
+    /// Only objects whose status is unknown.
+    pub(crate) unknown: bool,
+    /// Only objects of these names; of any name if empty.
+    pub(crate) names: BTreeSet<String>,
+}
+
+impl Wanted {
+    /// Returns the first of the names that no row has.
+    #[must_use]
+    pub(crate) fn missing_in(&self, rows: &[Row]) -> Option<&str> {
+        self.names.iter().find(|name| rows.iter().all(|row| row.name != **name)).map(String::as_str)
+    }
+
+    /// The sentence in the place of a table if none of the rows that were found is asked for.
+    #[must_use]
+    pub(crate) fn nothing_of(&self, found: &[Row], namespace: Option<&str>) -> String {
+        let what = match (self.drifted, self.unknown) {
+            (true, false) => "nothing drifted",
+            (false, true) => "nothing is unknown",
+            _ => "nothing drifted or is unknown",
+        };
+        match namespace {
+            _ if !found.is_empty() => format!("{what}: {}", counts(found)),
+            Some(namespace) => format!("no objects found in {namespace} (-A lists all namespaces)"),
+            None => "no objects found in any namespace".to_owned(),
+        }
+    }
+
+    /// Returns true if this row is asked for.
+    #[must_use]
+    pub(crate) fn wants(&self, row: &Row) -> bool {
+        match row.status() {
+            _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
+            _ if !self.drifted && !self.unknown => true,
+            Some(ConditionStatus::True) => self.drifted,
+            Some(ConditionStatus::Unknown) => self.unknown,
+            Some(ConditionStatus::False) | None => false,
+        }
+    }
+}
+
+/// The wanted rows by namespace, kind and name, without duplicates of objects that two targets select.
+#[must_use]
+pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
+    rows.retain(|row| wanted.wants(row));
+    let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
+    rows.sort_by_cached_key(|row| (place(row), row.target.clone()));
+    rows.dedup_by_key(|row| place(row));
+    rows
+}
+
+/// The number of rows of each status: `2 objects in sync, 1 unknown`.
+fn counts(rows: &[Row]) -> String {
+    let statuses = [
+        (Some(ConditionStatus::False), "in sync"),
+        (Some(ConditionStatus::True), "drifted"),
+        (Some(ConditionStatus::Unknown), "unknown"),
+        (None, "being deleted"),
+    ];
+    let counted = statuses.map(|(status, word)| (rows.iter().filter(|row| row.status() == status).count(), word));
+    let mut noun = Some(if counted.iter().find(|(count, _)| *count > 0).is_some_and(|(count, _)| *count == 1) {
+        " object"
+    } else {
+        " objects"
+    });
+    let parts = counted.iter().filter(|(count, _)| *count > 0);
+    let parts = parts.map(|(count, word)| format!("{count}{} {word}", noun.take().unwrap_or_default()));
+    parts.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,144 @@
+//! Secrets in lines of target documents and answers: CI keeps what commands print, so they are masked.
+
+use std::ops::Range;
+
+use drift_api::secrets::secret_names::looks_secret;
+use drift_poller::engine::judgement::description::REDACTED;
+
+/// Keys of `auth` that take a reference to a Secret, and under which people write the secret itself.
+const KEYS_OF_AUTH: [&str; 2] = ["bearer", "basic"];
+/// Ends of names whose values name a secret or its place, and are none.
+const NAMING: [&str; 5] = ["name", "ref", "url", "uri", "path"];
+/// Words before a credential in a header.
+const SCHEMES: [&str; 2] = ["Bearer ", "Basic "];
+
+/// The line without its secrets, and the column as it is then. 1-based, in characters.
+pub(crate) fn redacted(line: &str, column: usize) -> (String, usize) {
+    let place = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(place, _)| place);
+    let (mut text, mut moved, mut end) = (String::with_capacity(line.len()), column, 0);
+    for secret in secrets(line) {
+        text.push_str(&line[end..secret.start]);
+        let shown = text.chars().count();
+        text.push_str(REDACTED);
+        if secret.contains(&place) {
+            moved = shown + 1;
+        } else if place >= secret.end {
+            moved = (moved + REDACTED.chars().count()).saturating_sub(line[secret.clone()].chars().count());
+        }
+        end = secret.end;
+    }
+    text.push_str(&line[end..]);
+    (text, moved)
+}
+
+/// The bytes of the secrets in a line, in order and apart.
+fn secrets(line: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = values(line).chain(assignments(line)).chain(credentials(line)).collect();
+    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let mut end = 0;
+    found.retain(|range| {
+        let is_apart = range.start >= end && !range.is_empty();
+        end = end.max(range.end);
+        is_apart
+    });
+    found
+}
+
+/// Values of keys with the name of a secret: `password: hunter2`. A template holds none: its values come from elsewhere.
+fn values(line: &str) -> impl Iterator<Item = Range<usize>> {
+    line.match_indices(':').filter_map(|(colon, _)| {
+        let key = line[..colon].trim_end().rsplit([' ', '{', ',']).next()?;
+        let is_pair = line[colon + 1..].starts_with(' ') || key.ends_with(['"', '\'']);
+        if !is_pair || !is_secret(key.trim_matches(['"', '\''])) {
+            return None;
+        }
+        let start = line.len() - line[colon + 1..].trim_start().len();
+        let value = &line[start..];
+        let end = match value.chars().next()? {
+            '{' | '[' | '|' | '>' | '#' => return None,
+            quote @ ('"' | '\'') => value[1..].find(quote).map_or(value.len(), |end| end + 2),
+            _ => value.find([',', '}', ']']).or_else(|| value.find(" #")).unwrap_or(value.len()),
+        };
+        let is_template = value[..end].contains("${");
+        (!is_template).then_some(start..start + end)
+    })
+}
+
+/// Values behind `=` after the name of a secret, as in the query of a URL.
+fn assignments(line: &str) -> impl Iterator<Item = Range<usize>> {
+    line.match_indices('=').filter_map(|(sign, _)| {
+        let name = line[..sign].rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter)).next()?;
+        let value = is_secret(name).then(|| word_after(line, sign + 1))?;
+        (!line[value.clone()].starts_with(['$', '='])).then_some(value)
+    })
+}
+
+/// Credentials behind the scheme of a header, and users with passwords in URLs.
+fn credentials(line: &str) -> impl Iterator<Item = Range<usize>> {
+    let of_scheme = SCHEMES.iter().flat_map(|scheme| line.match_indices(scheme).map(|(at, _)| at + scheme.len()));
+    let of_header = of_scheme.map(|start| word_after(line, start)).filter(|word| !line[word.clone()].starts_with('$'));
+    let of_url = line.match_indices("://").filter_map(|(at, _)| {
+        let authority = word_after(line, at + 3);
+        let user = line[authority.clone()].split('/').next()?.rsplit_once('@')?.0;
+        Some(authority.start..authority.start + user.len()).filter(|_| !user.contains("${"))
+    });
+    of_header.chain(of_url)
+}
+
+fn is_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let is_auth = KEYS_OF_AUTH.contains(&lower.as_str());
+    is_auth || (looks_secret(name) && !NAMING.iter().any(|end| lower.ends_with(end)))
+}
+
+fn word_after(line: &str, start: usize) -> Range<usize> {
+    let rest = &line[start..];
+    let is_end = |letter: char| letter.is_whitespace() || "\"'&;,}]".contains(letter);
+    start..start + rest.find(is_end).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_in_clear_is_not_shown() {
+        for (line, expected) in [
+            ("auth: {bearer: hunter2}", "auth: {bearer: (redacted)}"),
+            ("auth: {bearer: {token: hunter2}}", "auth: {bearer: {token: (redacted)}}"),
+            ("auth: {bearer: {token: 'hunter2, x'}, a: b}", "auth: {bearer: {token: (redacted)}, a: b}"),
+            ("  password: hunter2 # mine", "  password: (redacted) # mine"),
+            ("  \"api-token\": hunter2", "  \"api-token\": (redacted)"),
+            ("  authorization: \"Bearer hunter2\"", "  authorization: (redacted)"),
+            ("  x-auth: \"Bearer hunter2\"", "  x-auth: \"Bearer (redacted)\""),
+            ("{\"password\":\"hunter2\",\"a\"", "{\"password\":(redacted),\"a\""),
+            ("url: https://h/x?a=b&token=hunter2&c=d", "url: https://h/x?a=b&token=(redacted)&c=d"),
+            ("url: 'https://me:hunter2@h/x'", "url: 'https://(redacted)@h/x'"),
+        ] {
+            assert_eq!(redacted(line, 1).0, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_of_secrets_and_templates_are_shown() {
+        for line in [
+            "auth: {bearer: {secretRef: {name: reader, key: token}}}",
+            "  secretName: reader",
+            "  tokenUrl: https://id.example/token",
+            "  password: \"${self.spec.pasword}\"",
+            "  when: \"${self.spec.token == 'x'}\"",
+            "  url: \"https://h/${self.spec.name}?token=${self.spec.token}\"",
+        ] {
+            assert_eq!(redacted(line, 3), (line.to_owned(), 3));
+        }
+    }
+
+    #[test]
+    fn the_column_follows_what_is_left_out() {
+        let line = "{token: hunter2hunter2, maap: 1}";
+        for (column, expected) in [(2, 2), (9, 9), (12, 9), (25, 21)] {
+            let (text, moved) = redacted(line, column);
+            assert_eq!((text.as_str(), moved), ("{token: (redacted), maap: 1}", expected), "{column}");
+        }
+    }
+}
