@@ -11,7 +11,9 @@ use drift_api::attestation::Attestation;
 use drift_language::{Mode, Target};
 use jiff::Timestamp;
 
-use crate::engine::object::overview::{MOST_ROWS, ObjectRow, Question, TargetOverview, VerdictCounts, compare_names};
+use crate::engine::object::overview::{
+    MOST_ROWS, ObjectRow, Question, Rank, TargetOverview, VerdictCounts, compare_names,
+};
 use crate::run::attestation::Attestations;
 pub(super) use query::{link, parse};
 
@@ -117,13 +119,16 @@ impl TargetLine {
 }
 
 impl ShownObject<'_> {
-    /// The reasons why the object is not corrected, as far as the poller knows them.
+    /// The reasons why the object is not corrected, as far as the poller knows them. Without drift only a dispute is one.
     pub(super) fn held(&self) -> Vec<String> {
         let Self { target, row } = self;
-        let not_renewed = "the poller could not renew its verdict on this object";
+        let own = row.hold.map(|hold| hold.sentence().to_owned());
+        if row.rank() != Rank::Drifted {
+            return own.into_iter().collect();
+        }
         let is_excepted = target.attestation.as_ref().is_some_and(|attestation| attestation.except.has(&row.id));
-        let own = row.hold.map(|hold| hold.sentence()).into_iter().chain(is_excepted.then_some(not_renewed));
-        own.map(str::to_owned).chain(target.held.iter().cloned()).collect()
+        let not_renewed = is_excepted.then(|| "the poller could not renew its verdict on this object".to_owned());
+        own.into_iter().chain(not_renewed).chain(target.held.iter().cloned()).collect()
     }
 }
 

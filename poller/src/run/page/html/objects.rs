@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::words::{age, name, span};
+use super::words::{age, name, span, value};
 use crate::engine::object::deletion::{DELETING, NO_VERDICT};
 use crate::engine::object::overview::{FieldChanges, Rank, RowCondition};
 use crate::run::page::content::{Content, ShownObject};
@@ -14,12 +13,14 @@ use crate::run::page::content::{Content, ShownObject};
 pub(super) fn objects(content: &Content, targets: &Markup) -> Markup {
     let mut drifted = Vec::new();
     let mut unknown = Vec::new();
-    let mut others = Vec::new();
+    let mut deleting = Vec::new();
+    let mut in_sync = Vec::new();
     for object in content.objects() {
         match object.row.rank() {
             Rank::Drifted => drifted.push(object),
             Rank::Unknown => unknown.push(object),
-            Rank::Deleting | Rank::InSync => others.push(object),
+            Rank::Deleting => deleting.push(object),
+            Rank::InSync => in_sync.push(object),
         }
     }
     html! {
@@ -33,8 +34,8 @@ pub(super) fn objects(content: &Content, targets: &Markup) -> Markup {
             section data-key="unknown" { h2 { "Unknown" } @for fold in folds(unknown) { (fold_of(content, &fold)) } }
         }
         (targets)
-        @if !others.is_empty() {
-            section data-key="others" { h2 { "In sync" } (table(content, &others)) }
+        @for (key, title, objects) in [("deleting", "Deleting", deleting), ("in-sync", "In sync", in_sync)] {
+            @if !objects.is_empty() { section data-key=(key) { h2 { (title) } (table(content, &objects, HasTarget::Yes)) } }
         }
     }
 }
@@ -66,11 +67,12 @@ fn fold_of(content: &Content, fold: &[ShownObject<'_>]) -> Markup {
     html! {
         details data-key={ "fold " (first.target.name) " " (reason) " " (text) } {
             summary {
-                strong.unknown { (count) @if count == 1 { " object" } @else { " objects" } } " of "
-                span.word { (first.target.name) } ": " strong { (reason) } ", " (text)
+                @if count == 1 { strong.unknown { (first.target.kind) " " (name(&first.row.id.to_string())) } }
+                @else { strong.unknown { (count) " objects" } }
+                " of target " span.word { (first.target.name) } ": " strong { (reason) } ", " (text)
                 @if let Some(oldest) = oldest { span.soft { " for " (age(oldest, content.now)) } }
             }
-            (table(content, fold))
+            (table(content, fold, HasTarget::No))
             @if count > fold.len() { p.soft { "and " (count - fold.len()) " more" } }
         }
     }
@@ -88,7 +90,7 @@ fn card(content: &Content, object: ShownObject<'_>) -> Markup {
                 span.word { (target.name) } @for mark in &row.marks { " · " (mark) }
             }
             (difference(verdict))
-            @if let Some(correction) = &row.correction { p { "Correction: " (note(correction, content.now)) } }
+            @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
             @if held.is_empty() { p.soft { "Nothing known to the poller holds a correction." } }
             @for why in &held { p.held { strong { "Not corrected: " } (why) } }
             (command(content, object))
@@ -104,9 +106,9 @@ fn difference(verdict: &RowCondition) -> Markup {
             thead { tr { th { "Field" } th { "Desired" } th { "Observed" } } }
             tbody { @for field in &changes.fields {
                 tr {
-                    th scope="row" { code { (name(&field.path)) } }
-                    td data-name="desired" { code { (field.desired) } }
-                    td data-name="observed" { code { (field.observed) } }
+                    th scope="row" { code { (value(&field.path)) } }
+                    td data-name="desired" { code { (value(&field.desired)) } }
+                    td data-name="observed" { code { (value(&field.observed)) } }
                 }
             } }
         }
@@ -120,40 +122,52 @@ fn command(content: &Content, object: ShownObject<'_>) -> Markup {
     html! { div.command { code { (command) } button.copy type="button" { "Copy" } } }
 }
 
-fn note(correction: &RowCondition, now: Timestamp) -> Markup {
+/// The correction record, without the time of its last transition: a repeated correction does not change that.
+fn note(correction: &RowCondition) -> Markup {
     html! {
-        (correction.reason) @if !correction.since.is_empty() { " for " (age(&correction.since, now)) }
+        (correction.reason)
         @if !correction.text.is_empty() { span.soft { ", " (correction.text) } }
     }
 }
 
-fn table(content: &Content, objects: &[ShownObject<'_>]) -> Markup {
+/// Whether a table of objects has a column for their target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HasTarget {
+    Yes,
+    No,
+}
+
+fn table(content: &Content, objects: &[ShownObject<'_>], has_target: HasTarget) -> Markup {
     html! {
         table.stacked {
-            thead { tr { th { "Object" } th { "Verdict" } th { "Since" } th { "Correction" } th.number { "Next poll" } } }
-            tbody { @for object in objects { (line(content, *object)) } }
+            thead { tr {
+                th { "Object" } @if has_target == HasTarget::Yes { th { "Target" } }
+                th { "Verdict" } th { "Since" } th { "Correction" } th.number { "Next poll" }
+            } }
+            tbody { @for object in objects { (line(content, *object, has_target)) } }
         }
     }
 }
 
-fn line(content: &Content, object: ShownObject<'_>) -> Markup {
+fn line(content: &Content, object: ShownObject<'_>, has_target: HasTarget) -> Markup {
     let ShownObject { target, row } = object;
     html! { tr data-key=(key(object)) {
         td data-name="Object" {
             span.soft { (target.kind) } " " (name(&row.id.to_string()))
-            div.soft { (name(&target.name)) @for mark in &row.marks { ", " (mark) } }
+            span.soft { @for mark in &row.marks { " · " (mark) } }
         }
-        td data-name="Verdict" { @match &row.verdict {
+        @if has_target == HasTarget::Yes { td.short data-name="Of target" { (name(&target.name)) } }
+        td.short data-name="Verdict" { @match &row.verdict {
             Some(verdict) => { span class=(class(row.rank())) title=(verdict.text) { (verdict.reason) } }
             None if row.deleting => { span.soft title=(NO_VERDICT) { (DELETING) } }
             None => { span.unknown { "no verdict yet" } }
         } }
-        td data-name="Since" { @if let Some(verdict) = &row.verdict { (age(&verdict.since, content.now)) } }
+        td.short data-name="Since" { @if let Some(verdict) = &row.verdict { (age(&verdict.since, content.now)) } }
         td data-name="Correction" {
-            @if let Some(correction) = &row.correction { (note(correction, content.now)) }
+            @if let Some(correction) = &row.correction { (note(correction)) }
             @for why in object.held() { div.held { (why) } }
         }
-        td.number data-name="Next poll" { @match row.next_poll {
+        td.number.short data-name="Next poll" { @match row.next_poll {
             Some(next) => { (span(next)) }
             None => { span.soft { "–" } }
         } }

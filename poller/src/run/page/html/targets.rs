@@ -28,7 +28,7 @@ pub(super) fn targets(content: &Content) -> Markup {
 fn target(line: &TargetLine) -> Markup {
     let counts = line.overview.as_ref().map(|overview| overview.counts);
     let count = |title: &'static str, shown: Shown, number: Option<usize>| {
-        html! { td.number data-name=(title) { @match number {
+        html! { td.number.short data-name=(title) { @match number {
             Some(0) => { "0" }
             Some(number) => { a class=(shown.as_str()) href=(link(Some(&line.name), shown)) { (number) } }
             None => { "–" }
@@ -41,13 +41,13 @@ fn target(line: &TargetLine) -> Markup {
             (count("Drifted", Shown::Drifted, counts.map(|counts| counts.drifted)))
             (count("Unknown", Shown::Unknown, counts.map(|counts| counts.unknown)))
             (count("In sync", Shown::InSync, counts.map(|counts| counts.in_sync)))
-            td data-name="Kind" title=(line.api_version) { (name(&line.kind)) }
-            td.number data-name="Interval" { (interval(line.interval)) }
-            td.number data-name="Overdue" title="The delay of the poll that has waited the longest" {
+            td.short data-name="Kind" title=(line.api_version) { (name(&line.kind)) }
+            td.number.short data-name="Interval" { (interval(line.interval)) }
+            td.number.short data-name="Overdue" title="The delay of the poll that has waited the longest" {
                 (overdue.map_or_else(|| "–".to_owned(), span))
             }
-            td data-name="Mode" { (line.mode) }
-            td data-name="Verdicts" {
+            td.short data-name="Mode" { (line.mode) }
+            td.short data-name="Verdicts" {
                 @if line.attestation.is_some() { "current" } @else { span.unknown { "not current" } }
             }
         }

@@ -50,10 +50,15 @@ pub(super) fn name(text: &str) -> Markup {
     let mut parts = text.split_inclusive('/').peekable();
     html! {
         @while let Some(part) = parts.next() {
-            span.word[part.len() <= LONGEST_NAME] { (part) }
+            @if part.len() <= LONGEST_NAME { span.word { (part) } } @else { (part) }
             @if parts.peek().is_some() { wbr; }
         }
     }
+}
+
+/// A value or a path that breaks after punctuation, so that words in it stay whole.
+pub(super) fn value(text: &str) -> Markup {
+    html! { @for part in text.split_inclusive(['/', '.', ':', ',', ';', '=', '@', '-', '_']) { (part) @if part.len() > 1 { wbr; } } }
 }
 
 #[cfg(test)]
@@ -87,6 +92,6 @@ mod tests {
     fn names_break_after_slashes_only() {
         let (long, short) = ("x".repeat(40), "<span class=\"word\">team-a/</span><wbr>");
         assert_eq!(name("team-a/dark-mode").into_string(), format!("{short}<span class=\"word\">dark-mode</span>"));
-        assert_eq!(name(&format!("team-a/{long}")).into_string(), format!("{short}<span>{long}</span>"));
+        assert_eq!(name(&format!("team-a/{long}")).into_string(), format!("{short}{long}"));
     }
 }
