@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use drift_e2e::process::{Launch, log_tail};
 use drift_e2e::programs::Program;
 use drift_e2e::systems::outside::{Answer, Outside};
+use drift_e2e::systems::toxiproxy::ToxiproxyApi;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ const MOST_BYTES: u64 = 150_000;
 
 /// The time that a browser may take for one page on a busy machine.
 const BROWSING: Duration = Duration::from_secs(60);
+
+/// The narrowest window of the browser in pixels. A picture may be narrower, but the measures are of this width.
+const NARROWEST: u32 = 500;
 
 /// Put at the end of the page's script: notes on the root element how wide the window is, which elements reach past its right
 /// edge, and which words have a line break inside.
@@ -86,15 +90,13 @@ impl Window {
 }
 
 /// Creates objects of two targets: two drifted ones, one of them paused, twelve Unknown ones, and six in sync.
-async fn populate(world: &World) -> Result<()> {
-    let toxiproxy = world.start_toxiproxy().await?;
-    let selected = |name: &str| json!({"matchLabels": {"team": name}});
+async fn populate(world: &World, toxiproxy: &ToxiproxyApi) -> Result<()> {
     let proxies = Target::shipped(world, toxiproxy.url())?.polled_when_asked();
     let unreachable = format!("http://{}", world.free_listen_address()?);
-    let flags = Target::shipped(world, &unreachable)?.named("flags").with("/spec/interval", json!("30s"));
+    let flags = Target::shipped(world, &unreachable)?.named("flags").with("/spec/interval", json!("5s"));
     let targets = [
-        proxies.with("/spec/objects/labelSelector", selected("web")),
-        flags.with("/spec/objects/labelSelector", selected("flags")),
+        proxies.with("/spec/objects/labelSelector", json!("team=web")),
+        flags.with("/spec/objects/labelSelector", json!("team=flags")),
     ];
     world.apply_targets(&targets).await?;
     for name in ["search", "checkout", "legacy-flag-1", "legacy-flag-2", "legacy-flag-10", "payments", "mail"] {
@@ -133,7 +135,7 @@ fn check_layout(window: &Window, document: &str) -> Result<()> {
         rest.split_once('"').map(|(value, _)| value)
     };
     let found = ["data-width", "data-wide", "data-broken"].map(measure);
-    let width = window.size.0.to_string();
+    let width = window.size.0.max(NARROWEST).to_string();
     ensure!(found == [Some(width.as_str()), Some(""), Some("")], "{}: {found:?}\n{document}", window.name);
     Ok(())
 }
@@ -153,7 +155,8 @@ fn keep(window: &Window, picture: &Path) -> Result<()> {
 #[tokio::test]
 async fn the_page_fits_screen_and_phone() -> Result<()> {
     World::run("browser", async |world| {
-        populate(world).await?;
+        let toxiproxy = world.start_toxiproxy().await?;
+        populate(world, &toxiproxy).await?;
         let poller = world.start_poller().await?;
         let headline = "2 drifted · 12 unknown · 6 in sync";
         wait_for_headline(&poller, headline).await?;

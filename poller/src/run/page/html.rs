@@ -150,7 +150,7 @@ fn empty(content: &Content) -> Markup {
                 ". " a href="." { "Clear the filter" }
             }
         }
-        @else if matching == 0 && content.silent_targets().is_empty() {
+        @else if matching == 0 && !content.targets.is_empty() && content.silent_targets().is_empty() {
             p.empty data-key="empty" { "No target selects an object." }
         }
         @else if matching > MOST_ROWS {
