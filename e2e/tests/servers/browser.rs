@@ -120,9 +120,8 @@ async fn populate(world: &World, toxiproxy: &ToxiproxyApi) -> Result<()> {
 async fn wait_for_headline(poller: &Program, headline: &str) -> Result<()> {
     wait::until(format!("the headline {headline}"), wait::DEADLINE, async || {
         let (_, page) = poller.page("/").await?;
-        let (_, objects) = poller.page("/objects").await?;
-        // A first verdict of NotYetPolled is Unknown too.
-        let is_met = page.contains(&format!("<title>{headline} – drift</title>")) && !objects.contains("NotYetPolled");
+        // Until its first poll an object is Unknown without a verdict.
+        let is_met = page.contains(&format!("<title>{headline} – drift</title>")) && !page.contains("no verdict yet");
         Ok(if is_met { Seen::Met(()) } else { Seen::Instead(page) })
     })
     .await
