@@ -185,7 +185,7 @@ impl Content {
         let Some(counts) = self.counts() else {
             return if self.leader_elsewhere.is_some() { "standby replica" } else { "no counts" }.to_owned();
         };
-        let deleting = (counts.deleting > 0).then(|| format!(" · {} deleting", counts.deleting)).unwrap_or_default();
+        let deleting = if counts.deleting > 0 { format!(" · {} deleting", counts.deleting) } else { String::new() };
         format!("{} drifted · {} unknown · {} in sync{deleting}", counts.drifted, counts.unknown, counts.in_sync)
     }
 
