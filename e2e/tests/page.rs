@@ -1,4 +1,4 @@
-//! The admin ports tell people about objects: the poller by a page what stands on them, the controller what it holds.
+//! The admin ports: the poller's status page shows the conditions of objects, the controller's `/objects` what it holds.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::programs::{Options, Program, Which};
@@ -13,7 +13,7 @@ async fn json_of(program: &Program, path: &str) -> Result<Value> {
 }
 
 #[tokio::test]
-async fn the_page_shows_what_stands_on_objects() -> Result<()> {
+async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
     World::run("page", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
         let address = world.free_listen_address()?;
@@ -40,8 +40,33 @@ async fn the_page_shows_what_stands_on_objects() -> Result<()> {
         ensure!(row["driftObserved"]["reason"] == stands["reason"] && stands["reason"] == "NotCreated", "{found}");
         ensure!(row["driftObserved"]["since"] == stands["lastTransitionTime"], "{found}");
         let (status, page) = poller.page("/?search=there").await?;
-        ensure!(status == 200 && page.contains("/there<br>") && !page.contains("/missing<br>"), "{page}");
+        ensure!(status == 200 && page.contains(">there</span>") && !page.contains(">missing</span>"), "{page}");
         ensure!(page.contains("InSync") && !page.contains("stands by"), "{page}");
+        ensure!(page.contains("<title>1 drifted · 0 unknown · 1 in sync – drift</title>"), "{page}");
+        let (_, page) = poller.page("/?shown=drifted").await?;
+        let command = format!("kubectl drift explain proxy/missing -n {}", world.objects_namespace());
+        ensure!(page.contains(&command) && !page.contains(">there</span>"), "{page}");
+        ensure!(
+            page.contains("href=\"icon-drifted.svg\"") && poller.page("/icon-drifted.svg").await?.0 == 200,
+            "{page}"
+        );
+        for (query, expected) in [("search=nosuch", "Nothing matches"), ("target=nosuch", "No active target is called")]
+        {
+            let (_, page) = poller.page(&format!("/?{query}")).await?;
+            ensure!(page.contains(expected), "{query}: {page}");
+        }
+        toxiproxy.update("there", json!({"upstream": "127.0.0.1:10"})).await?;
+        let annotations = json!({"driftpoller.dev/paused": "true"});
+        world.patch_proxy("there", json!({"metadata": {"annotations": annotations}})).await?;
+        world.ask_for_poll("there").await?;
+        world.wait_for_verdict("there", "True", "FieldsDiffer").await?;
+        wait::until("desired beside observed on the page", wait::DEADLINE, async || {
+            let (_, page) = poller.page("/?search=there").await?;
+            let shows_change = page.contains("/upstream") && page.contains("127.<wbr>0.<wbr>0.<wbr>1:<wbr>10");
+            let is_met = shows_change && page.contains("the object is paused by its annotation");
+            Ok(if is_met { Seen::Met(()) } else { Seen::Instead(page) })
+        })
+        .await?;
         let standby = Options { instance: Some("standby".to_owned()), ..Options::default() };
         let standby = world.start(Which::Poller, standby).await?;
         let (_, page) = standby.page("/").await?;
@@ -52,7 +77,7 @@ async fn the_page_shows_what_stands_on_objects() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_controller_tells_what_it_holds() -> Result<()> {
+async fn the_controller_lists_held_objects() -> Result<()> {
     World::run("held", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;
         world.apply_target(&Target::shipped(world, toxiproxy.url())?.polled_when_asked()).await?;

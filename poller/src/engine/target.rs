@@ -102,7 +102,7 @@ impl<P: SharedState> Target<P> {
     /// Returns the summary of the objects that is asked for.
     #[must_use]
     pub fn overview(&self, question: &Question, now: Moment) -> TargetOverview {
-        overview(&self.text.name, self.objects.states(), question, now)
+        overview(&self.text, self.objects.states(), question, now)
     }
 
     /// Releases the target's times in the lane of slow writes. The engine is not used after this.

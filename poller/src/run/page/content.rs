@@ -1,23 +1,32 @@
 //! The content of the status page and of its JSON.
 
+mod json;
+mod query;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use drift_kube::config::Configuration;
+use drift_api::attestation::Attestation;
 use drift_language::{Mode, Target};
-use serde_json::{Value, json};
+use jiff::Timestamp;
 
-use crate::engine::object::overview::{MOST_ROWS, ObjectRow, Question, RowCondition, Shown, TargetOverview};
-use crate::run::attestation::AttestationList;
+use crate::engine::object::overview::{
+    MOST_ROWS, ObjectRow, Question, Rank, TargetOverview, VerdictCounts, compare_names,
+};
+use crate::run::attestation::Attestations;
+pub(super) use query::{link, parse};
 
-/// All that is shown.
+/// The whole content.
 #[derive(Debug)]
 pub(super) struct Content {
     /// The query.
     pub(super) question: Question,
-    /// The command that finds the leader, if it is another replica.
+    /// The wall time of the answer.
+    pub(super) now: Timestamp,
+    /// The command that finds the leader, if another replica leads.
     pub(super) leader_elsewhere: Option<String>,
-    /// The mistakes of documents that are not active.
+    /// The errors of documents that are not active.
     pub(super) problems: Vec<String>,
     /// Every active target.
     pub(super) targets: Vec<TargetLine>,
@@ -28,109 +37,178 @@ pub(super) struct Content {
 pub(super) struct TargetLine {
     /// Its name.
     pub(super) name: String,
-    /// `apiVersion kind` of its objects.
+    /// The `apiVersion` of its objects.
+    pub(super) api_version: String,
+    /// The kind of its objects.
     pub(super) kind: String,
     /// Time between polls.
     pub(super) interval: Duration,
     /// The mode: `Observe`, `Correct`, or `suspended`.
     pub(super) mode: &'static str,
-    /// True if it is listed on our Lease.
-    pub(super) attested: bool,
+    /// Its entry on the poller's Lease; `None` while the Lease does not list it.
+    pub(super) attestation: Option<Attestation>,
+    /// The reasons why none of its objects is corrected.
+    pub(super) held: Vec<String>,
     /// The overview of its objects; `None` while it has no kind, is busy, or another replica leads.
     pub(super) overview: Option<TargetOverview>,
 }
 
-/// Parses the query of a URL. Unknown parameters are ignored.
-#[must_use]
-pub(super) fn parse(query: &str) -> Question {
-    let mut asked = Question { with_rows: true, ..Question::default() };
-    for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        match key.as_ref() {
-            "target" if !value.is_empty() => asked.target = Some(value.into_owned()),
-            "search" => value.trim().clone_into(&mut asked.search),
-            "shown" => asked.shown = Shown::parse(&value),
-            _ => {}
+/// One object with its target.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShownObject<'c> {
+    /// Its target.
+    pub(super) target: &'c TargetLine,
+    /// Its conditions.
+    pub(super) row: &'c ObjectRow,
+}
+
+/// The state of the poller in a word, shown as the icon of the browser's tab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// At least one object drifted.
+    Drifted,
+    /// No object drifted, and at least one is Unknown.
+    Unknown,
+    /// Every object is in sync.
+    InSync,
+    /// There are no counts, for example because another replica leads.
+    NoCounts,
+}
+
+impl Signal {
+    /// Every signal.
+    pub(super) const ALL: [Self; 4] = [Self::Drifted, Self::Unknown, Self::InSync, Self::NoCounts];
+
+    /// The word for it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Drifted => "drifted",
+            Self::Unknown => "unknown",
+            Self::InSync => "in-sync",
+            Self::NoCounts => "no-counts",
         }
     }
-    asked
+}
+
+impl TargetLine {
+    /// Describes a target.
+    pub(super) fn new(target: &Target, attestation: Option<Attestation>, overview: Option<TargetOverview>) -> Self {
+        let not_listed =
+            "the poller's Lease does not list the target at the moment, and the controller acts only on listed targets";
+        let is_held = attestation.is_none() && overview.is_some() && target.correct.mode == Mode::Correct;
+        Self {
+            name: target.name.clone(),
+            api_version: target.objects.api_version.clone(),
+            kind: target.objects.kind.clone(),
+            interval: target.interval,
+            mode: match target.correct.mode {
+                _ if target.suspend => "suspended",
+                Mode::Observe => "Observe",
+                Mode::Correct => "Correct",
+            },
+            attestation,
+            held: is_held.then(|| not_listed.to_owned()).into_iter().collect(),
+            overview,
+        }
+    }
+
+    /// The API group of its objects; empty for the core group.
+    fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+}
+
+impl ShownObject<'_> {
+    /// The reasons why the object is not corrected, as far as the poller knows them. Without drift only a dispute is one.
+    pub(super) fn held(&self) -> Vec<String> {
+        let Self { target, row } = self;
+        let own = row.hold.map(|hold| hold.sentence().to_owned());
+        if row.rank() != Rank::Drifted {
+            return own.into_iter().collect();
+        }
+        let is_excepted = target.attestation.as_ref().is_some_and(|attestation| attestation.except.has(&row.id));
+        let not_renewed = is_excepted.then(|| "the poller could not renew its verdict on this object".to_owned());
+        own.into_iter().chain(not_renewed).chain(target.held.iter().cloned()).collect()
+    }
 }
 
 impl Content {
-    /// Returns the content for a query.
-    #[must_use]
-    pub(super) fn new(
-        question: Question,
-        configuration: &Configuration,
-        attestations: &AttestationList,
+    /// Returns the content for a query, without notices.
+    pub(super) fn new<'t>(
+        (question, now): (Question, Timestamp),
+        targets: impl Iterator<Item = &'t Arc<Target>>,
+        attestations: &Attestations,
         answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
-        let line = |(name, target): (&String, &std::sync::Arc<Target>)| TargetLine {
-            name: name.clone(),
-            kind: format!("{} {}", target.objects.api_version, target.objects.kind),
-            interval: target.interval,
-            mode: mode(target),
-            attested: attestations.is_written(name),
-            overview: answers.get(name).cloned(),
+        let line = |target: &Arc<Target>| {
+            TargetLine::new(target, attestations.get(&target.name).cloned(), answers.get(&target.name).cloned())
         };
-        let targets = configuration.targets.iter().map(line).collect();
-        let problems = configuration.problems.iter().map(ToString::to_string).collect();
-        Self { question, leader_elsewhere: None, problems, targets }
+        let mut targets: Vec<_> = targets.map(line).collect();
+        targets.sort_by(|one, other| compare_names(&one.name, &other.name));
+        Self { question, now, leader_elsewhere: None, problems: Vec::new(), targets }
     }
 
-    /// The objects that are shown, with the target of each.
-    pub(super) fn rows(&self) -> Vec<(&str, &ObjectRow)> {
-        let with_rows = self.targets.iter().filter_map(|line| Some((line.name.as_str(), line.overview.as_ref()?)));
-        let rows = with_rows.flat_map(|(target, overview)| overview.rows.iter().map(move |row| (target, row)));
-        let mut rows: Vec<_> = rows.collect();
-        rows.sort_by_key(|(_, row)| row.rank());
-        rows.truncate(MOST_ROWS);
-        rows
+    /// The shown objects, the worst first.
+    pub(super) fn objects(&self) -> Vec<ShownObject<'_>> {
+        let lists = self.targets.iter().filter_map(|target| Some((target, &target.overview.as_ref()?.rows)));
+        let mut objects: Vec<_> =
+            lists.flat_map(|(target, rows)| rows.iter().map(move |row| ShownObject { target, row })).collect();
+        objects.sort_by_key(|object| object.row.rank());
+        objects.truncate(MOST_ROWS);
+        objects
     }
 
-    /// Returns the number of objects that are asked for.
-    #[must_use]
+    /// The number of objects that match the query.
     pub(super) fn matching(&self) -> usize {
         self.targets.iter().filter_map(|line| line.overview.as_ref()).map(|overview| overview.matching).sum()
     }
 
-    /// The targets as JSON.
-    #[must_use]
-    pub(super) fn targets_json(&self) -> Value {
-        self.targets.iter().map(target_json).collect()
+    /// The counts of the chosen target, or of all; `None` if no target has any.
+    pub(super) fn counts(&self) -> Option<VerdictCounts> {
+        let asked = self.question.target.as_ref();
+        let chosen = self.targets.iter().filter(|line| asked.is_none_or(|asked| *asked == line.name));
+        chosen.filter_map(|line| line.overview.as_ref()).map(|overview| overview.counts).reduce(|sum, one| sum + one)
     }
 
-    /// The objects as JSON.
-    #[must_use]
-    pub(super) fn objects_json(&self) -> Value {
-        let objects: Vec<Value> = self.rows().into_iter().map(|(target, row)| row_json(target, row)).collect();
-        json!({"matching": self.matching(), "objects": objects})
+    /// The signal of these counts.
+    pub(super) fn signal(&self) -> Signal {
+        match self.counts() {
+            None => Signal::NoCounts,
+            Some(counts) if counts.drifted > 0 => Signal::Drifted,
+            Some(counts) if counts.unknown > 0 => Signal::Unknown,
+            Some(_) => Signal::InSync,
+        }
     }
-}
 
-const fn mode(target: &Target) -> &'static str {
-    match target.correct.mode {
-        _ if target.suspend => "suspended",
-        Mode::Observe => "Observe",
-        Mode::Correct => "Correct",
+    /// The counts as a sentence, for example `2 drifted · 12 unknown · 29 in sync`.
+    pub(super) fn headline(&self) -> String {
+        let Some(counts) = self.counts() else {
+            return if self.leader_elsewhere.is_some() { "standby replica" } else { "no counts" }.to_owned();
+        };
+        let deleting = if counts.deleting > 0 { format!(" · {} deleting", counts.deleting) } else { String::new() };
+        format!("{} drifted · {} unknown · {} in sync{deleting}", counts.drifted, counts.unknown, counts.in_sync)
     }
-}
 
-fn target_json(line: &TargetLine) -> Value {
-    let counts = |overview: &TargetOverview| {
-        json!({"inSync": overview.counts.in_sync, "drifted": overview.counts.drifted, "unknown": overview.counts.unknown,
-            "deleting": overview.counts.deleting,
-            "latenessSeconds": overview.lateness.as_secs_f64()})
-    };
-    json!({"name": line.name, "kind": line.kind, "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode,
-        "attested": line.attested, "objects": line.overview.as_ref().map(counts)})
-}
+    /// The chosen target's name, if no such target is active.
+    pub(super) fn unknown_target(&self) -> Option<&str> {
+        let asked = self.question.target.as_deref();
+        asked.filter(|asked| self.targets.iter().all(|line| line.name != *asked))
+    }
 
-fn row_json(target: &str, row: &ObjectRow) -> Value {
-    let condition = |condition: &RowCondition| {
-        json!({"status": condition.status.as_str(), "reason": condition.reason, "text": condition.text,
-            "since": condition.since})
-    };
-    json!({"target": target, "object": row.object, "driftObserved": row.verdict.as_ref().map(condition),
-        "driftCorrected": row.correction.as_ref().map(condition), "marks": row.marks,
-        "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
+    /// The active targets without an answer, if this replica leads.
+    pub(super) fn silent_targets(&self) -> Vec<&str> {
+        let leads = self.leader_elsewhere.is_none();
+        let silent = self.targets.iter().filter(|line| leads && line.overview.is_none());
+        silent.map(|line| line.name.as_str()).collect()
+    }
+
+    /// The command that explains an object. The kind has its group where another target has the same kind in another group.
+    pub(super) fn explain_command(&self, object: ShownObject<'_>) -> String {
+        let ShownObject { target, row } = object;
+        let is_other = |line: &TargetLine| line.kind == target.kind && line.group() != target.group();
+        let group = if self.targets.iter().any(is_other) { format!(".{}", target.group()) } else { String::new() };
+        let namespace = row.id.namespace.as_deref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
+        let kind = target.kind.to_ascii_lowercase();
+        format!("kubectl drift explain {kind}{}/{}{namespace}", group.trim_end_matches('.'), row.id.name)
+    }
 }

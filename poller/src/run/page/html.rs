@@ -1,13 +1,18 @@
-//! The page as HTML: every value is escaped by the macro that writes it.
+//! The page as HTML. maud escapes every value that it writes.
 
-use std::time::Duration;
+mod objects;
+mod targets;
+#[cfg(test)]
+mod tests;
+mod words;
 
-use drift_api::condition::ConditionStatus;
 use maud::{DOCTYPE, Markup, html};
 
-use super::content::{Content, TargetLine};
-use crate::engine::object::deletion::{DELETING, NO_VERDICT};
-use crate::engine::object::overview::{ObjectRow, RowCondition, Shown};
+use super::content::{Content, Signal, link};
+use crate::engine::object::overview::{MOST_ROWS, Shown};
+use objects::objects;
+use targets::targets;
+use words::time;
 
 /// The whole page.
 #[must_use]
@@ -18,176 +23,140 @@ pub(super) fn page(content: &Content) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "drift" }
+                title { (title(content)) }
+                link rel="icon" type="image/svg+xml" href={ "icon-" (content.signal().as_str()) ".svg" };
                 link rel="stylesheet" href="page.css";
                 script src="page.js" defer {}
             }
             body {
-                header { h1 { "drift" } (asking(content)) }
-                main { (notices(content)) (targets(content)) (objects(content)) }
+                header { (headline(content)) (form(content)) (status(content)) }
+                main { (notices(content)) (empty(content)) (objects(content, &targets(content))) }
             }
         }
     };
     markup.into_string()
 }
 
-fn asking(content: &Content) -> Markup {
+/// The icon of the browser's tab. Shape and colour both tell the state.
+#[must_use]
+pub(super) fn icon(signal: Signal) -> String {
+    let (colour, sign) = match signal {
+        Signal::Drifted => ("#c62828", "M32 14v22M32 47v3"),
+        Signal::Unknown => ("#b26a00", "M23 24a9 9 0 1 1 13 9q-4 2-4 7M32 48v3"),
+        Signal::InSync => ("#1a7f37", "M18 33l10 10 18-21"),
+        Signal::NoCounts => ("#6b7480", "M20 32h24"),
+    };
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 64 64\"><circle cx=\"32\" cy=\"32\" r=\"30\" fill=\"{colour}\"/>\
+         <path d=\"{sign}\" fill=\"none\" stroke=\"#fff\" stroke-width=\"7\" stroke-linecap=\"round\" stroke-linejoin=\"round\"/></svg>"
+    )
+}
+
+fn title(content: &Content) -> String {
+    let target = content.question.target.as_ref().map(|target| format!(" – {target}")).unwrap_or_default();
+    format!("{}{target} – drift", content.headline())
+}
+
+/// The counts, each with a link to its objects.
+fn headline(content: &Content) -> Markup {
+    let target = content.question.target.as_deref();
+    let count = |shown: Shown, number: usize, word: &str| {
+        let class = if number > 0 { shown.as_str() } else { "soft" };
+        html! { a class=(class) href=(link(target, shown)) { (number) " " (word) } }
+    };
+    html! {
+        h1 {
+            @match content.counts() {
+                Some(counts) => {
+                    (count(Shown::Drifted, counts.drifted, "drifted")) " · "
+                    (count(Shown::Unknown, counts.unknown, "unknown")) " · "
+                    (count(Shown::InSync, counts.in_sync, "in sync"))
+                    @if counts.deleting > 0 { " · " span.soft { (counts.deleting) " deleting" } }
+                }
+                None => { span.soft { (content.headline()) } }
+            }
+        }
+    }
+}
+
+fn form(content: &Content) -> Markup {
     let asked = &content.question;
     html! {
-        form method="get" action="." {
+        form method="get" action="." role="search" {
             select name="target" aria-label="Target" {
                 option value="" { "all targets" }
+                @if let Some(unknown) = content.unknown_target() {
+                    option value=(unknown) selected { (unknown) " (not active)" }
+                }
                 @for line in &content.targets {
                     option value=(line.name) selected[asked.target.as_ref() == Some(&line.name)] { (line.name) }
                 }
             }
             select name="shown" aria-label="Verdict" {
-                @for (shown, text) in [(Shown::All, "all objects"), (Shown::Drifted, "drifted"), (Shown::Unknown, "cannot tell")] {
+                @for (shown, text) in Shown::ALL.into_iter().zip(["all verdicts", "drifted", "unknown", "in sync"]) {
                     option value=(shown.as_str()) selected[asked.shown == shown] { (text) }
                 }
             }
-            input type="search" name="search" value=(asked.search) placeholder="namespace/name" aria-label="Search";
+            input type="search" name="search" value=(asked.search) placeholder="namespace/name" aria-label="Search"
+                autocomplete="off" autocapitalize="none" spellcheck="false";
             button { "Show" }
         }
     }
 }
 
+/// The age of the page. The script shows here why it is not newer.
+fn status(content: &Content) -> Markup {
+    html! {
+        p.status {
+            strong { a href="." { "drift" } }
+            " updated " (time(&content.now.to_string(), content.now, |_| content.now.strftime("%H:%M:%S UTC").to_string()))
+        }
+    }
+}
+
 fn notices(content: &Content) -> Markup {
+    let silent = content.silent_targets();
     html! {
         @if let Some(command) = &content.leader_elsewhere {
-            p.notice { "This replica stands by and polls nothing. The Lease names the one that does: " code { (command) } }
+            p.notice data-key="standby" {
+                "This replica stands by and polls nothing. The Lease names the leader: " code { (command) }
+            }
         }
         @for problem in &content.problems { p.notice { "Not active: " (problem) } }
-    }
-}
-
-fn targets(content: &Content) -> Markup {
-    html! {
-        h2 { "Targets" }
-        @if content.targets.is_empty() { p.soft { "No target is active." } }
-        @else {
-            table {
-                thead { tr {
-                    th { "Target" } th { "Kind" } th.number { "Drifted" } th.number { "Cannot tell" } th.number { "In sync" }
-                    th { "Every" } th { "Late" } th { "Mode" } th { "Attested" }
-                } }
-                tbody { @for line in &content.targets { (target(line)) } }
+        @if !silent.is_empty() {
+            p.notice data-key="silent" {
+                "No counts for " (silent.join(", ")) ". Either a target is busy, or its kind cannot be watched: see "
+                a href="readyz" { "/readyz" } "."
+            }
+        }
+        @if let Some(target) = content.unknown_target() {
+            p.notice data-key="unknown-target" {
+                "No active target is called " code { (target) } ". " a href="." { "Show all targets" }
             }
         }
     }
 }
 
-fn target(line: &TargetLine) -> Markup {
-    let counts = line.overview.as_ref().map(|overview| overview.counts);
-    let count = |name: &'static str, class: &'static str, number: Option<usize>| {
-        html! { td.number data-name=(name) { @match number {
-            Some(0) => { "0" }
-            Some(number) => { span class=(class) { (number) } }
-            None => { "–" }
-        } } }
-    };
-    html! { tr {
-        td data-name="Target" { a href={ "?target=" (line.name) } { (line.name) } }
-        td data-name="Kind" { (line.kind) }
-        (count("Drifted", "drifted", counts.map(|counts| counts.drifted)))
-        (count("Cannot tell", "unknown", counts.map(|counts| counts.unknown)))
-        (count("In sync", "good", counts.map(|counts| counts.in_sync)))
-        td data-name="Every" { (span(line.interval)) }
-        td data-name="Late" { (line.overview.as_ref().map_or_else(|| "–".to_owned(), |overview| span(overview.lateness))) }
-        td data-name="Mode" { (line.mode) }
-        td data-name="Attested" { @if line.attested { "yes" } @else { span.unknown { "no" } } }
-    } }
-}
-
-fn objects(content: &Content) -> Markup {
-    let (rows, matching) = (content.rows(), content.matching());
+/// The line about objects that the lists lack.
+fn empty(content: &Content) -> Markup {
+    let (matching, asked) = (content.matching(), &content.question);
+    let is_filtered = !asked.search.is_empty() || asked.shown != Shown::All || asked.target.is_some();
     html! {
-        h2 { "Objects " span.soft { (rows.len()) " of " (matching) } }
-        @if matching > 0 {
-            table {
-                thead { tr { th { "Object" } th { "Drift" } th { "Since" } th { "Correction" } th.number { "Next poll" } } }
-                tbody { @for (target, row) in rows { (object(target, row)) } }
+        @if content.leader_elsewhere.is_some() || content.unknown_target().is_some() {}
+        @else if matching == 0 && is_filtered {
+            p.empty data-key="empty" {
+                "Nothing matches"
+                @if !asked.search.is_empty() { " " code { (asked.search) } }
+                ". " a href="." { "Clear the filter" }
             }
         }
-    }
-}
-
-fn object(target: &str, row: &ObjectRow) -> Markup {
-    html! { tr {
-        td.text data-name="Object" { (row.object) br; span.soft { (target) @for mark in &row.marks { ", " (mark) } } }
-        td.text data-name="Drift" { @match &row.verdict {
-            Some(verdict) => { span class=(class(verdict)) { (verdict.reason) } br; (verdict.text) }
-            None if row.deleting => { span.soft { (DELETING) } br; (NO_VERDICT) }
-            None => { span.unknown { "no verdict yet" } }
-        } }
-        td data-name="Since" { (row.verdict.as_ref().map_or("", |verdict| &verdict.since)) }
-        td.text data-name="Correction" { @if let Some(note) = &row.correction { (note.reason) br; span.soft { (note.text) } } }
-        td.number data-name="Next poll" { @match row.next_poll {
-            Some(next) => { (span(next)) }
-            None => { span.soft { "–" } }
-        } }
-    } }
-}
-
-const fn class(verdict: &RowCondition) -> &'static str {
-    match verdict.status {
-        ConditionStatus::True => "drifted",
-        ConditionStatus::False => "good",
-        ConditionStatus::Unknown => "unknown",
-    }
-}
-
-/// In whole seconds: people read no fractions.
-fn span(time: Duration) -> String {
-    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::object::overview::{TargetOverview, VerdictCounts};
-    use crate::run::page::content::parse;
-
-    #[test]
-    fn what_others_wrote_is_text_and_no_markup() {
-        let hostile = "<script>alert(1)</script>\"'&";
-        let condition = RowCondition {
-            status: ConditionStatus::True,
-            reason: hostile.to_owned(),
-            text: hostile.to_owned(),
-            since: hostile.to_owned(),
-        };
-        let row = ObjectRow {
-            object: hostile.to_owned(),
-            verdict: Some(condition.clone()),
-            deleting: false,
-            correction: Some(condition),
-            marks: vec!["paused"],
-            next_poll: Some(Duration::from_millis(61_500)),
-        };
-        let counts = VerdictCounts { drifted: 1, ..VerdictCounts::default() };
-        let overview = TargetOverview { counts, matching: 1, rows: vec![row], ..TargetOverview::default() };
-        let line = TargetLine {
-            name: "proxies".to_owned(),
-            kind: hostile.to_owned(),
-            interval: Duration::from_secs(30),
-            mode: "Correct",
-            attested: true,
-            overview: Some(overview),
-        };
-        let question = parse("target=proxies&search=%3Cscript%3E&shown=drifted");
-        let text = page(&Content {
-            question,
-            leader_elsewhere: None,
-            problems: vec![hostile.to_owned()],
-            targets: vec![line],
-        });
-        assert!(!text.contains("<script>"), "{text}");
-        assert_eq!(text.matches("&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;").count(), 8, "{text}");
-        assert!(
-            text.contains("value=\"&lt;script&gt;\"") && text.contains("1 of 1") && text.contains("1m 1s"),
-            "{text}"
-        );
-        assert!(text.contains(r#"<option value="proxies" selected>"#) && !text.contains("stands by"), "{text}");
+        @else if matching == 0 && !content.targets.is_empty() && content.silent_targets().is_empty() {
+            p.empty data-key="empty" { "No target selects an object." }
+        }
+        @else if matching > MOST_ROWS {
+            p.empty data-key="empty" {
+                "The first " (MOST_ROWS) " of " (matching) " objects, the worst first. Choose a target or search to see others."
+            }
+        }
     }
 }

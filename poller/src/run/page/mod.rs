@@ -1,7 +1,6 @@
-//! The page for people on the admin port, and the same as JSON: targets and their objects, as they stand now.
+//! The status page on the admin port, and its content as JSON: targets and their objects with their conditions.
 //!
-//! It only shows; nothing can be changed here. Whoever reaches the port reads the names and conditions of all objects, as whoever may
-//! list them does.
+//! The page is read-only. Everyone who reaches the port can read the names and conditions of all objects.
 
 mod content;
 mod html;
@@ -16,30 +15,31 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use drift_kube::config::Configuration;
 use drift_kube::lease::Leadership;
+use drift_kube::process::clock;
 use drift_kube::telemetry::questions::{self, Crowded};
 use tokio::sync::watch;
 
 use crate::engine::object::overview::{Question, TargetOverview};
 use crate::run::attestation::AttestationList;
-use content::{Content, parse};
+use content::{Content, Signal, parse};
 
-/// Only what this program itself serves is loaded, sent to, or run; nothing may frame it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
-                      base-uri 'none'; frame-ancestors 'none'";
+/// Content security policy: the browser loads, contacts and runs nothing but this program's own routes, and no page may frame it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Routes queries to the targets at work.
+/// Routes queries to the active targets.
 pub type Board = questions::Board<Question, TargetOverview>;
-/// A question to a target.
+/// A query to a target.
 pub type Asked = questions::Asked<Question, TargetOverview>;
 
 /// The sources of the status page.
 #[derive(Clone)]
 pub struct Page {
-    /// The targets at work.
+    /// The running targets.
     pub board: Board,
     /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
-    /// Those that are attested.
+    /// The attested targets.
     pub attestations: AttestationList,
     /// The leadership of this replica.
     pub leadership: Leadership,
@@ -48,10 +48,14 @@ pub struct Page {
 }
 
 impl Page {
-    /// The routes.
+    /// Returns the routes of the page.
     pub fn routes(self) -> Router {
         let asset = |kind: &'static str, text: &'static str| get(move || async move { answer(kind, text.to_owned()) });
-        Router::new()
+        let mut router = Router::new();
+        for signal in Signal::ALL {
+            router = router.route(&format!("/icon-{}.svg", signal.as_str()), get(move || async move { icon(signal) }));
+        }
+        router
             .route("/", get(page))
             .route("/targets", get(targets))
             .route("/objects", get(objects))
@@ -63,8 +67,14 @@ impl Page {
     async fn content(&self, question: Question) -> Result<Content, Crowded> {
         let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();
-        let leader_elsewhere = (!self.leadership.is_held()).then(|| self.leader_command.clone());
-        Ok(Content { leader_elsewhere, ..Content::new(question, &configuration, &self.attestations, &answers) })
+        let mut attestations = self.attestations.subscribe().borrow().clone();
+        attestations.retain(|target, _| self.attestations.is_written(target));
+        let asked = (question, clock::wall_seconds().parse().unwrap_or_default());
+        Ok(Content {
+            leader_elsewhere: (!self.leadership.is_held()).then(|| self.leader_command.clone()),
+            problems: configuration.problems.iter().map(ToString::to_string).collect(),
+            ..Content::new(asked, configuration.targets.values(), &attestations, &answers)
+        })
     }
 
     async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {
@@ -77,6 +87,10 @@ impl Page {
 
 async fn page(State(page): State<Page>, RawQuery(query): RawQuery) -> Response {
     page.answer(parse(&query.unwrap_or_default()), "text/html; charset=utf-8", html::page).await
+}
+
+fn icon(signal: Signal) -> Response {
+    answer("image/svg+xml", html::icon(signal))
 }
 
 async fn targets(State(page): State<Page>) -> Response {

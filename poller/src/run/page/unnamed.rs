@@ -1,6 +1,6 @@
-//! The entries of collections without an object, shown at `/unnamed`.
+//! The entries of collections that belong to no object, shown at `/unnamed`.
 //!
-//! Names only, and nothing is ever done about them.
+//! They are shown by name and never corrected or deleted.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,10 +20,10 @@ use crate::engine::collection::requests::Unnamed;
 use crate::engine::judgement::credentials::Credentials;
 use crate::engine::judgement::description::REDACTED;
 
-/// By the names of the targets.
+/// Entries by target name.
 type UnnamedByTarget = BTreeMap<String, (Arc<Target>, Unnamed)>;
 
-/// The entries without an object, by target. Clones share them.
+/// The entries without an object, by target. Clones share state.
 #[derive(Clone, Debug, Default)]
 pub struct UnnamedEntries {
     known: Arc<Mutex<UnnamedByTarget>>,
@@ -31,7 +31,7 @@ pub struct UnnamedEntries {
 }
 
 impl UnnamedEntries {
-    /// None; of these Secrets none is ever shown as a name.
+    /// Creates an empty list. Values of these Secrets are never shown as names.
     #[must_use]
     pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>) -> Self {
         Self { known: Arc::default(), secrets }
@@ -42,12 +42,12 @@ impl UnnamedEntries {
         self.lock().insert(target.name.clone(), (target.clone(), unnamed));
     }
 
-    /// The target is not at work any more.
+    /// Removes a target that has stopped.
     pub fn forget(&self, target: &str) {
         self.lock().remove(target);
     }
 
-    /// The page.
+    /// Returns the routes.
     pub fn pages(&self) -> Router {
         Router::new().route("/unnamed", get(page)).with_state(self.clone())
     }

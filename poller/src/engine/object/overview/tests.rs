@@ -1,4 +1,4 @@
-//! What is shown of objects, and in which order.
+//! The rows of an overview and their order.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::fixtures::{TEXT, at, object, target};
 use crate::engine::object::object_store::ObjectStore;
 
-/// An object of that name with that verdict; without a word none.
+/// Adds an object with this status of driftObserved; without a status it has no conditions.
 fn seen(objects: &mut ObjectStore, name: &str, status: &str) {
     let observed = json!({"type": "driftObserved", "status": status, "reason": "FieldsDiffer", "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z", "message": "1 field differs [desired 3f2a9c71d04b58e6, correction 7]"});
@@ -22,18 +22,18 @@ fn with_rows() -> Question {
 }
 
 fn names(overview: &TargetOverview) -> Vec<&str> {
-    overview.rows.iter().map(|row| row.object.as_str()).collect()
+    overview.rows.iter().map(|row| &*row.id.name).collect()
 }
 
 #[test]
-fn the_worst_stand_first_and_all_are_counted() {
+fn the_worst_objects_come_first_and_all_are_counted() {
     let mut objects = ObjectStore::new(target(TEXT));
     for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown"), ("d", ""), ("e", "True")] {
         seen(&mut objects, name, status);
     }
     let ask = |search: &str, shown| {
         let question = Question { search: search.to_owned(), shown, ..with_rows() };
-        overview("t", objects.states(), &question, at(10).moment)
+        overview(&target(TEXT), objects.states(), &question, at(10).moment)
     };
     let all = ask("", Shown::All);
     assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
@@ -42,13 +42,15 @@ fn the_worst_stand_first_and_all_are_counted() {
     let found = ask("e", Shown::Drifted);
     assert_eq!((names(&found), found.matching, found.counts), (vec!["e"], 1, all.counts));
     assert_eq!(names(&ask("", Shown::Unknown)), ["c", "d"]);
+    assert_eq!(names(&ask("", Shown::InSync)), ["a"]);
+    assert!(Shown::ALL.iter().all(|shown| Shown::parse(shown.as_str()) == *shown));
     let row = &found.rows[0];
     let texts = [&row.verdict, &row.correction].map(|one| one.as_ref().map(|one| one.text.as_str()));
-    assert_eq!(texts, [Some("1 field differs"), Some("updated")], "what only the programs read is left out");
+    assert_eq!(texts, [Some("1 field differs"), Some("updated")], "machine-readable parts are left out");
 }
 
 #[test]
-fn what_is_being_deleted_is_counted_for_itself() {
+fn deleting_objects_have_a_count_of_their_own() {
     let mut objects = ObjectStore::new(target(TEXT));
     for (name, status) in [("a", "False"), ("b", "True"), ("c", "Unknown")] {
         seen(&mut objects, name, status);
@@ -57,7 +59,7 @@ fn what_is_being_deleted_is_counted_for_itself() {
         objects.see(deleted, at(1));
     }
     seen(&mut objects, "d", "True");
-    let ask = |shown| overview("t", objects.states(), &Question { shown, ..with_rows() }, at(10).moment);
+    let ask = |shown| overview(&target(TEXT), objects.states(), &Question { shown, ..with_rows() }, at(10).moment);
     let all = ask(Shown::All);
     assert_eq!(all.counts, VerdictCounts { drifted: 1, deleting: 3, ..VerdictCounts::default() });
     assert_eq!(names(&all), ["d", "a", "b", "c"]);
@@ -72,11 +74,37 @@ fn an_answer_is_bounded() {
         seen(&mut objects, &format!("o{number}"), "");
     }
     seen(&mut objects, "z", "True");
-    let ask = |question: &Question| overview("t", objects.states(), question, at(10).moment);
+    let ask = |question: &Question| overview(&target(TEXT), objects.states(), question, at(10).moment);
     let all = ask(&with_rows());
     assert_eq!((all.matching, all.rows.len(), names(&all)[0]), (MOST_ROWS + 2, MOST_ROWS, "z"));
     for elsewhere in [Question::default(), Question { target: Some("other".to_owned()), ..with_rows() }] {
         let counted = ask(&elsewhere);
-        assert_eq!((counted.counts, counted.rows.len()), (all.counts, 0), "only the counts are asked for");
+        assert_eq!((counted.counts, counted.rows.len()), (all.counts, 0), "only counts were requested");
     }
+}
+
+#[test]
+fn names_with_numbers_are_in_natural_order() {
+    let mut objects = ObjectStore::new(target(TEXT));
+    for name in ["flag-10", "flag-9", "flag-1"] {
+        seen(&mut objects, name, "True");
+    }
+    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10).moment);
+    assert_eq!(names(&all), ["flag-1", "flag-9", "flag-10"]);
+}
+
+#[test]
+fn equal_unknowns_are_counted_beyond_the_rows() {
+    let mut objects = ObjectStore::new(target(TEXT));
+    for number in 0..MOST_ROWS + 5 {
+        seen(&mut objects, &format!("o{number}"), "Unknown");
+    }
+    seen(&mut objects, "a", "");
+    seen(&mut objects, "b", "True");
+    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10).moment);
+    let alike = |name: &str| all.rows.iter().find(|row| &*row.id.name == name).map(|row| row.alike);
+    assert_eq!([alike("a"), alike("b"), alike("o1")], [Some(1), Some(1), Some(MOST_ROWS + 5)]);
+    let found = Question { search: "o1".to_owned(), ..with_rows() };
+    let found = overview(&target(TEXT), objects.states(), &found, at(10).moment);
+    assert!(found.rows.iter().all(|row| row.alike == found.matching), "only objects that match count");
 }

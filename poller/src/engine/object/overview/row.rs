@@ -1,0 +1,136 @@
+//! One object of an overview: its conditions without the parts that only programs read.
+
+use std::time::Duration;
+
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
+use drift_language::Target;
+
+use super::hold::Hold;
+use crate::engine::object::deletion::verdict_of;
+use crate::engine::object::object_state::ObjectState;
+
+/// The conditions of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// The object.
+    pub id: ObjectId,
+    /// The verdict; `None` before the first, and while the object is being deleted.
+    pub verdict: Option<RowCondition>,
+    /// True if it is being deleted.
+    pub deleting: bool,
+    /// The correction record; `None` if there is none.
+    pub correction: Option<RowCondition>,
+    /// The reason why nothing is corrected; `None` if the object and its target name none.
+    pub hold: Option<Hold>,
+    /// Further marks, such as paused.
+    pub marks: Vec<&'static str>,
+    /// The time until the next poll; `None` during a poll, and if none will follow.
+    pub next_poll: Option<Duration>,
+    /// The number of objects in the answer with the same Unknown verdict, this one included; 1 for any other verdict.
+    pub alike: usize,
+}
+
+/// A condition without its machine-readable parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowCondition {
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason.
+    pub reason: String,
+    /// Its text.
+    pub text: String,
+    /// The time of the last change of the status, RFC 3339.
+    pub since: String,
+}
+
+/// Sort key of objects: the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// It drifted.
+    Drifted,
+    /// Its verdict is Unknown, or there is none yet.
+    Unknown,
+    /// It is being deleted and has no verdict.
+    Deleting,
+    /// It is in sync.
+    InSync,
+}
+
+/// An Unknown verdict as far as two objects can share it: reason and text. `None` for an object without a verdict.
+pub(super) type Cause<'s> = Option<(&'s str, &'s str)>;
+
+impl ObjectRow {
+    /// Returns the sort key.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        rank_of(self.verdict.as_ref().map(|verdict| verdict.status), self.deleting)
+    }
+
+    /// Builds the row of an object.
+    pub(super) fn new(target: &Target, state: &ObjectState, now: Moment) -> Self {
+        let shown = state.object();
+        let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now), "flapping")];
+        Self {
+            id: shown.id.clone(),
+            deleting: shown.deleting,
+            verdict: verdict_of(shown).map(|condition| {
+                let (text, _) = Tag::split(condition.message.text());
+                RowCondition::new(condition, text)
+            }),
+            correction: shown.conditions.corrected().map(|condition| {
+                let text = CorrectionStatus::parse(condition.message.text()).text;
+                RowCondition::new(condition, &text)
+            }),
+            hold: Hold::of(target, shown),
+            marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
+            next_poll: state.poll_due().map(|due| due - now),
+            alike: 1,
+        }
+    }
+
+    /// The cause of its Unknown.
+    pub(super) fn cause(&self) -> Cause<'_> {
+        self.verdict.as_ref().map(|verdict| (verdict.reason.as_str(), verdict.text.as_str()))
+    }
+}
+
+impl RowCondition {
+    fn new(condition: &Condition, text: &str) -> Self {
+        Self {
+            status: condition.status,
+            reason: condition.reason.to_string(),
+            text: shortened(text).to_owned(),
+            since: condition.last_transition_time.to_string(),
+        }
+    }
+}
+
+/// The cause of an object's Unknown.
+pub(super) fn cause(state: &ObjectState) -> Cause<'_> {
+    verdict_of(state.object()).map(|condition| {
+        let (text, _) = Tag::split(condition.message.text());
+        (&*condition.reason, shortened(text))
+    })
+}
+
+/// Our own messages are never longer than this. Those of another writer may be.
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)]
+}
+
+/// Returns the sort key of an object.
+pub(super) fn rank(state: &ObjectState) -> Rank {
+    let object = state.object();
+    rank_of(verdict_of(object).map(|condition| condition.status), object.deleting)
+}
+
+const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {
+    match status {
+        _ if deleting => Rank::Deleting,
+        Some(ConditionStatus::True) => Rank::Drifted,
+        Some(ConditionStatus::False) => Rank::InSync,
+        Some(ConditionStatus::Unknown) | None => Rank::Unknown,
+    }
+}
