@@ -12,6 +12,21 @@ async fn json_of(program: &Program, path: &str) -> Result<Value> {
     serde_json::from_str(&text).with_context(|| text)
 }
 
+/// Pauses `there`, which drifted, and finds both values and the pause on the page.
+async fn shows_the_drift_of_a_paused_object(world: &World, poller: &Program) -> Result<()> {
+    let annotations = json!({"driftpoller.dev/paused": "true"});
+    world.patch_proxy("there", json!({"metadata": {"annotations": annotations}})).await?;
+    world.ask_for_poll("there").await?;
+    world.wait_for_verdict("there", "True", "FieldsDiffer").await?;
+    wait::until("desired beside observed on the page", wait::DEADLINE, async || {
+        let (_, page) = poller.page("/?search=there").await?;
+        let shows_change = page.contains("/upstream") && page.contains("127.<wbr>0.<wbr>0.<wbr>1:<wbr>10");
+        let is_met = shows_change && page.contains("the object is paused by its annotation");
+        Ok(if is_met { Seen::Met(()) } else { Seen::Instead(page) })
+    })
+    .await
+}
+
 #[tokio::test]
 async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
     World::run("page", async |world| {
@@ -56,17 +71,7 @@ async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
             ensure!(page.contains(expected), "{query}: {page}");
         }
         toxiproxy.update("there", json!({"upstream": "127.0.0.1:10"})).await?;
-        let annotations = json!({"driftpoller.dev/paused": "true"});
-        world.patch_proxy("there", json!({"metadata": {"annotations": annotations}})).await?;
-        world.ask_for_poll("there").await?;
-        world.wait_for_verdict("there", "True", "FieldsDiffer").await?;
-        wait::until("desired beside observed on the page", wait::DEADLINE, async || {
-            let (_, page) = poller.page("/?search=there").await?;
-            let shows_change = page.contains("/upstream") && page.contains("127.<wbr>0.<wbr>0.<wbr>1:<wbr>10");
-            let is_met = shows_change && page.contains("the object is paused by its annotation");
-            Ok(if is_met { Seen::Met(()) } else { Seen::Instead(page) })
-        })
-        .await?;
+        shows_the_drift_of_a_paused_object(world, &poller).await?;
         let standby = Options { instance: Some("standby".to_owned()), ..Options::default() };
         let standby = world.start(Which::Poller, standby).await?;
         let (_, page) = standby.page("/").await?;
