@@ -41,6 +41,7 @@ use crate::run::context::Context;
 use crate::run::handover::Handovers;
 use crate::run::held_objects::{self, Board};
 use crate::run::metrics::Metrics;
+use crate::run::published_holds::PublishedHolds;
 use crate::run::secrets::Secrets;
 use crate::run::target_work::work;
 
@@ -171,6 +172,7 @@ impl Program {
             events,
             metrics: Metrics::register(&mut registry),
             board: Board::default(),
+            holds: PublishedHolds::default(),
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
             leadership: lease.leadership(),
@@ -219,7 +221,7 @@ impl Program {
             cut.cancel();
         });
         let context = self.context.for_term(acting);
-        let Context { configuration, notes, watches, identities, .. } = &*context;
+        let Context { configuration, notes, watches, identities, holds, .. } = &*context;
         notes.begin(&self.lease);
         let around = context.collector();
         let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), SweepSettings::of_finalizers());
@@ -234,6 +236,7 @@ impl Program {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = notes.keep(&self.lease) => {}
+                () = holds.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}
                 _ = collecting => {}

@@ -10,6 +10,7 @@ use drift_api::timing::moment::Moment;
 use super::operation::Work;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
+use crate::engine::objects::held_objects::TargetHeld;
 
 /// One thing to do.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub enum Report {
     Attestation(Option<Attestation>),
     /// So many more objects are held for this reason.
     HeldBy(Held, i64),
+    /// The holds that no reader can see elsewhere changed to these.
+    Holds(TargetHeld),
     /// Deletions that our finalizer keeps from their end.
     Deletions {
         /// How many.

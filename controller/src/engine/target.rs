@@ -1,5 +1,6 @@
 //! The engine of one target: its objects, whose turn it is, and what is decided for each.
 
+mod holds_report;
 mod housekeeping;
 mod live;
 mod operation_results;
@@ -26,8 +27,7 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::deletions::Deletions;
-use crate::engine::objects::held_objects::HeldCounts;
-use crate::engine::objects::held_objects::{HeldQuestion, Holdings, holdings};
+use crate::engine::objects::held_objects::{HeldCounts, HeldQuestion, Holdings, TargetHeld, holdings};
 use crate::engine::objects::object_store::{Handover, ObjectStore, SharedFacts};
 use crate::engine::objects::waiting_lines::Lines;
 use housekeeping::{HOUSEKEEPING, Schedule};
@@ -66,6 +66,8 @@ pub struct Target<P> {
     scope_wait: ScopeWait,
     /// The poller's attestation when every object was decided on last.
     attestation: Option<Attestation>,
+    /// The holds as they were reported last.
+    reported_holds: Option<TargetHeld>,
     schedule: Schedule,
     /// The target works by another text, or is gone.
     superseded: bool,
@@ -95,6 +97,7 @@ impl<P: SharedState> Target<P> {
             reported_deletions: HashSet::new(),
             scope_wait: ScopeWait::default(),
             attestation: None,
+            reported_holds: None,
             schedule: Schedule::default(),
             superseded: false,
             term_ended: false,

@@ -77,6 +77,8 @@ pub const OBJECT_ANNOTATIONS: &[&str] =
     &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, GIVE_UP_ANNOTATION];
 /// Annotation on the poller's Lease: the targets it attests, as JSON of target name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
+/// Annotation on the controller's Lease: the corrections that it holds, as JSON of [`crate::held_corrections`].
+pub const HELD_CORRECTIONS_ANNOTATION: &str = "driftpoller.dev/held-corrections";
 
 /// Annotation on each program's own Lease: what its targets select or selected, as a JSON list. It says where conditions
 /// and finalizers of ours may stand when a target is gone.

@@ -1,12 +1,11 @@
-//! Why nothing is done for an object: the closed set of words that a metric counts by.
-//!
-//! This file knows only the words.
+//! The reasons that hold an object: a closed set of words, the labels of a metric.
 
+use drift_api::held_corrections::ObjectReason;
 use drift_api::requests::job::JobStage;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
-        /// Why nothing is done now.
+        /// A reason that holds an object.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Held { $($(#[$doc])* $variant,)+ }
 
@@ -93,7 +92,7 @@ words! {
 }
 
 impl Held {
-    /// Why nothing comes of a Job that has come so far; `None` where it runs.
+    /// The reason that a Job in this stage makes no progress; `None` if it runs.
     #[must_use]
     pub const fn of_job(stage: JobStage) -> Option<Self> {
         match stage {
@@ -102,6 +101,30 @@ impl Held {
             JobStage::PodNotReady => Some(Self::JobPodNotReady),
             JobStage::Running => None,
         }
+    }
+
+    /// The reason for readers of the controller's Lease; `None` if they see it elsewhere, or it holds the whole target.
+    #[must_use]
+    pub const fn published(self) -> Option<ObjectReason> {
+        Some(match self {
+            Self::Delayed => ObjectReason::Delayed,
+            Self::Unsendable => ObjectReason::Unsendable,
+            Self::JobUnfinished => ObjectReason::JobUnfinished,
+            Self::JobNotTakenUp => ObjectReason::JobNotTakenUp,
+            Self::JobWithoutPod => ObjectReason::JobWithoutPod,
+            Self::JobPodNotReady => ObjectReason::JobPodNotReady,
+            Self::WriteRefused => ObjectReason::WriteRefused,
+            Self::RaceLost => ObjectReason::RaceLost,
+            Self::WriteUndone => ObjectReason::WriteUndone,
+            Self::ScopeIncomplete => ObjectReason::ScopeIncomplete,
+            _ => return None,
+        })
+    }
+
+    /// Returns true if a try follows from the time alone.
+    #[must_use]
+    pub const fn has_next_try(self) -> bool {
+        matches!(self, Self::Delayed | Self::Unsendable | Self::WriteRefused | Self::RaceLost | Self::WriteUndone)
     }
 
     /// Returns true if a person looking for uncorrected drift wants to see it; the others are the normal course.
@@ -119,5 +142,13 @@ mod tests {
     fn no_two_reasons_share_a_word() {
         let words: std::collections::BTreeSet<_> = Held::ALL.iter().map(|held| held.as_str()).collect();
         assert_eq!(words.len(), Held::ALL.len());
+    }
+
+    #[test]
+    fn every_published_reason_has_a_noteworthy_source() {
+        let published: Vec<_> =
+            Held::ALL.iter().filter_map(|held| Some((held.published()?.as_str(), held.is_noteworthy()))).collect();
+        assert_eq!(published.len(), ObjectReason::ALL.len());
+        assert!(ObjectReason::ALL.iter().all(|why| published.contains(&(why.as_str(), true))), "{published:?}");
     }
 }

@@ -37,6 +37,7 @@ impl<P: SharedState> Target<P> {
         let Some(transition) = self.objects.evaluate_breaker(now) else { return };
         self.report(Report::Breaker(transition));
         self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
+        self.report_holds();
         self.reconsider_all();
     }
 
@@ -44,6 +45,7 @@ impl<P: SharedState> Target<P> {
         if let Some(transition) = self.objects.let_pass() {
             self.report(Report::Breaker(transition));
             self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
+            self.report_holds();
         }
     }
 
@@ -117,6 +119,7 @@ impl<P: SharedState> Target<P> {
         self.give_room_back(now.moment);
         self.report_deletions(now.wall);
         self.report_scope_wait(now.moment);
+        self.report_holds();
         self.note_attestation(now.moment);
         self.note_secrets();
         // The attestation may have gone and come back between two looks at it.
