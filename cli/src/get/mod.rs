@@ -1,25 +1,31 @@
 //! `kubectl drift get`: lists the objects of all targets with their conditions. Polls nothing.
 
 mod changes;
+mod held;
 mod listed_targets;
 mod rendering;
 mod rows;
 mod text_table;
 mod watching;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::time::Duration;
 
+use drift_api::names::CONTROLLER_LEASE;
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::process::clock;
+use drift_kube::program::settings::parse_lease_name;
 use drift_language::LabelSelector;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, read_lease, warn};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
-use crate::targets::{KnownKind, known_kinds, live_targets};
+use crate::targets::{KnownKind, known_kinds, lease_notes, live_targets};
+use held::LeaseHolds;
 use listed_targets::ListedTargets;
 use rendering::{GetOutput, whole_list};
 use rows::{Row, Wanted, arrange, summarise};
@@ -35,6 +41,9 @@ const EXAMPLES: &str = "Examples:
   kubectl drift get -A -o json | jq '.items[] | select(.paused)'
 
 Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 cannot tell, 3 bad usage";
+
+/// Time between two reads of the Leases in `--watch`: the controller changes its list this often at the most.
+const READ_LEASES_EVERY: Duration = Duration::from_secs(5);
 
 /// Which objects, and how to say what stands on them.
 #[derive(Clone, Debug, clap::Args)]
@@ -66,6 +75,9 @@ pub(crate) struct GetSettings {
     /// How the objects are told
     #[arg(long, short, value_enum, default_value_t)]
     output: GetOutput,
+    /// The controller's Lease
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
+    controller_lease: String,
 }
 
 /// Lists what stands on the objects.
@@ -82,7 +94,11 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            watch(&client, &listed, (namespace, &wanted, settings.output)).await?;
+            let watching = watch(&client, &listed, (namespace, &wanted, settings.output));
+            tokio::select! {
+                watched = watching => watched?,
+                never = follow_holds(&client, settings, &listed) => never,
+            }
             return Ok(ExitStatus::Success);
         }
         let mut rows = Vec::new();
@@ -164,7 +180,24 @@ async fn look_up(
         known = named;
     }
     let selector = settings.selector.clone().unwrap_or_default();
-    Ok(ListedTargets { known, troubles: live.troubles, selector, whole })
+    let controller = read_lease(client, &settings.targets.targets_namespace, &settings.controller_lease).await;
+    if let Err(sentence) = &controller {
+        warn(&format!("{sentence}: NEXT does not show what the controller holds"))?;
+    }
+    let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
+    Ok(ListedTargets { known, troubles: live.troubles, selector, whole, holds: RefCell::new(holds) })
+}
+
+/// Reads the Leases again and again, for the rows of `--watch`. Never ends.
+async fn follow_holds(client: &kube::Client, settings: &GetSettings, listed: &ListedTargets) {
+    let TargetsSettings { targets_namespace, poller_lease, .. } = &settings.targets;
+    loop {
+        tokio::time::sleep(READ_LEASES_EVERY).await;
+        let poller = lease_notes(client, targets_namespace, poller_lease).await;
+        let controller = read_lease(client, targets_namespace, &settings.controller_lease).await.map_err(|_| ());
+        let attested = poller.unread.is_none().then_some(poller.attested);
+        *listed.holds.borrow_mut() = LeaseHolds::of(attested, controller, clock::wall());
+    }
 }
 
 /// Adds the rows of one target; gives whether all its objects were seen.

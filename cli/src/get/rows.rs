@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::ending::ExitStatus;
 use crate::ownership::Dispute;
 use crate::targets::known::KnownTarget;
+use crate::targets::leases::Hold;
 use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
@@ -47,8 +48,10 @@ pub(crate) struct Row {
     pub(crate) paused: bool,
     /// Whether its whole target is suspended; `None` where the target's text is not known.
     pub(crate) suspended: Option<bool>,
-    /// What comes next.
+    /// The next step.
     pub(crate) next: Next,
+    /// The hold of that step.
+    pub(crate) hold: Option<Hold>,
     /// True if it was followed, and is gone now.
     pub(crate) gone: bool,
 }
@@ -180,6 +183,7 @@ impl Row {
             paused: object.paused,
             suspended: target.text().map(|target| target.suspend),
             next: Next::of(target.text(), object),
+            hold: None,
             gone: false,
         }
     }
@@ -212,13 +216,28 @@ impl Row {
             text(observed.map(Observed::said_reason).or_else(|| self.deleting.then(|| DELETING.to_owned()))),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
-            text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
+            text(self.next_cell()),
         ];
         if wide {
             let message = observed.map(|observed| observed.text.clone());
-            cells.extend([self.target.clone(), text(message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned())))]);
+            let message = message.or_else(|| self.deleting.then(|| NO_VERDICT.to_owned()));
+            let held = self.hold.as_ref().map(|hold| format!("held: {}", hold.sentence));
+            let said: Vec<String> = message.into_iter().chain(held).collect();
+            cells.extend([self.target.clone(), text(Some(said.join("; ")))]);
         }
         cells.iter().map(|cell| printable(cell)).collect()
+    }
+
+    /// The NEXT column: the next step, or the hold of it.
+    fn next_cell(&self) -> Option<String> {
+        match &self.hold {
+            _ if self.gone => Some(GONE.to_owned()),
+            Some(Hold { word, until: Some(until), .. }) => {
+                Some(format!("{word} until {}", until.strftime("%H:%M:%SZ")))
+            }
+            Some(hold) => Some(hold.word.to_owned()),
+            None => self.next.as_str().map(str::to_owned),
+        }
     }
 
     /// The same for programs.
@@ -236,9 +255,13 @@ impl Row {
                 "correction": corrected.correction,
             })
         });
+        let next = self.hold.as_ref().map(|hold| hold.word).or_else(|| self.next.as_str());
+        let held = self.hold.as_ref().map(|hold| {
+            json!({"reason": hold.word, "until": hold.until.map(|until| until.to_string()), "message": hold.sentence})
+        });
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
-            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
+            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next, "held": held,
             "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
         })
     }

@@ -70,9 +70,8 @@ impl PublishedHolds {
     /// Writes the holds onto the Lease whenever they change, and none when this is dropped.
     pub async fn keep(&self, lease: &LeaseHandle) {
         let (sender, list) = watch::channel(HeldCorrections::default());
-        let annotations = |held: &HeldCorrections| {
-            BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), held.to_annotation())])
-        };
+        let annotations =
+            |held: &HeldCorrections| BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), held.to_annotation())]);
         tokio::select! {
             () = lease.keep_list(list, annotations) => {}
             () = self.pass_on(&sender) => {}
@@ -182,13 +181,19 @@ mod tests {
             let begun = clock::now();
             holds.set_held("flags", &open());
             list.changed().await.unwrap();
-            assert_eq!((clock::now() - begun, words(&list.borrow_and_update())), (Duration::ZERO, vec!["BreakerOpen 15/29".to_owned()]));
+            assert_eq!(
+                (clock::now() - begun, words(&list.borrow_and_update())),
+                (Duration::ZERO, vec!["BreakerOpen 15/29".to_owned()])
+            );
             for drifted in 16..20 {
                 holds.set_held("flags", &TargetHeld { breaker: Some((drifted, 29)), ..TargetHeld::default() });
                 tokio::task::yield_now().await;
             }
             list.changed().await.unwrap();
-            assert_eq!((clock::now() - begun, words(&list.borrow_and_update())), (PAUSE, vec!["BreakerOpen 19/29".to_owned()]));
+            assert_eq!(
+                (clock::now() - begun, words(&list.borrow_and_update())),
+                (PAUSE, vec!["BreakerOpen 19/29".to_owned()])
+            );
             holds.set_held("flags", &TargetHeld { breaker: Some((19, 29)), ..TargetHeld::default() });
             assert!(tokio::time::timeout(10 * PAUSE, list.changed()).await.is_err(), "the same is no change");
         };

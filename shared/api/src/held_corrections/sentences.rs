@@ -38,7 +38,9 @@ impl ObjectHold {
                  controller's log name the cause"
             }
             ObjectReason::JobUnfinished => "a Job of an earlier correction of the object has not ended",
-            ObjectReason::JobNotTakenUp => "the correction's Job is not taken up: it is suspended, or no Job controller runs",
+            ObjectReason::JobNotTakenUp => {
+                "the correction's Job is not taken up: it is suspended, or no Job controller runs"
+            }
             ObjectReason::JobWithoutPod => "the correction's Job has no Pod: a quota or an admission rule refuses it",
             ObjectReason::JobPodNotReady => "the Pod of the correction's Job is not ready: it has no node, or no image",
             ObjectReason::WriteRefused => {

@@ -31,7 +31,8 @@ fn each_entry_reads_as_written() {
 
 #[test]
 fn unknown_words_are_ignored() {
-    let texts = ["", "Breaker", "BreakerOpen", "BreakerOpen 15", "BreakerOpen a/b", "Limited", "Limited x", "RightsMissing 1"];
+    let texts =
+        ["", "Breaker", "BreakerOpen", "BreakerOpen 15", "BreakerOpen a/b", "Limited", "Limited x", "RightsMissing 1"];
     for text in texts {
         assert_eq!(TargetHold::parse(text), None, "{text:?}");
     }
@@ -50,7 +51,10 @@ fn unknown_words_are_ignored() {
 
 #[test]
 fn a_passed_time_holds_nothing() {
-    let holds = TargetHolds { objects: vec![("u".into(), hold("Delayed until 2026-01-01T00:00:10Z"))], ..TargetHolds::default() };
+    let holds = TargetHolds {
+        objects: vec![("u".into(), hold("Delayed until 2026-01-01T00:00:10Z"))],
+        ..TargetHolds::default()
+    };
     let at = |time: &str| holds.of_object(&"u".into(), time.parse().unwrap());
     assert_eq!(at("2026-01-01T00:00:09Z"), Some(holds.objects[0].1));
     assert_eq!(at("2026-01-01T00:00:10Z"), None);
@@ -59,8 +63,11 @@ fn a_passed_time_holds_nothing() {
 
 #[test]
 fn the_annotation_is_bounded() {
-    let open = BTreeSet::from([TargetHold::BreakerOpen { drifted: 100_000, judged: 100_000 }, TargetHold::RightsMissing]);
-    for (targets, objects, all_targets) in [(1, 10, true), (1, 5_000, true), (20, 500, true), (2_000, 0, false), (2_000, 9, false)] {
+    let open =
+        BTreeSet::from([TargetHold::BreakerOpen { drifted: 100_000, judged: 100_000 }, TargetHold::RightsMissing]);
+    for (targets, objects, all_targets) in
+        [(1, 10, true), (1, 5_000, true), (20, 500, true), (2_000, 0, false), (2_000, 9, false)]
+    {
         let holds = TargetHolds { whole: open.clone(), ..of_objects(objects) };
         let targets = (0..targets).map(|number| (format!("target-{number}"), holds.clone()));
         let held = HeldCorrections { targets: targets.collect(), left_out: 0 };
@@ -70,7 +77,11 @@ fn the_annotation_is_bounded() {
         assert_eq!(read.targets.len() + read.left_out, held.targets.len());
         assert_eq!(read.left_out == 0, all_targets);
         for holds in read.targets.values() {
-            assert_eq!((holds.objects.len() + holds.left_out, &holds.whole), (objects, &open), "each is listed or counted");
+            assert_eq!(
+                (holds.objects.len() + holds.left_out, &holds.whole),
+                (objects, &open),
+                "each is listed or counted"
+            );
         }
     }
 }
