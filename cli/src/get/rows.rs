@@ -1,7 +1,9 @@
 //! Objects as rows, made from their conditions.
 
+mod age;
 mod next;
 
+use age::age;
 pub(crate) use next::Next;
 
 use std::collections::BTreeSet;
@@ -230,14 +232,8 @@ impl Row {
 
     /// The NEXT column: the next step, or the hold of it.
     fn next_cell(&self) -> Option<String> {
-        match &self.hold {
-            _ if self.gone => Some(GONE.to_owned()),
-            Some(Hold { word, until: Some(until), .. }) => {
-                Some(format!("{word} until {}", until.strftime("%H:%M:%SZ")))
-            }
-            Some(hold) => Some(hold.word.to_owned()),
-            None => self.next.as_str().map(str::to_owned),
-        }
+        let shown = || self.hold.as_ref().map(Hold::cell).or_else(|| self.next.as_str().map(str::to_owned));
+        if self.gone { Some(GONE.to_owned()) } else { shown() }
     }
 
     /// The same for programs.
@@ -256,12 +252,9 @@ impl Row {
             })
         });
         let next = self.hold.as_ref().map(|hold| hold.word).or_else(|| self.next.as_str());
-        let held = self.hold.as_ref().map(|hold| {
-            json!({"reason": hold.word, "until": hold.until.map(|until| until.to_string()), "message": hold.sentence})
-        });
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
-            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next, "held": held,
+            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next, "held": self.hold.as_ref().map(Hold::json),
             "gone": self.gone, "driftObserved": observed, "driftCorrected": corrected,
         })
     }
@@ -296,18 +289,6 @@ pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
         (false, true) => ExitStatus::Unknown,
         (false, false) => ExitStatus::Success,
     }
-}
-
-/// How long ago, in the units that kubectl takes: 90s, 12m, 5h, 3d. `None` where it is no time.
-fn age(since: &str, now: Timestamp) -> Option<String> {
-    let seconds = now.as_second().saturating_sub(since.parse::<Timestamp>().ok()?.as_second()).max(0);
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
-    Some(match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{minutes}m"),
-        7_200..172_800 => format!("{hours}h"),
-        _ => format!("{days}d"),
-    })
 }
 
 #[cfg(test)]

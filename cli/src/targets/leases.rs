@@ -9,7 +9,7 @@ use drift_api::held_corrections::{HeldCorrections, TargetHold, TargetHolds};
 use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, HELD_CORRECTIONS_ANNOTATION};
 use drift_api::object::LeanObject;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Maximum age of a Lease's renewal. The controller takes a poller whose record stood still for longer as gone.
 const FRESH_WITHIN: Duration = Duration::from_secs(40);
@@ -23,6 +23,21 @@ pub(crate) struct Hold {
     pub(crate) until: Option<Timestamp>,
     /// The reason and the remedy.
     pub(crate) sentence: String,
+}
+
+impl Hold {
+    /// The text for tables.
+    #[must_use]
+    pub(crate) fn cell(&self) -> String {
+        let until = self.until.map(|until| format!(" until {}", until.strftime("%H:%M:%SZ")));
+        format!("{}{}", self.word, until.unwrap_or_default())
+    }
+
+    /// The hold as JSON.
+    #[must_use]
+    pub(crate) fn json(&self) -> Value {
+        json!({"reason": self.word, "until": self.until.map(|until| until.to_string()), "message": self.sentence})
+    }
 }
 
 /// Returns true if a program holds the Lease now.
@@ -80,7 +95,6 @@ pub(crate) fn holds_of((target, holds): (&str, &TargetHolds), object: &LeanObjec
 mod tests {
     use super::*;
     use drift_api::object::field_paths::FieldPaths;
-    use serde_json::json;
 
     const NOW: &str = "2026-01-01T00:00:30Z";
 
