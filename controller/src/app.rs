@@ -41,6 +41,7 @@ use crate::run::context::Context;
 use crate::run::handover::Handovers;
 use crate::run::held_objects::{self, Board};
 use crate::run::metrics::Metrics;
+use crate::run::published_holds::PublishedHolds;
 use crate::run::secrets::Secrets;
 use crate::run::target_work::work;
 
@@ -172,6 +173,7 @@ impl Program {
             events,
             metrics: Metrics::register(&mut registry),
             board: Board::default(),
+            holds: PublishedHolds::default(),
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
             leadership: lease.leadership(),
@@ -185,10 +187,8 @@ impl Program {
             identities: Identities::default(),
             handovers: Handovers::default(),
         };
-        site.spawn(
-            "admin",
-            admin.serve(site.health.clone(), registry, held_objects::routes(context.board.clone()), site.stop.clone()),
-        );
+        let routes = held_objects::routes(context.board.clone());
+        site.spawn("admin", admin.serve(site.health.clone(), registry, routes, site.stop.clone()));
         Self {
             context,
             patience: settings.clean_up.clean_up_after,
@@ -220,7 +220,7 @@ impl Program {
             cut.cancel();
         });
         let context = self.context.for_term(acting);
-        let Context { configuration, notes, watches, identities, .. } = &*context;
+        let Context { configuration, notes, watches, identities, holds, .. } = &*context;
         notes.begin(&self.lease);
         let around = context.collector();
         let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), SweepSettings::of_finalizers());
@@ -235,6 +235,7 @@ impl Program {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = notes.keep(&self.lease) => {}
+                () = holds.keep(&self.lease) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}
                 _ = collecting => {}

@@ -1,6 +1,8 @@
 //! Many objects at once: mass drift is held until a person looks, a single one is not, and whatever is corrected is
 //! corrected within the limits as the external system itself measures them.
 
+mod shown_holds;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,4 @@
-//! Whether a correction would follow a verdict, and what holds it.
-//!
-//! Only the target, the object and the Leases count. Delays, limits and the breaker are the controller's memory.
+//! The correction that would follow a verdict, and what holds it: by the target, the object and the Leases of both programs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +12,7 @@ use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended};
 use crate::ownership::{Dispute, stepped_back};
-use crate::targets::leases::{attestations, is_held};
+use crate::targets::leases::{attestations, held_corrections, holds_of};
 
 /// What is known of one object and its target.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +66,8 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
         }
         let mut held = tried_only(facts);
         held.extend(deletion_holds(facts.target, facts.object));
-        // A deletion needs nobody who attests.
-        held.extend(without_controller(facts, leases, now));
+        // A deletion needs no attestation.
+        held.extend(of_controller(facts, leases, now));
         return held;
     }
     let other = other_text(facts, leases, now);
@@ -203,7 +201,7 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     if !facts.is_deployed {
         return Vec::new();
     }
-    let mut held: Vec<_> = without_controller(facts, leases, now).into_iter().collect();
+    let mut held = of_controller(facts, leases, now);
     match attestations(leases.poller.as_ref(), now) {
         None => held.push("no poller holds its Lease at the moment, so that nobody attests what stands".to_owned()),
         Some(attestations) => held.extend(unattested(facts, &attestations)),
@@ -211,9 +209,17 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     held
 }
 
-fn without_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
-    let is_missing = facts.is_deployed && !is_held(leases.controller.as_ref(), now);
-    is_missing.then(|| "no controller holds its Lease at the moment".to_owned())
+/// The holds that the controller lists on its Lease, or that no controller runs.
+fn of_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    let Facts { target, object, .. } = facts;
+    if !facts.is_deployed {
+        return Vec::new();
+    }
+    let Some(held) = held_corrections(leases.controller.as_ref(), now) else {
+        return vec!["no controller holds its Lease at the moment".to_owned()];
+    };
+    let holds = held.targets.get(&target.name).map(|holds| holds_of((&target.name, holds), object, now));
+    holds.unwrap_or_default().into_iter().map(|hold| hold.sentence).collect()
 }
 
 /// Why the poller does not attest what stands on the object.

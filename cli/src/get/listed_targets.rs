@@ -1,8 +1,12 @@
-//! The targets that one command looks at, and which objects of theirs are rows.
+//! The targets of one command, and the rows of their objects.
+
+use std::cell::RefCell;
 
 use drift_api::object::SeenObject;
+use drift_kube::process::clock;
 use drift_language::LabelSelector;
 
+use super::held::LeaseHolds;
 use super::rows::Row;
 use crate::cluster::is_selected;
 use crate::targets::KnownKind;
@@ -17,6 +21,8 @@ pub(super) struct ListedTargets {
     pub(super) selector: LabelSelector,
     /// True if that is all that there is.
     pub(super) whole: bool,
+    /// The Leases; `--watch` reads them again.
+    pub(super) holds: RefCell<LeaseHolds>,
 }
 
 impl ListedTargets {
@@ -29,6 +35,10 @@ impl ListedTargets {
         let is_better_known = one.target.text().is_none() && self.known.iter().any(is_of_text);
         let is_listed = !is_better_known && one.target.lists(&one.objects, &seen.object, seen.labels.as_ref());
         let is_wanted = is_listed && self.selector.matches(seen.labels.as_ref());
-        is_wanted.then(|| Row::of((&one.target, &one.objects), &seen.object))
+        is_wanted.then(|| {
+            let row = Row::of((&one.target, &one.objects), &seen.object);
+            let held = |target| self.holds.borrow().hold_of(target, &seen.object, row.next, clock::wall());
+            Row { hold: one.target.text().and_then(held), ..row }
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! `kubectl drift get`: lists the objects of all targets with their conditions. Polls nothing.
 
 mod changes;
+mod held;
 mod listed_targets;
 mod missing_rights;
 mod rendering;
@@ -9,19 +10,24 @@ mod text_table;
 mod wanted;
 mod watching;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::time::Duration;
 
+use drift_api::names::CONTROLLER_LEASE;
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::process::clock;
+use drift_kube::program::settings::parse_lease_name;
 use drift_language::LabelSelector;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, read_lease, warn};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
-use crate::targets::{KnownKind, known_kinds, live_targets};
+use crate::targets::{KnownKind, known_kinds, lease_notes, live_targets};
+use held::LeaseHolds;
 use listed_targets::ListedTargets;
 use missing_rights::mark_missing_rights;
 use rendering::{GetOutput, whole_list};
@@ -39,6 +45,9 @@ const EXAMPLES: &str = "Examples:
   kubectl drift get -A -o json | jq '.items[] | select(.paused)'
 
 Exit codes, of what is listed: 0 all in sync, 1 something drifted, 2 unknown, 3 bad usage";
+
+/// Time between two reads of the Leases in `--watch`: the controller changes its list this often at the most.
+const READ_LEASES_EVERY: Duration = Duration::from_secs(5);
 
 /// The objects to list, and the output format.
 #[derive(Clone, Debug, clap::Args)]
@@ -70,6 +79,9 @@ pub(crate) struct GetSettings {
     /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: GetOutput,
+    /// The controller's Lease
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
+    controller_lease: String,
 }
 
 /// Lists the objects with their conditions.
@@ -86,7 +98,11 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
         let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            watch(&client, &listed, (namespace, &wanted, settings.output)).await?;
+            let watching = watch(&client, &listed, (namespace, &wanted, settings.output));
+            tokio::select! {
+                watched = watching => watched?,
+                never = follow_holds(&client, settings, &listed) => never,
+            }
             return Ok(ExitStatus::Success);
         }
         let mut rows = Vec::new();
@@ -171,7 +187,24 @@ async fn look_up(
         known = named;
     }
     let selector = settings.selector.clone().unwrap_or_default();
-    Ok(ListedTargets { known, troubles: live.troubles, selector, whole })
+    let controller = read_lease(client, &settings.targets.targets_namespace, &settings.controller_lease).await;
+    if let Err(sentence) = &controller {
+        warn(&format!("{sentence}: NEXT does not show what the controller holds"))?;
+    }
+    let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
+    Ok(ListedTargets { known, troubles: live.troubles, selector, whole, holds: RefCell::new(holds) })
+}
+
+/// Reads the Leases again and again, for the rows of `--watch`. Never ends.
+async fn follow_holds(client: &kube::Client, settings: &GetSettings, listed: &ListedTargets) {
+    let TargetsSettings { targets_namespace, poller_lease, .. } = &settings.targets;
+    loop {
+        tokio::time::sleep(READ_LEASES_EVERY).await;
+        let poller = lease_notes(client, targets_namespace, poller_lease).await;
+        let controller = read_lease(client, targets_namespace, &settings.controller_lease).await.map_err(|_| ());
+        let attested = poller.unread.is_none().then_some(poller.attested);
+        *listed.holds.borrow_mut() = LeaseHolds::of(attested, controller, clock::wall());
+    }
 }
 
 /// Adds the rows of one target; gives whether all its objects were seen.

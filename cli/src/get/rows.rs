@@ -1,7 +1,9 @@
 //! Objects as rows, made from their conditions.
 
+mod age;
 mod next;
 
+use age::age;
 pub(crate) use next::Next;
 
 use drift_api::condition::{ConditionStatus, Tag};
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use crate::ending::ExitStatus;
 use crate::ownership::Dispute;
 use crate::targets::known::KnownTarget;
+use crate::targets::leases::Hold;
 use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
@@ -51,6 +54,8 @@ pub(crate) struct Row {
     pub(crate) lacks_rights: bool,
     /// The next step.
     pub(crate) next: Next,
+    /// The hold of that step.
+    pub(crate) hold: Option<Hold>,
     /// True if it was followed, and is gone now.
     pub(crate) gone: bool,
 }
@@ -140,6 +145,7 @@ impl Row {
             suspended: target.text().map(|target| target.suspend),
             lacks_rights: false,
             next: Next::of(target.text(), object),
+            hold: None,
             gone: false,
         }
     }
@@ -172,7 +178,7 @@ impl Row {
             text(observed.map(Observed::said_reason).or_else(|| self.reason_without_verdict().map(str::to_owned))),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
-            text(if self.gone { Some(GONE) } else { self.next.as_str() }.map(str::to_owned)),
+            text(self.next_cell()),
         ];
         if wide {
             cells.extend([self.target.clone(), text(Some(self.message()))]);
@@ -185,7 +191,7 @@ impl Row {
         if self.deleting { Some(DELETING) } else { self.lacks_rights.then_some(RIGHTS_MISSING) }
     }
 
-    /// The poller's message, and why the last correction is not in effect.
+    /// The poller's message, why the last correction is not in effect, and what holds the next one.
     fn message(&self) -> String {
         let observed = self.observed.as_ref().map(|observed| observed.text.as_str());
         let observed = observed.or_else(|| self.deleting.then_some(NO_VERDICT));
@@ -193,7 +199,15 @@ impl Row {
             let why = corrected.failure.as_ref().filter(|why| !why.is_empty())?;
             Some(format!("{}: {why}", corrected.reason))
         });
-        observed.map(str::to_owned).into_iter().chain(failed).collect::<Vec<_>>().join("; ")
+        let held = self.hold.as_ref().map(|hold| format!("held: {}", hold.sentence));
+        let said = observed.map(str::to_owned).into_iter().chain(failed).chain(held);
+        said.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The NEXT column: the next step, or the hold of it.
+    fn next_cell(&self) -> Option<String> {
+        let shown = || self.hold.as_ref().map(Hold::cell).or_else(|| self.next.as_str().map(str::to_owned));
+        if self.gone { Some(GONE.to_owned()) } else { shown() }
     }
 
     /// The same for programs.
@@ -211,10 +225,12 @@ impl Row {
                 "correction": corrected.correction,
             })
         });
+        let next = self.hold.as_ref().map(|hold| hold.word).or_else(|| self.next.as_str());
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
-            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": self.next.as_str(),
-            "gone": self.gone, "lacksRights": self.lacks_rights, "driftObserved": observed, "driftCorrected": corrected,
+            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next,
+            "held": self.hold.as_ref().map(Hold::json), "gone": self.gone, "lacksRights": self.lacks_rights,
+            "driftObserved": observed, "driftCorrected": corrected,
         })
     }
 }
@@ -238,18 +254,6 @@ pub(crate) fn summarise(rows: &[Row]) -> ExitStatus {
         (false, true) => ExitStatus::Unknown,
         (false, false) => ExitStatus::Success,
     }
-}
-
-/// The age in the units of kubectl: 90s, 12m, 5h, 3d. `None` if `since` is no time.
-fn age(since: &str, now: Timestamp) -> Option<String> {
-    let seconds = now.as_second().saturating_sub(since.parse::<Timestamp>().ok()?.as_second()).max(0);
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
-    Some(match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{minutes}m"),
-        7_200..172_800 => format!("{hours}h"),
-        _ => format!("{days}d"),
-    })
 }
 
 #[cfg(test)]

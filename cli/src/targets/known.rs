@@ -45,6 +45,8 @@ pub(crate) struct LiveTargets {
     pub(crate) by_last_good: Vec<Arc<ByLastGood>>,
     /// Problems, one sentence each.
     pub(crate) troubles: Vec<String>,
+    /// The poller's attestations, none if no poller holds its Lease; `None` if the Lease could not be read.
+    pub(crate) attested: Option<BTreeMap<String, Attestation>>,
 }
 
 /// The reason for which an edit of a good text may have no effect.
@@ -112,7 +114,8 @@ impl LiveTargets {
                 .iter()
                 .map(|why| format!("{why}: targets that are active by an earlier text could not be looked for")),
         );
-        Self { good, by_last_good, troubles }
+        let attested = notes.unread.is_none().then(|| notes.attested.clone());
+        Self { good, by_last_good, troubles, attested }
     }
 
     /// Targets that are not those of a cluster.

@@ -10,6 +10,7 @@ use drift_api::timing::moment::Moment;
 use super::operation::Work;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
+use crate::engine::objects::held_objects::TargetHeld;
 
 /// One action for the shell.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub enum Report {
     Attestation(Option<Attestation>),
     /// Change in the number of objects held for this reason.
     HeldBy(Held, i64),
+    /// The holds that no reader can see elsewhere changed to these.
+    Holds(TargetHeld),
     /// Deletions that are blocked by our finalizer.
     Deletions {
         /// Number of blocked deletions.

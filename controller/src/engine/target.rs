@@ -1,5 +1,6 @@
 //! Engine of one target: its objects, their queue, and the decision for each.
 
+mod holds_report;
 mod housekeeping;
 mod live;
 mod operation_results;
@@ -26,8 +27,7 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::deletions::Deletions;
-use crate::engine::objects::held_objects::HeldCounts;
-use crate::engine::objects::held_objects::{HeldQuestion, Holdings, holdings};
+use crate::engine::objects::held_objects::{HeldCounts, HeldQuestion, Holdings, TargetHeld, holdings};
 use crate::engine::objects::object_store::{Handover, ObjectStore, SharedFacts};
 use crate::engine::objects::waiting_lines::Lines;
 use housekeeping::{HOUSEKEEPING, Schedule};
@@ -66,6 +66,8 @@ pub struct Target<P> {
     scope_wait: ScopeWait,
     /// Attestation of the poller at the last decision on all objects.
     attestation: Option<Attestation>,
+    /// The holds as they were reported last.
+    reported_holds: Option<TargetHeld>,
     schedule: Schedule,
     /// True if the target was edited or removed.
     superseded: bool,
@@ -95,6 +97,7 @@ impl<P: SharedState> Target<P> {
             reported_deletions: HashSet::new(),
             scope_wait: ScopeWait::default(),
             attestation: None,
+            reported_holds: None,
             schedule: Schedule::default(),
             superseded: false,
             term_ended: false,

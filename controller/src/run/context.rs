@@ -28,6 +28,7 @@ use crate::engine::decide::attestation::Attestations;
 use crate::run::handover::Handovers;
 use crate::run::held_objects::Board;
 use crate::run::metrics::Metrics;
+use crate::run::published_holds::PublishedHolds;
 use crate::run::requests::{FRESH_LEASE, RequestSender};
 use crate::run::secrets::Secrets;
 
@@ -64,6 +65,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// Routes queries about held objects to the targets.
     pub board: Board,
+    /// The holds on the Lease; of this term.
+    pub holds: PublishedHolds,
     /// Counter of cleaned objects.
     pub cleaned: CleanedObjects,
     /// Heartbeats of the actors.
@@ -96,7 +99,8 @@ impl Context {
     #[must_use]
     pub fn for_term(&self, term: CancellationToken) -> Arc<Self> {
         let (watches, identities, handovers) = (KindWatches::default(), Identities::default(), Handovers::default());
-        Arc::new(Self { term, watches, identities, handovers, ..self.clone() })
+        let holds = PublishedHolds::default();
+        Arc::new(Self { term, watches, identities, handovers, holds, ..self.clone() })
     }
 
     /// Returns the sender of requests to external systems.

@@ -8,6 +8,7 @@ pub mod handover;
 pub mod held_objects;
 pub mod metrics;
 pub mod notices;
+pub mod published_holds;
 pub mod requests;
 pub mod secrets;
 pub mod target_actor;

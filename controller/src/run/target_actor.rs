@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::objects::object_store::Handover;
-use crate::engine::{Effect, Input, Now, Operation, Target, Work};
+use crate::engine::{Effect, Input, Now, Operation, Report, Target, Work};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
 use crate::run::held_objects::Asked;
@@ -145,6 +145,7 @@ impl TargetActor {
                     let _ = inputs.send(Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)));
                 });
             }
+            Effect::Report(Report::Holds(held)) => self.context.holds.set_held(&self.executor.target.name, &held),
             Effect::Report(report) => reporting::tell(&self.executor, report),
             Effect::WakeAt(at) => self.wake = at,
         }

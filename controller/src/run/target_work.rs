@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use drift_kube::access::Right;
+use drift_kube::access::missing::RightsNews;
 use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
+use drift_kube::kinds::KindNews;
 use drift_language::{Destination, Mode, Source, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +29,9 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
     let labels = of_target(&target.name);
     // Without a resolved kind the target is unattested, which the metric must show too.
     metrics.attested.get_or_create(&labels).set(0);
+    let (holds, name) = (context.holds.clone(), target.name.clone());
     work_until_stopped(context, target, stop).await;
+    holds.remove(&name);
     // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
     metrics.breaker_open.remove(&labels);
@@ -37,8 +41,12 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     let announcer = Announcer::new(context.events.clone(), &target, &context.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = context.kinds.find(&target, |news| announcer.kind(news)) => kind,
+        kind = context.kinds.find(&target, |news| {
+            context.holds.set_kind_unusable(&target.name, matches!(news, KindNews::Unusable(_)));
+            announcer.kind(news);
+        }) => kind,
     };
+    context.holds.set_kind_unusable(&target.name, false);
     let _note = tokio::select! {
         () = stop.cancelled() => return,
         note = context.notes.hold(&target) => note,
@@ -47,10 +55,12 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     needed.extend(rights_outside(&context, &target).await);
     let mut missing = context.rights.follow_missing(needed.clone());
     let _rights = context.rights.need(needed);
-    let teller = announcer.clone();
+    let (teller, holds) = (announcer.clone(), context.holds.clone());
     let telling = async {
         loop {
-            teller.rights(&missing.next().await);
+            let news = missing.next().await;
+            holds.set_rights_missing(&teller.target, matches!(news, RightsNews::Missing(_)));
+            teller.rights(&news);
         }
     };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);

@@ -29,6 +29,7 @@ use drift_controller::run::handover::Handovers;
 use drift_controller::run::held_objects::Board;
 use drift_controller::run::metrics::Metrics;
 use drift_controller::run::notices::Announcer;
+use drift_controller::run::published_holds::PublishedHolds;
 use drift_controller::run::secrets::Secrets;
 use drift_kube::access::rights::RightsNeeded;
 use drift_kube::cleanup::{CleanedObjects, NotedSelections};
@@ -329,6 +330,7 @@ async fn executor(
         events,
         metrics: Metrics::default(),
         board: Board::default(),
+        holds: PublishedHolds::default(),
         cleaned: CleanedObjects::default(),
         health: Health::default(),
         leadership: lease.leadership(),

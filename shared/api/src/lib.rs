@@ -5,6 +5,7 @@
 pub mod attestation;
 pub mod collections;
 pub mod condition;
+pub mod held_corrections;
 pub mod identity;
 pub mod mutants;
 pub mod names;

@@ -82,6 +82,8 @@ pub const OBJECT_ANNOTATIONS: &[&str] =
 /// Annotation on the poller's Lease: the attested targets, as JSON of target
 /// name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
+/// Annotation on the controller's Lease: the corrections that it holds, as JSON of [`crate::held_corrections`].
+pub const HELD_CORRECTIONS_ANNOTATION: &str = "driftpoller.dev/held-corrections";
 
 /// Annotation on each program's own Lease: the present and former selections of its targets, as a JSON list. It shows
 /// where our conditions and finalizers may remain after a target is removed.

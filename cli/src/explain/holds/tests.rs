@@ -2,7 +2,9 @@
 
 use super::*;
 use drift_api::condition::{DesiredHash, Tag};
-use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, GIVE_UP_ANNOTATION, PAUSED_ANNOTATION};
+use drift_api::names::{
+    ATTESTED_TARGETS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION, PAUSED_ANNOTATION,
+};
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
 use serde_json::json;
@@ -105,6 +107,27 @@ fn each_thing_that_holds_is_told() {
     let mut other = leases(&correcting, NOW);
     other.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!("{}");
     assert!(holds(facts, &other, now)[0].contains("does not attest"));
+}
+
+#[test]
+fn the_controller_lists_its_holds() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let (differs, created) = (verdict(ObservedReason::FieldsDiffer), verdict(ObservedReason::NotCreated));
+    let mut leases = leases(&correcting, NOW);
+    let listed = json!({"targets": {&correcting.name: {"whole": ["BreakerOpen 15/29"], "objects": {"u": "Delayed until 2026-01-01T00:01:00Z"}}}});
+    leases.controller.as_mut().unwrap()["metadata"]["annotations"] =
+        json!({HELD_CORRECTIONS_ANNOTATION: listed.to_string()});
+    let of = |verdict: &Verdict, metadata: &Value| {
+        let object = object(verdict, "correction 2, owns \"x\": updated", metadata);
+        let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict };
+        holds(facts, &leases, NOW.parse().unwrap())
+    };
+    let held = of(&differs, &json!({}));
+    let breaker = format!("the breaker of target {} is open (BreakerOpen): 15 of 29 objects drifted", correcting.name);
+    assert!(held.len() == 2 && held[0].starts_with(&breaker), "{held:?}");
+    assert!(held[1].ends_with("(Delayed); next try at 2026-01-01 00:01:00 UTC"), "{held:?}");
+    assert_eq!(of(&created, &json!({})).len(), 1, "the breaker lets new objects pass");
+    assert_eq!(of(&differs, &json!({"uid": "v"})).len(), 1, "another object is not delayed");
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! The NEXT column: what happens next with an object, by its conditions and its target. The controller's delays and
-//! breaker are not known here.
+//! The next step for an object, by its conditions and its target. `held` adds the holds by the Leases.
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason};
 use drift_api::object::LeanObject;
@@ -7,7 +6,7 @@ use drift_language::{Mode, Target};
 
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Nothing: it is in sync.
@@ -43,7 +42,7 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// Of an object that a target selects, by its text if that is known.
+    /// The next step for an object of a target, by the target's text if that is known.
     #[must_use]
     pub(crate) fn of(target: Option<&Target>, object: &LeanObject) -> Self {
         let current = object.conditions.observed().and_then(CurrentVerdict::read);
@@ -71,7 +70,7 @@ impl Next {
         }
     }
 
-    /// A dispute holds whatever the verdict is: nobody acts on it, whether the outside drifts or not.
+    /// The step in a dispute about the external resource, whatever the verdict is.
     fn of_dispute(target: Option<&Target>, object: &LeanObject) -> Option<Self> {
         if target.is_some_and(|target| target.correct.mode != Mode::Correct) {
             return None;
@@ -96,7 +95,7 @@ impl Next {
         }
     }
 
-    /// As it stands in a table; `None` where nothing comes, and nothing holds it.
+    /// The word for tables; `None` if there is no next step.
     #[must_use]
     pub(crate) const fn as_str(self) -> Option<&'static str> {
         Some(match self {

@@ -49,6 +49,28 @@ fn an_object_without_rights_says_so() {
 }
 
 #[test]
+fn a_hold_stands_in_place_of_the_next_step() {
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    let hold = |until: Option<&str>| Hold {
+        word: "Delayed",
+        until: until.map(|until| until.parse().unwrap()),
+        sentence: "the controller backs off".to_owned(),
+    };
+    let row = |until| Row { hold: Some(hold(until)), ..drifted("web") };
+    let delayed = row(Some("2026-01-01T12:03:10Z"));
+    assert_eq!(
+        (delayed.cells(now, false)[7].as_str(), row(None).cells(now, false)[7].as_str()),
+        ("Delayed until 12:03:10Z", "Delayed")
+    );
+    assert!(delayed.cells(now, true)[9].ends_with("missing \"z\"; held: the controller backs off"));
+    let told = delayed.json();
+    let held = json!({"reason": "Delayed", "until": "2026-01-01T12:03:10Z", "message": "the controller backs off"});
+    assert_eq!((&told["next"], &told["held"]), (&json!("Delayed"), &held));
+    assert_eq!(drifted("web").json()["held"], json!(null));
+    assert_eq!(Row { gone: true, ..delayed }.cells(now, false)[7], "Gone");
+}
+
+#[test]
 fn a_row_says_who_else_has_the_resource() {
     for (reason, message, expected) in [
         (

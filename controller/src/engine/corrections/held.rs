@@ -1,5 +1,6 @@
 //! Reasons for doing nothing for an object, as a closed set of labels of a metric.
 
+use drift_api::held_corrections::ObjectReason;
 use drift_api::requests::job::JobStage;
 
 macro_rules! words {
@@ -103,6 +104,30 @@ impl Held {
         }
     }
 
+    /// The reason for readers of the controller's Lease; `None` if they see it elsewhere, or it holds the whole target.
+    #[must_use]
+    pub const fn published(self) -> Option<ObjectReason> {
+        Some(match self {
+            Self::Delayed => ObjectReason::Delayed,
+            Self::Unsendable => ObjectReason::Unsendable,
+            Self::JobUnfinished => ObjectReason::JobUnfinished,
+            Self::JobNotTakenUp => ObjectReason::JobNotTakenUp,
+            Self::JobWithoutPod => ObjectReason::JobWithoutPod,
+            Self::JobPodNotReady => ObjectReason::JobPodNotReady,
+            Self::WriteRefused => ObjectReason::WriteRefused,
+            Self::RaceLost => ObjectReason::RaceLost,
+            Self::WriteUndone => ObjectReason::WriteUndone,
+            Self::ScopeIncomplete => ObjectReason::ScopeIncomplete,
+            _ => return None,
+        })
+    }
+
+    /// Returns true if a try follows from the time alone.
+    #[must_use]
+    pub const fn has_next_try(self) -> bool {
+        matches!(self, Self::Delayed | Self::Unsendable | Self::WriteRefused | Self::RaceLost | Self::WriteUndone)
+    }
+
     /// Returns true if the reason matters to a person who looks for uncorrected drift. The other reasons
     /// are normal operation.
     #[must_use]
@@ -119,5 +144,13 @@ mod tests {
     fn no_two_reasons_share_a_word() {
         let words: std::collections::BTreeSet<_> = Held::ALL.iter().map(|held| held.as_str()).collect();
         assert_eq!(words.len(), Held::ALL.len());
+    }
+
+    #[test]
+    fn every_published_reason_has_a_noteworthy_source() {
+        let published: Vec<_> =
+            Held::ALL.iter().filter_map(|held| Some((held.published()?.as_str(), held.is_noteworthy()))).collect();
+        assert_eq!(published.len(), ObjectReason::ALL.len());
+        assert!(ObjectReason::ALL.iter().all(|why| published.contains(&(why.as_str(), true))), "{published:?}");
     }
 }

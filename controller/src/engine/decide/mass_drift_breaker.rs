@@ -81,8 +81,19 @@ pub struct Breaker {
     let_through: HashSet<Uid>,
     /// Incidents that a person let pass with an edit of the limits, until they heal.
     passed: HashSet<Uid>,
-    /// Largest number of waiting incidents while the breaker is open.
-    open: Option<usize>,
+    /// The counts while it is open.
+    open: Option<OpenCounts>,
+}
+
+/// The counts of an open breaker.
+#[derive(Clone, Copy, Debug)]
+struct OpenCounts {
+    /// The most incidents that waited.
+    most: usize,
+    /// The most objects that drifted, those that were corrected before it opened included.
+    drifted: usize,
+    /// The most objects with a verdict.
+    judged: usize,
 }
 
 impl Breaker {
@@ -116,8 +127,8 @@ impl Breaker {
         let before = self.stands.remove(uid);
         self.judged -= usize::from(before.is_some_and(is_judged));
         self.turned.remove(uid);
-        if let Some(most) = self.open.as_mut().filter(|_| self.waiting.contains(uid)) {
-            *most = most.saturating_sub(1);
+        if let Some(open) = self.open.as_mut().filter(|_| self.waiting.contains(uid)) {
+            open.most = open.most.saturating_sub(1);
         }
         self.heal(uid);
     }
@@ -140,10 +151,13 @@ impl Breaker {
     /// Opens or closes the breaker. Call it after the first full list and after every change.
     pub fn evaluate(&mut self, max_drifted_percent: u8, now: Moment) -> Option<Transition> {
         self.expire(now);
-        let Some(most) = self.open else { return self.try_to_open(max_drifted_percent) };
+        let Some(OpenCounts { most, drifted, judged }) = self.open else {
+            return self.try_to_open(max_drifted_percent);
+        };
         let waiting = self.waiting.len();
         if waiting > 0 && waiting * 2 >= most {
-            self.open = Some(most.max(waiting));
+            let (drifted, judged) = (drifted.max(waiting), judged.max(self.judged));
+            self.open = Some(OpenCounts { most: most.max(waiting), drifted, judged: judged.max(drifted) });
             return None;
         }
         self.open = None;
@@ -166,7 +180,7 @@ impl Breaker {
             return None;
         }
         self.turned.keys().any(|uid| self.waiting.contains(uid)).then(|| {
-            self.open = Some(self.waiting.len());
+            self.open = Some(OpenCounts { most: self.waiting.len(), drifted, judged });
             Transition::Opened { drifted, judged }
         })
     }
@@ -175,6 +189,12 @@ impl Breaker {
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// The objects that drifted and the objects with a verdict; `None` while it is closed. Neither shrinks while it is open.
+    #[must_use]
+    pub fn open_counts(&self) -> Option<(usize, usize)> {
+        self.open.map(|open| (open.drifted, open.judged))
     }
 
     /// Returns true if the breaker holds the incident of this object.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use drift_api::collections::first::first;
+use drift_api::held_corrections::ObjectReason;
 use drift_api::identity::Uid;
 use drift_api::object::ObjectId;
 use drift_api::timing::moment::Moment;
@@ -48,6 +49,11 @@ impl HeldCounts {
         self.counts.get(&why).is_some_and(|count| *count > 0)
     }
 
+    /// The number of objects that are held for this reason.
+    pub(in crate::engine) fn count(&self, why: Held) -> usize {
+        self.counts.get(&why).and_then(|count| usize::try_from(*count).ok()).unwrap_or_default()
+    }
+
     /// Returns the number of held objects for each reason.
     pub(in crate::engine) fn counts(&self) -> impl Iterator<Item = (Held, i64)> {
         self.counts.iter().map(|(why, count)| (*why, *count))
@@ -56,6 +62,19 @@ impl HeldCounts {
 
 /// Maximum number of objects in one answer of a target: more than a person reads.
 pub const MOST_HOLDINGS: usize = 1_000;
+
+/// The holds of a target that no reader can see from its objects, its text or the poller's Lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetHeld {
+    /// The objects that drifted and the objects with a verdict while the breaker is open.
+    pub breaker: Option<(usize, usize)>,
+    /// The number of objects that wait for a free slot in the target's limits.
+    pub limited: usize,
+    /// Single objects, the first by name, with the time of the next try where one follows from a time.
+    pub objects: Vec<(Uid, ObjectReason, Option<Moment>)>,
+    /// The number of objects that are held and not listed.
+    pub left_out: usize,
+}
 
 /// Query for held objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -281,6 +281,12 @@ impl ObjectStore {
         self.breaker.let_pass()
     }
 
+    /// The objects that drifted and the objects with a verdict while the breaker is open.
+    #[must_use]
+    pub fn breaker_counts(&self) -> Option<(usize, usize)> {
+        self.breaker.open_counts()
+    }
+
     /// Returns true if the breaker is open.
     #[must_use]
     pub const fn breaker_is_open(&self) -> bool {

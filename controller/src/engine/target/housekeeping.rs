@@ -38,6 +38,7 @@ impl<P: SharedState> Target<P> {
         let Some(transition) = self.objects.evaluate_breaker(now) else { return };
         self.report(Report::Breaker(transition));
         self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
+        self.report_holds();
         self.reconsider_all();
     }
 
@@ -45,6 +46,7 @@ impl<P: SharedState> Target<P> {
         if let Some(transition) = self.objects.let_pass() {
             self.report(Report::Breaker(transition));
             self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
+            self.report_holds();
         }
     }
 
@@ -119,6 +121,7 @@ impl<P: SharedState> Target<P> {
         self.give_room_back(now.moment);
         self.report_deletions(now.wall);
         self.report_scope_wait(now.moment);
+        self.report_holds();
         self.note_attestation(now.moment);
         self.note_secrets();
         // The attestation may have disappeared and returned between two checks.

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use drift_api::condition::{Conditions, DesiredHash, SecretMarks};
+use drift_api::held_corrections::ObjectReason;
 use drift_api::identity::{Claimant, ObjectRef, Ownership, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::{LeanObject, ObjectId};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Sighting, StepOutcome};
+use crate::engine::corrections::outcome::{Doubt, Sighting, StepOutcome};
 use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
 use crate::engine::operation::Operation;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
@@ -129,15 +130,19 @@ impl Bench {
 
     /// The same with the verdict that its resource is missing.
     fn drifted(&self, version: u32, metadata: &Value) -> LeanObject {
-        let mut object = self.lean("u", version, metadata);
-        let desired_hash = DesiredHash::of(&json!(["u", {"login": "yes"}]));
+        self.drifted_as("u", version, metadata)
+    }
+
+    fn drifted_as(&self, uid: &str, version: u32, metadata: &Value) -> LeanObject {
+        let mut object = self.lean(uid, version, metadata);
+        let desired_hash = DesiredHash::of(&json!([uid, {"login": "yes"}]));
         let verdict = json!({
             "type": "driftObserved", "status": "True", "reason": "ExternalMissing", "observedGeneration": 1,
             "message": format!("nothing is there [desired {desired_hash}, correction 7]"),
         });
         object.conditions = Conditions::from_status(Some(&json!({"conditions": [verdict, {
             "type": "driftCorrected", "status": "True", "reason": "CorrectionApplied",
-            "message": "correction 7, owns \"u\": updated",
+            "message": format!("correction 7, owns \"{uid}\": updated"),
         }]})));
         object
     }
@@ -192,6 +197,60 @@ fn a_paused_deletion_is_reported_once() {
     }
     let reports = effects.iter().filter(|effect| matches!(effect, Effect::Report(Report::DeletionHeld(..))));
     assert_eq!(reports.count(), 1);
+}
+
+/// The reports of holds, in their order.
+fn published(effects: &[Effect]) -> Vec<&TargetHeld> {
+    let report = |effect| match effect {
+        &Effect::Report(Report::Holds(ref held)) => Some(held),
+        _ => None,
+    };
+    effects.iter().filter_map(report).collect()
+}
+
+#[test]
+fn an_open_breaker_is_published_until_it_closes() {
+    let mut bench = Bench::new();
+    let mut effects = bench.step(Input::Listed);
+    effects.extend(bench.step(Input::Tick));
+    assert_eq!(published(&effects), [&TargetHeld::default()]);
+    for number in 0..12 {
+        let object = bench.drifted_as(&format!("u{number}"), 1, &json!({}));
+        effects.extend(bench.step(Input::Seen(Box::new(object))));
+    }
+    let open = TargetHeld { breaker: Some((12, 12)), ..TargetHeld::default() };
+    effects = bench.step(Input::Tick);
+    assert_eq!(published(&effects), [&open]);
+    for _ in 0..3 {
+        bench.now.moment += HOUSEKEEPING;
+        assert_eq!(published(&bench.step(Input::Tick)), Vec::<&TargetHeld>::new(), "a steady state reports nothing");
+    }
+    assert_eq!(published(&bench.step(Input::LimitsEdited)), [&TargetHeld::default()]);
+}
+
+#[test]
+fn an_unsendable_correction_is_published_with_its_next_try() {
+    let mut bench = Bench::new();
+    let object = Box::new(bench.drifted(1, &json!({"finalizers": [FINALIZER]})));
+    bench.step(Input::Seen(object.clone()));
+    bench.step(Input::Listed);
+    bench.now.moment += Duration::from_secs(60);
+    bench.step(Input::Tick);
+    bench.done(Event::Checked { lacks_something: false });
+    bench.done(Event::Read(Ok(Some(object))));
+    bench.done(Event::Prepared(Readiness::Unsendable(None, Doubt::SecretUnavailable)));
+    let recorded = bench.drifted(2, &json!({"finalizers": [FINALIZER]}));
+    bench.done(Event::Written(Ok(Box::new(recorded))));
+    bench.step(Input::Tick);
+    bench.now.moment += HOUSEKEEPING;
+    let effects = bench.step(Input::Tick);
+    let held = published(&effects);
+    let listed = held.last().map(|held| &held.objects[..]);
+    let uid = Uid::from("u");
+    assert!(matches!(listed, Some([(listed, ObjectReason::Unsendable, Some(_))]) if *listed == uid), "{held:?}");
+    bench.step(Input::Left("u".into()));
+    bench.now.moment += HOUSEKEEPING;
+    assert_eq!(published(&bench.step(Input::Tick)), [&TargetHeld::default()]);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(super) fn tell(executor: &Executor, report: Report) {
             metrics.held.get_or_create(&labels).inc_by(by);
         }
         Report::Deletions { count, oldest } => show_deletions(executor, count, oldest),
+        // The actor publishes it: that needs what all targets share.
+        Report::Holds(_) => {}
         Report::Ended => {
             metrics.attested.get_or_create(&labels).set(0);
             metrics.breaker_open.get_or_create(&labels).set(0);

@@ -1,0 +1,127 @@
+//! The holds of corrections and deletions, by the Leases of both programs.
+
+use std::collections::BTreeMap;
+
+use drift_api::attestation::Attestation;
+use drift_api::held_corrections::HeldCorrections;
+use drift_api::object::LeanObject;
+use drift_language::Target;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::rows::Next;
+use crate::targets::leases::{Hold, held_corrections, holds_of};
+
+/// The Leases as they were read last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeaseHolds {
+    /// The poller's attestations; `None` if its Lease could not be read.
+    attested: Option<BTreeMap<String, Attestation>>,
+    /// The controller's holds, `None` within if no controller holds its Lease; `None` if the Lease could not be read.
+    held: Option<Option<HeldCorrections>>,
+}
+
+impl LeaseHolds {
+    /// Reads the Leases; one that could not be read holds nothing.
+    pub(super) fn of(
+        attested: Option<BTreeMap<String, Attestation>>,
+        controller: Result<Option<Value>, ()>,
+        now: Timestamp,
+    ) -> Self {
+        Self { attested, held: controller.ok().map(|lease| held_corrections(lease.as_ref(), now)) }
+    }
+
+    /// The first reason that holds what would come next.
+    pub(super) fn hold_of(&self, target: &Target, object: &LeanObject, next: Next, now: Timestamp) -> Option<Hold> {
+        let is_ours = match next {
+            Next::Correction => true,
+            Next::Deletion => object.has_finalizer(),
+            _ => false,
+        };
+        if !is_ours {
+            return None;
+        }
+        let unattested = if next == Next::Correction { self.unattested(target, object) } else { None };
+        let sentence = "no controller holds its Lease at the moment (NoController)".to_owned();
+        match &self.held {
+            Some(None) => Some(Hold { word: "NoController", until: None, sentence }),
+            Some(Some(held)) => unattested.or_else(|| {
+                let holds = held.targets.get(&target.name)?;
+                holds_of((&target.name, holds), object, now).into_iter().next()
+            }),
+            None => unattested,
+        }
+    }
+
+    /// An attestation of another text says nothing of this one; `get` warns of it.
+    fn unattested(&self, target: &Target, object: &LeanObject) -> Option<Hold> {
+        let what = match self.attested.as_ref()?.get(&target.name) {
+            None => "the target",
+            Some(word) if word.hash == target.verdict_hash && word.except.has(&object.id) => {
+                "its verdict on the object"
+            }
+            Some(_) => return None,
+        };
+        let sentence = format!("the poller does not attest {what} at the moment (NotAttested)");
+        Some(Hold { word: "NotAttested", until: None, sentence })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_api::names::{FINALIZER, HELD_CORRECTIONS_ANNOTATION};
+    use drift_api::object::field_paths::FieldPaths;
+    use drift_language::fixtures::proxies::{TEXT, target};
+    use serde_json::json;
+
+    const NOW: &str = "2026-01-01T00:00:30Z";
+
+    fn object(finalizers: &[&str]) -> LeanObject {
+        let conditions = json!([{"type": "driftObserved", "status": "True", "reason": "FieldsDiffer",
+            "message": "x [desired 3f2a9c71d04b58e6]"}]);
+        let metadata = json!({"name": "web", "uid": "u", "finalizers": finalizers});
+        LeanObject::prune(&json!({"metadata": metadata, "status": {"conditions": conditions}}), &FieldPaths::default())
+    }
+
+    #[test]
+    fn the_first_hold_is_shown() {
+        let (target, now) = (target(TEXT), NOW.parse().unwrap());
+        let attested = |text: &str| {
+            let word = Attestation::parse(text).unwrap();
+            Some(BTreeMap::from([(target.name.clone(), word)]))
+        };
+        let (good, none) = (attested(&target.verdict_hash), Some(BTreeMap::new()));
+        let excepted = attested(&format!("{} except u", target.verdict_hash));
+        let other_text = attested("0123 except u");
+        let open = json!({"targets": {&target.name: {"whole": ["BreakerOpen 15/29"]}}}).to_string();
+        let lease = |annotation: &str, renewed: &str| {
+            Ok(Some(json!({"metadata": {"annotations": {HELD_CORRECTIONS_ANNOTATION: annotation}},
+                "spec": {"holderIdentity": "a", "renewTime": renewed}})))
+        };
+        let gone = || lease("{}", "2026-01-01T00:02:00Z");
+        for (attested, controller, next, expected) in [
+            (&good, lease("{}", NOW), Next::Correction, None),
+            (&good, lease(&open, NOW), Next::Correction, Some("BreakerOpen")),
+            (&good, lease(&open, NOW), Next::Observing, None),
+            (&good, gone(), Next::Correction, Some("NoController")),
+            (&good, Ok(None), Next::Deletion, Some("NoController")),
+            (&good, Ok(None), Next::Verification, None),
+            (&none, lease(&open, NOW), Next::Correction, Some("NotAttested")),
+            (&none, lease("{}", NOW), Next::Deletion, None),
+            (&excepted, lease("{}", NOW), Next::Correction, Some("NotAttested")),
+            (&other_text, lease("{}", NOW), Next::Correction, None),
+            (&None, lease(&open, NOW), Next::Correction, Some("BreakerOpen")),
+            (&None, Err(()), Next::Correction, None),
+            (&none, Err(()), Next::Correction, Some("NotAttested")),
+        ] {
+            let described = format!("{attested:?} {controller:?} {next:?}");
+            let holds = LeaseHolds::of(attested.clone(), controller, now);
+            let hold = holds.hold_of(&target, &object(&[FINALIZER]), next, now);
+            assert_eq!(hold.map(|hold| hold.word), expected, "{described}");
+        }
+        let holds = LeaseHolds::of(good, Ok(None), now);
+        assert_eq!(holds.hold_of(&target, &object(&[]), Next::Deletion, now), None, "it ends without the controller");
+    }
+}

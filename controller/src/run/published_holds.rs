@@ -1,0 +1,199 @@
+//! The holds of all targets on the controller's Lease, for `kubectl drift` and the poller's status page.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use drift_api::held_corrections::{HeldCorrections, ObjectHold, TargetHold, TargetHolds};
+use drift_api::names::HELD_CORRECTIONS_ANNOTATION;
+use drift_api::timing::moment::Moment;
+use drift_kube::lease::LeaseHandle;
+use drift_kube::process::clock;
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::engine::objects::held_objects::TargetHeld;
+
+/// Shortest time between two changes of the Lease. A change after a quiet time is written at once.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The holds of one target by their source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct BySource {
+    kind_unusable: bool,
+    rights_missing: bool,
+    engine: TargetHolds,
+}
+
+impl BySource {
+    fn together(&self) -> TargetHolds {
+        let mut holds = self.engine.clone();
+        holds.whole.extend(self.kind_unusable.then_some(TargetHold::KindUnusable));
+        holds.whole.extend(self.rights_missing.then_some(TargetHold::RightsMissing));
+        holds
+    }
+}
+
+/// The holds of the targets at work. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct PublishedHolds {
+    by_target: watch::Sender<BTreeMap<String, BySource>>,
+}
+
+impl PublishedHolds {
+    /// Replaces the holds that the target's engine reports.
+    pub fn set_held(&self, target: &str, held: &TargetHeld) {
+        let engine = holds_of(held, (clock::now(), clock::wall()));
+        self.change(target, |holds| holds.engine = engine);
+    }
+
+    /// Sets or clears that the target's kind cannot be used.
+    pub fn set_kind_unusable(&self, target: &str, unusable: bool) {
+        self.change(target, |holds| holds.kind_unusable = unusable);
+    }
+
+    /// Sets or clears that the controller lacks rights of the target.
+    pub fn set_rights_missing(&self, target: &str, missing: bool) {
+        self.change(target, |holds| holds.rights_missing = missing);
+    }
+
+    /// Removes a target whose work ended.
+    pub fn remove(&self, target: &str) {
+        self.by_target.send_if_modified(|all| all.remove(target).is_some());
+    }
+
+    /// Writes the holds onto the Lease whenever they change, and none when this is dropped.
+    pub async fn keep(&self, lease: &LeaseHandle) {
+        let (sender, list) = watch::channel(HeldCorrections::default());
+        let annotations =
+            |held: &HeldCorrections| BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), held.to_annotation())]);
+        tokio::select! {
+            () = lease.keep_list(list, annotations) => {}
+            () = self.pass_on(&sender) => {}
+        }
+    }
+
+    async fn pass_on(&self, sender: &watch::Sender<HeldCorrections>) {
+        let mut changes = self.by_target.subscribe();
+        loop {
+            let held = together(&changes.borrow_and_update());
+            sender.send_if_modified(|before| {
+                let changed = *before != held;
+                *before = held;
+                changed
+            });
+            tokio::time::sleep(PAUSE).await;
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn change(&self, target: &str, change: impl FnOnce(&mut BySource)) {
+        self.by_target.send_if_modified(|all| {
+            let holds = all.entry(target.to_owned()).or_default();
+            let before = holds.clone();
+            change(holds);
+            *holds != before
+        });
+    }
+}
+
+fn together(all: &BTreeMap<String, BySource>) -> HeldCorrections {
+    let targets = all.iter().map(|(target, holds)| (target.clone(), holds.together()));
+    HeldCorrections { targets: targets.filter(|(_, holds)| !holds.is_empty()).collect(), left_out: 0 }
+}
+
+fn holds_of(held: &TargetHeld, (now, wall): (Moment, Timestamp)) -> TargetHolds {
+    // One second more than the whole seconds: the try is not announced before its time.
+    let at = |until: Moment| {
+        let until = wall.checked_add(until.saturating_since(now)).ok()?;
+        Timestamp::from_second(until.as_second().saturating_add(1)).ok()
+    };
+    let breaker = held.breaker.map(|(drifted, judged)| TargetHold::BreakerOpen { drifted, judged });
+    let limited = (held.limited > 0).then_some(TargetHold::Limited { waiting: held.limited });
+    let objects = held.objects.iter().map(|(uid, why, until)| {
+        let until = until.and_then(at);
+        (uid.clone(), ObjectHold { why: *why, until })
+    });
+    TargetHolds {
+        whole: breaker.into_iter().chain(limited).collect(),
+        objects: objects.collect(),
+        left_out: held.left_out,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_api::held_corrections::ObjectReason;
+
+    fn open() -> TargetHeld {
+        TargetHeld { breaker: Some((15, 29)), ..TargetHeld::default() }
+    }
+
+    fn words(held: &HeldCorrections) -> Vec<String> {
+        held.targets.values().flat_map(|holds| &holds.whole).map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_source_clears_its_own_holds() {
+        let holds = PublishedHolds::default();
+        let seen = || words(&together(&holds.by_target.borrow()));
+        holds.set_rights_missing("flags", true);
+        holds.set_kind_unusable("flags", true);
+        holds.set_held("flags", &TargetHeld { limited: 3, ..open() });
+        assert_eq!(seen(), ["KindUnusable", "RightsMissing", "BreakerOpen 15/29", "Limited 3"]);
+        holds.set_held("flags", &TargetHeld::default());
+        holds.set_kind_unusable("flags", false);
+        assert_eq!(seen(), ["RightsMissing"]);
+        holds.set_rights_missing("flags", false);
+        assert!(together(&holds.by_target.borrow()).targets.is_empty());
+        holds.set_held("flags", &open());
+        holds.remove("flags");
+        assert!(seen().is_empty());
+    }
+
+    #[test]
+    fn times_are_whole_seconds_and_not_early() {
+        let now = Moment::from_start(Duration::from_secs(100));
+        let until = Some(now + Duration::from_millis(1_500));
+        let held = TargetHeld { objects: vec![("u".into(), ObjectReason::Delayed, until)], ..TargetHeld::default() };
+        for (wall, expected) in [("00:00:00Z", "00:00:02Z"), ("00:00:00.7Z", "00:00:03Z")] {
+            let wall = format!("2026-01-01T{wall}").parse().unwrap();
+            let text = holds_of(&held, (now, wall)).objects[0].1.to_string();
+            assert_eq!(text, format!("Delayed until 2026-01-01T{expected}"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_come_at_once_and_then_every_pause() {
+        let holds = PublishedHolds::default();
+        let (sender, mut list) = watch::channel(HeldCorrections::default());
+        let checking = async {
+            tokio::time::sleep(2 * PAUSE).await;
+            let begun = clock::now();
+            holds.set_held("flags", &open());
+            list.changed().await.unwrap();
+            assert_eq!(
+                (clock::now() - begun, words(&list.borrow_and_update())),
+                (Duration::ZERO, vec!["BreakerOpen 15/29".to_owned()])
+            );
+            for drifted in 16..20 {
+                holds.set_held("flags", &TargetHeld { breaker: Some((drifted, 29)), ..TargetHeld::default() });
+                tokio::task::yield_now().await;
+            }
+            list.changed().await.unwrap();
+            assert_eq!(
+                (clock::now() - begun, words(&list.borrow_and_update())),
+                (PAUSE, vec!["BreakerOpen 19/29".to_owned()])
+            );
+            holds.set_held("flags", &TargetHeld { breaker: Some((19, 29)), ..TargetHeld::default() });
+            assert!(tokio::time::timeout(10 * PAUSE, list.changed()).await.is_err(), "the same is no change");
+        };
+        tokio::select! {
+            () = holds.pass_on(&sender) => {}
+            () = checking => {}
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The holds of the controller in the commands of `kubectl-drift`.
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::World;
+use serde_json::{Value, json};
+
+use super::Bed;
+
+/// The objects that `get` shows with this next step.
+async fn objects_with_next(world: &World, next: &str) -> Result<Vec<Value>> {
+    let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+    let get = world.run_command(&[&["get", "-o", "json"], &place[..]].concat()).await?;
+    let told: Value = serde_json::from_str(&get.output).with_context(|| format!("{get:?}"))?;
+    let items = told["items"].as_array().into_iter().flatten();
+    Ok(items.filter(|item| item["next"] == next).cloned().collect())
+}
+
+async fn explain(world: &World, object: &Value) -> Result<String> {
+    let object = format!("proxy/{}", object["name"].as_str().unwrap_or_default());
+    let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+    let explain = world.run_command(&[&["explain", &object], &place[..]].concat()).await?;
+    Ok(explain.output)
+}
+
+#[tokio::test]
+async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
+    World::run("shown breaker", async |world| {
+        let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
+        bed.change_all();
+        world.wait_for_event("BreakerOpened", "drift-targets").await?;
+        let held = wait::until("get to show every held object", wait::DEADLINE, async || {
+            let held = objects_with_next(world, "BreakerOpen").await?;
+            let is_all = held.len() == bed.changed() && !held.is_empty();
+            Ok(if is_all { Seen::Met(held) } else { Seen::Instead(format!("{} of {}", held.len(), bed.changed())) })
+        })
+        .await?;
+        let sentence = format!("the breaker of target {} is open (BreakerOpen): ", bed.target.name());
+        let said = held[0]["held"]["message"].as_str().unwrap_or_default();
+        ensure!(said.starts_with(&sentence) && said.contains(" of 20 objects drifted"), "{}", held[0]);
+        let explained = explain(world, &held[0]).await?;
+        let in_explain = explained.lines().any(|line| line.starts_with("held ") && line.contains(&sentence));
+        ensure!(in_explain && !explained.contains("follows "), "{explained}");
+
+        world.apply_target(&bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(30))).await?;
+        world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
+        wait::until("the Lease to list no hold", wait::DEADLINE, async || {
+            let lease = world.lease("drift-controller").await?.unwrap_or_default();
+            let listed = &lease["metadata"]["annotations"]["driftpoller.dev/held-corrections"];
+            let is_empty = listed == r#"{"leftOut":0,"targets":{}}"#;
+            Ok(if is_empty { Seen::Met(()) } else { Seen::Instead(listed.to_string()) })
+        })
+        .await?;
+        let held = objects_with_next(world, "BreakerOpen").await?;
+        ensure!(held.is_empty() && !explain(world, &json!({"name": "web-0"})).await?.contains(&sentence), "{held:?}");
+        Ok(())
+    })
+    .await
+}
