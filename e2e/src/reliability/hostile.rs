@@ -104,7 +104,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Headers without end on the admin port",
         injected: "many connections send headers that never end",
         held: "the port answers others meanwhile",
-        test: "shared/kube/src/telemetry/admin.rs headers_without_end_keep_nobody_out",
+        test: "shared/kube/src/telemetry/admin.rs endless_headers_block_no_other_client",
     },
     Narrow {
         sequence: "A term whose work fails again and again",
