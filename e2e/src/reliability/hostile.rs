@@ -158,7 +158,7 @@ pub const HOSTILE: &[Narrow] = &[
         sequence: "Terminal escapes",
         injected: "reasons, messages, keys and values hold ESC, U+009B and U+202E",
         held: "the table of `get`, `explain` and conditions show none of them; `-o json` and `-o yaml` give the texts as they stand",
-        test: "cli/src/explain/explanation.rs no_foreign_text_reaches_the_terminal_as_it_is",
+        test: "cli/src/explain/explanation/tests.rs no_foreign_text_reaches_the_terminal_as_it_is",
     },
     Narrow {
         sequence: "A verdict from the future",
