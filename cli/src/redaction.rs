@@ -44,7 +44,8 @@ fn secrets(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Values of keys with the name of a secret: `password: hunter2`. A template holds none: its values come from elsewhere.
+/// Values of keys with the name of a secret: `password: hunter2`. In block style the value takes the rest of the line. A
+/// template holds none: its values come from elsewhere.
 fn values(line: &str) -> impl Iterator<Item = Range<usize>> {
     line.match_indices(':').filter_map(|(colon, _)| {
         let key = line[..colon].trim_end().rsplit([' ', '{', ',']).next()?;
@@ -54,21 +55,47 @@ fn values(line: &str) -> impl Iterator<Item = Range<usize>> {
         }
         let start = line.len() - line[colon + 1..].trim_start().len();
         let value = &line[start..];
+        let is_flow = line[..colon].contains(['{', '[']);
         let end = match value.chars().next()? {
             '{' | '[' | '|' | '>' | '#' => return None,
-            quote @ ('"' | '\'') => value[1..].find(quote).map_or(value.len(), |end| end + 2),
-            _ => value.find([',', '}', ']']).or_else(|| value.find(" #")).unwrap_or(value.len()),
+            _ if !is_flow => value.len(),
+            quote @ ('"' | '\'') => quoted(value, quote),
+            _ => value.find([',', '}', ']']).unwrap_or(value.len()),
         };
-        let is_template = value[..end].contains("${");
-        (!is_template).then_some(start..start + end)
+        (!is_template(&value[..end])).then_some(start..start + end)
     })
+}
+
+/// The bytes of a quoted scalar at the start of a text, with its quotes. All of it if the scalar does not end.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut letters = text.char_indices().skip(1).peekable();
+    while let Some((at, letter)) = letters.next() {
+        let is_doubled = quote == '\'' && letter == quote && letters.peek().is_some_and(|(_, next)| *next == quote);
+        if is_doubled || (quote == '"' && letter == '\\') {
+            letters.next();
+        } else if letter == quote {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// Returns true if the value is one template and has no text beside it.
+fn is_template(value: &str) -> bool {
+    let value = value.trim().trim_matches(['"', '\'']);
+    value.starts_with("${") && value.ends_with('}')
 }
 
 /// Values behind `=` after the name of a secret, as in the query of a URL.
 fn assignments(line: &str) -> impl Iterator<Item = Range<usize>> {
     line.match_indices('=').filter_map(|(sign, _)| {
-        let name = line[..sign].rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter)).next()?;
-        let value = is_secret(name).then(|| word_after(line, sign + 1))?;
+        let name = line[..sign]
+            .trim_end()
+            .rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter))
+            .next()?;
+        let start = line.len() - line[sign + 1..].trim_start().len();
+        let is_quoted = line[start..].starts_with(['"', '\'']);
+        let value = is_secret(name).then(|| if is_quoted { start..line.len() } else { word_after(line, start) })?;
         (!line[value.clone()].starts_with(['$', '='])).then_some(value)
     })
 }
@@ -78,9 +105,11 @@ fn credentials(line: &str) -> impl Iterator<Item = Range<usize>> {
     let of_scheme = SCHEMES.iter().flat_map(|scheme| line.match_indices(scheme).map(|(at, _)| at + scheme.len()));
     let of_header = of_scheme.map(|start| word_after(line, start)).filter(|word| !line[word.clone()].starts_with('$'));
     let of_url = line.match_indices("://").filter_map(|(at, _)| {
-        let authority = word_after(line, at + 3);
-        let user = line[authority.clone()].split('/').next()?.rsplit_once('@')?.0;
-        Some(authority.start..authority.start + user.len()).filter(|_| !user.contains("${"))
+        // A password may contain characters that end a word.
+        let (start, is_end) = (at + 3, |letter: char| letter.is_whitespace() || "\"'/?#".contains(letter));
+        let authority = line[start..].split(is_end).next()?;
+        let user = authority.rsplit_once('@')?.0;
+        Some(start..start + user.len()).filter(|_| !is_template(user))
     });
     of_header.chain(of_url)
 }
@@ -107,7 +136,15 @@ mod tests {
             ("auth: {bearer: hunter2}", "auth: {bearer: (redacted)}"),
             ("auth: {bearer: {token: hunter2}}", "auth: {bearer: {token: (redacted)}}"),
             ("auth: {bearer: {token: 'hunter2, x'}, a: b}", "auth: {bearer: {token: (redacted)}, a: b}"),
-            ("  password: hunter2 # mine", "  password: (redacted) # mine"),
+            ("  password: hunter2 # mine", "  password: (redacted)"),
+            ("  password: hun,ter2}", "  password: (redacted)"),
+            (r#"  password: "a\"hunter2""#, "  password: (redacted)"),
+            (r#"{password: "a\"hunter2", a: b}"#, "{password: (redacted), a: b}"),
+            ("{password: 'it''s', a: b}", "{password: (redacted), a: b}"),
+            ("  password: \"hunter2-${self.x}\"", "  password: (redacted)"),
+            ("  dsn: password=\"hunter2\"", "  dsn: password=(redacted)"),
+            ("  dsn: password = hunter2 x", "  dsn: password = (redacted) x"),
+            ("  url: https://me:hun,ter2@h/x", "  url: https://(redacted)@h/x"),
             ("  \"api-token\": hunter2", "  \"api-token\": (redacted)"),
             ("  authorization: \"Bearer hunter2\"", "  authorization: (redacted)"),
             ("  x-auth: \"Bearer hunter2\"", "  x-auth: \"Bearer (redacted)\""),

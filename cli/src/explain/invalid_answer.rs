@@ -107,7 +107,13 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
         ReplyBody::Whole(bytes) if !bytes.is_empty() => Some(bytes),
         _ => None,
     };
-    let begins = body.map(|bytes| format!("the body begins: {}", beginning(target, subject, bytes)));
+    // The paths of rules are those of `observed`, and this body may have the same values elsewhere.
+    let rules = target.compare.rules.root();
+    let redacts = rules.is_redacted() || rules.redacts_below() || rules.redacts_single_items();
+    let begins = body.map(|bytes| match redacts {
+        true => "the body is not shown, because a rule of the target redacts fields".to_owned(),
+        false => format!("the body begins: {}", beginning(target, subject, bytes)),
+    });
     std::iter::once(head).chain(begins).collect()
 }
 
@@ -133,7 +139,7 @@ fn beginning(target: &Target, subject: Subject<'_>, bytes: &[u8]) -> String {
     };
     let shown = match serde_json::from_str::<Value>(&concealed) {
         Ok(json) => masked(&json, None).to_string(),
-        Err(_) => redacted(&without_attributes(&concealed), 1).0,
+        Err(_) => without_attributes(&concealed).lines().map(|line| redacted(line, 1).0 + "\n").collect(),
     };
     let words = shown.split(|letter: char| letter.is_whitespace() || letter == '�').filter(|word| !word.is_empty());
     let line = printable(&words.collect::<Vec<_>>().join(" "));

@@ -69,7 +69,7 @@ fn annotation_of_holder<'l>(lease: &'l Value, name: &str, now: Timestamp) -> Opt
     is_held(Some(lease), now).then(|| annotations.and_then(|all| all.get(name)).and_then(Value::as_str))
 }
 
-/// The holds of a target that hold this object, the most severe first.
+/// The holds of a target that hold this object, the most severe first, and missing rights last: not each of them holds it.
 #[must_use]
 pub(crate) fn holds_of((target, holds): (&str, &TargetHolds), object: &LeanObject, now: Timestamp) -> Vec<Hold> {
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
@@ -87,7 +87,8 @@ pub(crate) fn holds_of((target, holds): (&str, &TargetHolds), object: &LeanObjec
     let whole = holds.whole.iter().filter(|hold| applies(hold));
     let whole = whole.map(|hold| Hold { word: hold.as_str(), until: None, sentence: hold.sentence(target) });
     let alone = alone.map(|hold| Hold { word: hold.why.as_str(), until: hold.until, sentence: hold.sentence() });
-    whole.chain(alone).collect()
+    let (last, first): (Vec<_>, Vec<_>) = whole.partition(|hold| hold.word == TargetHold::RightsMissing.as_str());
+    first.into_iter().chain(alone).chain(last).collect()
 }
 
 #[cfg(test)]
@@ -121,9 +122,9 @@ mod tests {
         let all = of(json!(["Limited 3", "BreakerOpen 15/29", "RightsMissing"]), json!({}));
         let delayed = |until: &str| of(json!(["Limited 3"]), json!({"u": format!("Delayed until {until}")}));
         for (annotation, reason, deleting, expected) in [
-            (&all, "FieldsDiffer", false, &["RightsMissing", "BreakerOpen"][..]),
-            (&all, "NotCreated", false, &["RightsMissing", "Limited"]),
-            (&all, "FieldsDiffer", true, &["RightsMissing", "Limited"]),
+            (&all, "FieldsDiffer", false, &["BreakerOpen", "RightsMissing"][..]),
+            (&all, "NotCreated", false, &["Limited", "RightsMissing"]),
+            (&all, "FieldsDiffer", true, &["Limited", "RightsMissing"]),
             (&delayed("2026-01-01T00:01:00Z"), "FieldsDiffer", false, &["Delayed"]),
             (&delayed("2026-01-01T00:00:29Z"), "FieldsDiffer", false, &["Limited"]),
             (&of(json!(["Tired"]), json!({"u": "Bored"})), "FieldsDiffer", false, &[]),

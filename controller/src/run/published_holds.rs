@@ -1,4 +1,4 @@
-//! The holds of all targets on the controller's Lease, for `kubectl drift` and the poller's status page.
+//! The holds of all targets on the controller's Lease, for `kubectl drift`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -8,6 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
+use crate::engine::object::deletion::DELETING;
 use crate::engine::object::object_state::ObjectState;
 use crate::engine::schedule::Now;
 use crate::run::metrics::{Metrics, of_outcome, of_reason, of_target};
@@ -84,6 +85,8 @@ impl TargetCounts {
             let conditions = &state.object().conditions;
             let reason = match conditions.held_by_another().filter(|_| corrects) {
                 Some(reason) => reason.as_str(),
+                // Its condition is outdated: nothing is compared any more.
+                None if state.object().deleting => DELETING,
                 None => {
                     let began = conditions.observed().and_then(drift_began);
                     oldest = oldest.max(began.map_or(0, |began| wall.saturating_sub(began)));

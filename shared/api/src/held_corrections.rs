@@ -33,8 +33,6 @@ const UNTIL: &str = " until ";
 pub enum TargetHold {
     /// The target's kind cannot be watched. Nothing of the target is corrected.
     KindUnusable,
-    /// The controller lacks rights that the target needs.
-    RightsMissing,
     /// The breaker is open. It holds objects that were in sync before they drifted.
     BreakerOpen {
         /// Objects that drifted when it opened.
@@ -47,6 +45,8 @@ pub enum TargetHold {
         /// Objects that wait for a free slot.
         waiting: usize,
     },
+    /// The controller lacks rights that the target needs. Last, because not each of them holds corrections.
+    RightsMissing,
 }
 
 impl TargetHold {
@@ -170,7 +170,7 @@ impl fmt::Display for ObjectHold {
 pub struct TargetHolds {
     /// Reasons for the whole target, the most severe first.
     pub whole: BTreeSet<TargetHold>,
-    /// Single objects, the first by name.
+    /// Single objects.
     pub objects: Vec<(Uid, ObjectHold)>,
     /// Number of held objects that are not listed.
     pub left_out: usize,

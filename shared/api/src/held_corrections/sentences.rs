@@ -15,12 +15,12 @@ impl TargetHold {
                  and `kubectl drift rbac` prints them"
             ),
             Self::BreakerOpen { drifted, judged } => format!(
-                "the breaker of target {target} is open (BreakerOpen): {drifted} of {judged} objects drifted within ten minutes; look at the \
+                "the breaker of target {target} is open (BreakerOpen): {drifted} of {judged} objects drifted; look at the \
                  target and the external system before anything is corrected; an edit of `correct.limits` lets the corrections pass, and the \
-                 breaker closes once fewer than half of the objects drift"
+                 breaker closes once fewer than half of the objects that waited still drift"
             ),
             Self::Limited { waiting } => format!(
-                "the limits of target {target} are used up (Limited): {waiting} objects wait for a free slot; `correct.limits` sets how many \
+                "the limits of target {target} are used up (Limited): {waiting} objects wait for a free slot, and this one may be among them; `correct.limits` sets how many \
                  corrections run at once and begin in a minute"
             ),
         }

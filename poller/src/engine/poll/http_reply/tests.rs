@@ -261,7 +261,7 @@ fn an_unreadable_answer_names_status_and_content_type() {
         ("", 200, html, whole(HTML), "status 200, text/html, not JSON"),
         ("", 200, "application/json", whole("{"), "status 200, application/json, not JSON"),
         ("", 200, "application/json", whole(&deep), "status 200, application/json, not JSON"),
-        ("", 410, "a canary of the answer", whole("x"), "status 410, malformed content type, not JSON"),
+        ("", 410, "a canary of the answer", whole("x"), "status 410, another content type, not JSON"),
         ("", 200, html, ReplyBody::TooLarge, "status 200, text/html, larger than maxBytes"),
         ("", 404, html, ReplyBody::Truncated, "status 404, text/html, it ends too early"),
         ("      absentWhen: \"${response.body.a == 1}\"", 404, html, whole(HTML), "status 404, text/html, not JSON"),
