@@ -143,7 +143,7 @@ mod tests {
         holds.set_rights_missing("flags", true);
         holds.set_kind_unusable("flags", true);
         holds.set_held("flags", &TargetHeld { limited: 3, ..open() });
-        assert_eq!(seen(), ["KindUnusable", "RightsMissing", "BreakerOpen 15/29", "Limited 3"]);
+        assert_eq!(seen(), ["KindUnusable", "BreakerOpen 15/29", "Limited 3", "RightsMissing"]);
         holds.set_held("flags", &TargetHeld::default());
         holds.set_kind_unusable("flags", false);
         assert_eq!(seen(), ["RightsMissing"]);
