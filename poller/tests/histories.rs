@@ -29,6 +29,7 @@ const SETTINGS: PollSettings = PollSettings {
     settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
     keeps_requests: false,
+    ready: false,
     shared_phase: None,
 };
 

@@ -27,8 +27,8 @@ impl StatusWrites {
     /// Returns the last write of the program that owns this condition.
     pub(crate) fn of_condition(&self, kind: ConditionKind) -> Option<&str> {
         match kind {
-            ConditionKind::Observed => self.observed.as_deref(),
             ConditionKind::Corrected => self.corrected.as_deref(),
+            _ => self.observed.as_deref(),
         }
     }
 }

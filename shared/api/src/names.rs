@@ -15,6 +15,17 @@ pub const DRIFT_OBSERVED: &str = "driftObserved";
 /// The controller's record in an object's `.status.conditions`.
 pub const DRIFT_CORRECTED: &str = "driftCorrected";
 
+/// The condition of kstatus that says whether an object has reached its desired state.
+pub const READY: &str = "Ready";
+/// The condition of kstatus that is present while an object is on its way to its desired state.
+pub const RECONCILING: &str = "Reconciling";
+/// The condition of kstatus that is present while an object cannot reach its desired state without a person.
+pub const STALLED: &str = "Stalled";
+/// The types of all conditions that the programs may write.
+pub const CONDITION_TYPES: [&str; 5] = [DRIFT_OBSERVED, DRIFT_CORRECTED, READY, RECONCILING, STALLED];
+/// The field of `.status` with the generation that the conditions refer to.
+pub const OBSERVED_GENERATION: &str = "observedGeneration";
+
 /// Field manager of the poller's writes.
 pub const POLLER_MANAGER: &str = "drift-poller";
 /// Field manager of the controller's writes.
@@ -28,6 +39,8 @@ pub const CONTROLLER_LEASE: &str = "drift-controller";
 
 /// The verb on `/status` of a kind that permits writes of `publish`. The admission policies require it.
 pub const PUBLISH_VERB: &str = "publish";
+/// The verb on `/status` of a kind that permits the conditions of `ready: true`.
+pub const READY_VERB: &str = "ready";
 /// The verb on `/status` of a kind that permits writes of `store`.
 pub const STORE_VERB: &str = "store";
 

@@ -22,6 +22,7 @@ use crate::systems::Source;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::yaml::problem::DocumentName;
 use drift_api::condition::{DesiredHash, DifferingFields};
+use drift_api::names::OBSERVED_GENERATION;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum characters of an identity: enough for the longest names of external systems, and short enough for a message.
@@ -69,6 +70,8 @@ pub struct Target {
     pub compare: Compare,
     /// The status fields that a poll writes with its condition.
     pub publish: StatusTemplates,
+    /// True if the poller keeps the conditions `Ready`, `Reconciling` and `Stalled`.
+    pub ready: bool,
     /// Notifications of changes outside.
     pub hints: Vec<HintSource>,
     /// The settings of the controller.
@@ -183,7 +186,9 @@ impl Target {
 
     /// The status fields that are written besides the conditions, each with the target key that writes it.
     pub fn written_status(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.publish.names().map(|name| ("publish", name)).chain(self.correct.stored().map(|name| ("store", name)))
+        let published = self.publish.names().map(|name| ("publish", name));
+        let ready = self.ready.then_some(("ready", OBSERVED_GENERATION));
+        published.chain(ready).chain(self.correct.stored().map(|name| ("store", name)))
     }
 
     /// Returns true if a correction reads which fields differ. Only then does a verdict name them.

@@ -296,3 +296,7 @@ mod tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod published_tests;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod readiness_tests;

@@ -28,6 +28,8 @@ pub struct PollSettings {
     pub settles_edits: bool,
     /// Number of confirmations that a finding needs.
     pub confirm: Confirm,
+    /// True if the conditions of `ready: true` are written with each verdict.
+    pub ready: bool,
     /// Common phase of all objects, if one read covers many.
     pub shared_phase: Option<Phase>,
 }
@@ -44,6 +46,7 @@ impl PollSettings {
             corrects,
             settles_edits: corrects && target.correct.actions().nudge,
             confirm: target.confirm,
+            ready: target.ready,
             shared_phase: target.read.keys().map(|_| Phase::of(&target.name, target.interval)),
         }
     }

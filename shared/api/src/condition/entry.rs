@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{CorrectedReason, Message, ObservedReason, TransitionTime};
+use super::{CorrectedReason, Message, ObservedReason, ReadinessEntries, TransitionTime};
 use crate::collections::shared_text::SharedText;
-use crate::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use crate::names::{self, DRIFT_CORRECTED, DRIFT_OBSERVED};
 
 /// The three values of a condition's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,13 +44,20 @@ impl ConditionStatus {
     }
 }
 
-/// One of the two conditions.
+/// A condition that the programs write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionKind {
     /// The poller's condition.
     Observed,
     /// The controller's condition.
     Corrected,
+    /// kstatus: the object has reached its desired state. Written by the poller where a target asks for it, like the
+    /// next two.
+    Ready,
+    /// kstatus: the object is on its way to its desired state.
+    Reconciling,
+    /// kstatus: the object needs a person.
+    Stalled,
 }
 
 impl ConditionKind {
@@ -60,6 +67,9 @@ impl ConditionKind {
         match self {
             Self::Observed => DRIFT_OBSERVED,
             Self::Corrected => DRIFT_CORRECTED,
+            Self::Ready => names::READY,
+            Self::Reconciling => names::RECONCILING,
+            Self::Stalled => names::STALLED,
         }
     }
 }
@@ -175,6 +185,8 @@ pub struct Conditions {
     pub observed: Option<Placed>,
     /// The controller's entry. Boxed: most objects have none, and there are very many objects.
     pub corrected: Option<Box<Placed>>,
+    /// The entries of `ready: true`. Boxed for the same reason.
+    pub readiness: Option<Box<ReadinessEntries>>,
 }
 
 impl Conditions {
@@ -195,7 +207,20 @@ impl Conditions {
             },
             observed: find(ConditionKind::Observed),
             corrected: find(ConditionKind::Corrected).map(Box::new),
+            readiness: ReadinessEntries::of(
+                ReadinessEntries::KINDS.into_iter().filter_map(find).collect(),
+                status.and_then(|status| status.get(names::OBSERVED_GENERATION)).and_then(Value::as_i64),
+            ),
         }
+    }
+
+    /// Returns them without the entries of `ready: true`, unless the target keeps them or the verdict says that they are
+    /// ours.
+    #[must_use]
+    pub fn with_readiness(self, keeps: bool) -> Self {
+        let is_ours = || self.observed().and_then(|condition| condition.message.tag()).is_some_and(|tag| tag.ready);
+        let readiness = if self.readiness.is_some() && (keeps || is_ours()) { self.readiness.clone() } else { None };
+        Self { readiness, ..self }
     }
 
     /// The poller's condition.

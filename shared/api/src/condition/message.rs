@@ -16,6 +16,12 @@ impl Message {
         &self.0
     }
 
+    /// Returns the text without the tag at its end.
+    #[must_use]
+    pub fn sentence(&self) -> &str {
+        Tag::split(&self.0).0
+    }
+
     /// Returns the tag at its end. `None` if there is none or another writer broke it.
     #[must_use]
     pub fn tag(&self) -> Option<Tag> {

@@ -80,6 +80,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Returns the verdict that a condition already says; `None` if the reason is not ours.
+    #[must_use]
+    pub fn said_by(condition: &Condition) -> Option<Self> {
+        let CurrentVerdict { reason, tag, generation } = CurrentVerdict::read(condition)?;
+        Some(Self { reason, text: condition.message.sentence().to_owned().into(), tag, generation })
+    }
+
     /// Returns the status of the reason.
     #[must_use]
     pub const fn status(&self) -> ConditionStatus {

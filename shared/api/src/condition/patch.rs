@@ -8,7 +8,7 @@ use crate::mutants::{Mutant, is_planted};
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::condition::{Condition, Conditions, ConditionsList, Placed, StatusFields};
+use crate::condition::{Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, Placed, StatusFields};
 use crate::resource_version::ResourceVersion;
 
 /// The state that a write is based on.
@@ -42,7 +42,39 @@ pub fn condition_patch(
         None => operations.extend(first_entry(base, condition)),
     }
     operations.extend(fields.operations());
+    operations.extend(entry_operations(base, placed.is_none(), &fields.entries));
     into_patch(operations)
+}
+
+/// The operations for further entries. Removals come last and from the end, because each one shifts what follows it.
+fn entry_operations(base: &PatchBase<'_>, is_first: bool, entries: &[EntryWrite]) -> Vec<Value> {
+    let read = if let ConditionsList::Of(length) = base.conditions.list { length } else { 0 };
+    let mut length = read + u32::from(is_first);
+    let mut operations = Vec::new();
+    for EntryWrite { placed, condition } in entries {
+        let Some(condition) = condition else { continue };
+        let path = match placed {
+            Some(placed) => {
+                operations.extend(entry_tests(placed));
+                operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
+                continue;
+            }
+            None => format!("/status/conditions/{length}/type"),
+        };
+        length += 1;
+        operations.push(json!({"op": "add", "path": "/status/conditions/-", "value": condition.to_json()}));
+        operations.push(json!({"op": "test", "path": path, "value": condition.kind.as_str()}));
+    }
+    let gone = entries.iter().filter(|entry| entry.condition.is_none()).filter_map(|entry| entry.placed.as_ref());
+    operations.extend(removals(gone));
+    operations
+}
+
+fn removals<'p>(placed: impl Iterator<Item = &'p Placed>) -> Vec<Value> {
+    let mut placed: Vec<_> = placed.collect();
+    placed.sort_by_key(|placed| std::cmp::Reverse(placed.index));
+    let remove = |placed: &Placed| json!({"op": "remove", "path": place_path(placed)});
+    placed.into_iter().flat_map(|placed| entry_tests(placed).chain([remove(placed)]).collect::<Vec<_>>()).collect()
 }
 
 /// The operations for our first entry. It must be appended right after the entries that were read. A longer list may
@@ -71,12 +103,14 @@ fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
     operations
 }
 
-/// Returns the patch on `/status` that removes the entry at `placed`.
+/// Returns the patch on `/status` that removes the entry at `placed`, and with a verdict the conditions of `ready: true`.
 #[must_use]
 pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
     let mut operations = identity_tests(base);
-    operations.extend(entry_tests(placed));
-    operations.push(json!({"op": "remove", "path": place_path(placed)}));
+    let is_with_readiness =
+        placed.condition.kind == ConditionKind::Observed && placed.condition.message.tag().is_some_and(|tag| tag.ready);
+    let readiness = base.conditions.readiness.iter().filter(|_| is_with_readiness).flat_map(|entries| &entries.placed);
+    operations.extend(removals(readiness.chain([placed])));
     into_patch(operations)
 }
 
@@ -118,7 +152,7 @@ mod tests {
 
     fn condition(reason: &str) -> Condition {
         Condition {
-            kind: crate::condition::ConditionKind::Observed,
+            kind: ConditionKind::Observed,
             status: ConditionStatus::True,
             reason: reason.into(),
             message: "m".into(),

@@ -126,6 +126,12 @@ impl ObservedReason {
 }
 
 impl CorrectedReason {
+    /// Returns true if the object is not corrected again until a person acts.
+    #[must_use]
+    pub const fn needs_a_person(self) -> bool {
+        matches!(self, Self::AttemptsExhausted | Self::NotOurs | Self::IdentityChanged) || self.is_held_by_another()
+    }
+
     /// Returns true if another object blocks this one from its external resource.
     #[must_use]
     pub const fn is_held_by_another(self) -> bool {

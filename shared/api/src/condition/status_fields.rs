@@ -1,4 +1,4 @@
-//! Fields of `.status` besides the conditions, which are written together with a condition.
+//! Fields of `.status` and conditions of `ready: true`, which are written together with one of our conditions.
 //!
 //! Each is set or removed separately, so that the fields of other writers stay unchanged.
 
@@ -6,36 +6,48 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::condition::canonical;
+use crate::condition::{EntryWrite, canonical};
 
-/// Top-level fields of `.status` to write. Null means that a field is removed.
+/// Top-level fields of `.status` and further conditions to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatusFields(BTreeMap<String, Value>);
+pub struct StatusFields {
+    /// The fields. Null means that a field is removed.
+    fields: BTreeMap<String, Value>,
+    /// The further conditions.
+    pub(super) entries: Vec<EntryWrite>,
+}
 
 impl StatusFields {
     /// The empty set of fields.
-    pub const NONE: Self = Self(BTreeMap::new());
+    pub const NONE: Self = Self { fields: BTreeMap::new(), entries: Vec::new() };
+
+    /// Sets the further conditions to write.
+    #[must_use]
+    pub fn with_entries(self, entries: Vec<EntryWrite>) -> Self {
+        Self { entries, ..self }
+    }
 
     /// Sets a field.
     pub fn set(&mut self, name: &str, value: Value) {
-        self.0.insert(name.to_owned(), value);
+        self.fields.insert(name.to_owned(), value);
     }
 
     /// Adds all fields of `later`, which win.
     pub fn extend(&mut self, later: Self) {
-        self.0.extend(later.0);
+        self.fields.extend(later.fields);
+        self.entries.extend(later.entries);
     }
 
     /// Returns true if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields.is_empty() && self.entries.is_empty()
     }
 
     /// Returns true if any value satisfies the condition.
     #[must_use]
     pub fn any(&self, holds: impl Fn(&Value) -> bool) -> bool {
-        self.0.values().any(holds)
+        self.fields.values().any(holds)
     }
 
     /// Returns the fields whose value does not satisfy the condition, and the names of the others, which stay unchanged
@@ -43,7 +55,7 @@ impl StatusFields {
     #[must_use]
     pub fn without(mut self, holds: impl Fn(&Value) -> bool) -> (Self, Vec<String>) {
         let mut left_out = Vec::new();
-        self.0.retain(|name, value| {
+        self.fields.retain(|name, value| {
             let is_left_out = holds(value);
             left_out.extend(is_left_out.then(|| name.clone()));
             !is_left_out
@@ -58,16 +70,11 @@ impl StatusFields {
             let current = object.get("status").and_then(|status| status.get(name)).unwrap_or(&Value::Null);
             current == value || canonical(current) == canonical(value)
         };
-        Self(
-            self.0
-                .iter()
-                .filter(|(name, value)| !stands(name, value))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-        )
+        let missing = self.fields.iter().filter(|(name, value)| !stands(name, value));
+        missing.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Returns an object with the fields written to it.
+    /// Returns an object with the fields written to it, without the conditions.
     #[must_use]
     pub fn put_on(&self, object: &Value) -> Value {
         let mut object = object.clone();
@@ -77,7 +84,7 @@ impl StatusFields {
         if !object["status"].is_object() {
             object["status"] = json!({});
         }
-        for (name, value) in &self.0 {
+        for (name, value) in &self.fields {
             match (value, object["status"].as_object_mut()) {
                 (Value::Null, Some(status)) => drop(status.remove(name)),
                 (value, _) => object["status"][name.as_str()] = value.clone(),
@@ -89,7 +96,7 @@ impl StatusFields {
     /// The JSON Patch operations for an object with a `.status`, regardless of its present fields.
     pub(super) fn operations(&self) -> Vec<Value> {
         let mut operations = Vec::new();
-        for (name, value) in &self.0 {
+        for (name, value) in &self.fields {
             let path = format!("/status/{}", name.replace('~', "~0").replace('/', "~1"));
             operations.push(json!({"op": "add", "path": path, "value": value}));
             if value.is_null() {
@@ -103,7 +110,8 @@ impl StatusFields {
 
 impl<N: Into<String>> FromIterator<(N, Value)> for StatusFields {
     fn from_iter<I: IntoIterator<Item = (N, Value)>>(fields: I) -> Self {
-        Self(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+        let fields = fields.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        Self { fields, entries: Vec::new() }
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Tag {
     pub fields: DifferingFields,
     /// True if a difference requires a deletion and a creation.
     pub replace: bool,
+    /// True if the poller also writes the conditions of `ready: true`.
+    pub ready: bool,
 }
 
 impl Tag {
@@ -47,7 +49,7 @@ impl Tag {
     /// state, and such a change alone has no effect.
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {
-        let of = |tag: &Self| (tag.desired_hash, tag.seen, tag.correction, tag.unhealed, tag.replace);
+        let of = |tag: &Self| (tag.desired_hash, tag.seen, tag.correction, tag.unhealed, tag.replace, tag.ready);
         of(self) == of(other)
     }
 
@@ -69,6 +71,7 @@ impl Tag {
                 Some(("fields", names)) => tag.fields = DifferingFields::parse(names)?,
                 None if part == "seen" => tag.seen = true,
                 None if part == "replace" => tag.replace = true,
+                None if part == "ready" => tag.ready = true,
                 _ => return None,
             }
         }
@@ -99,6 +102,7 @@ impl fmt::Display for Tag {
         write(self.unhealed > 0, format_args!("unhealed {}", self.unhealed))?;
         write(!self.fields.is_empty(), format_args!("fields {}", self.fields))?;
         write(self.replace, format_args!("replace"))?;
+        write(self.ready, format_args!("ready"))?;
         if opening == "[" { Ok(()) } else { formatter.write_str("]") }
     }
 }
@@ -146,6 +150,7 @@ mod tests {
             "text [fields b a]",
             "text [replace, fields a]",
             "text [replace, replace]",
+            "text [ready, replace]",
             "text [correction 7,unhealed 2]",
             "text [correction 99999999999999999999999]",
         ];
@@ -157,10 +162,10 @@ mod tests {
     prop_compose! {
         fn tags()(
             desired_hash in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32,
-            names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool,
+            names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool, ready: bool,
         ) -> Tag {
             let fields = DifferingFields::named(names.iter().map(String::as_str));
-            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, correction, unhealed, fields, replace }
+            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, correction, unhealed, fields, replace, ready }
         }
     }
 

@@ -10,12 +10,15 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPaths {
     paths: BTreeSet<Vec<String>>,
+    /// True if the conditions of `ready: true` are kept too.
+    pub readiness: bool,
 }
 
 impl FieldPaths {
     /// Adds everything that the other set reads.
     pub fn extend(&mut self, other: &Self) {
         self.paths.extend(other.paths.iter().cloned());
+        self.readiness |= other.readiness;
     }
 
     /// Adds one path below `self`, for example `["spec", "listen"]`. The empty path means the whole object.

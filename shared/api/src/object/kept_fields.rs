@@ -73,6 +73,9 @@ impl KeptFields {
         }
         plan.put("metadata", "managedFields", Plan::Nothing);
         plan.put("status", "conditions", Plan::OurConditions);
+        if fields.readiness {
+            plan.keep(&["status".to_owned(), names::OBSERVED_GENERATION.to_owned()]);
+        }
         Self { fields, plan }
     }
 
@@ -272,7 +275,7 @@ impl<'de> DeserializeSeed<'de> for Condition {
 
 fn is_ours(condition: &Value) -> bool {
     let kind = condition.get("type").and_then(Value::as_str);
-    kind.is_some_and(|kind| kind == names::DRIFT_OBSERVED || kind == names::DRIFT_CORRECTED)
+    kind.is_some_and(|kind| names::CONDITION_TYPES.contains(&kind))
 }
 
 #[cfg(test)]

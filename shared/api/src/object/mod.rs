@@ -110,19 +110,19 @@ impl LeanObject {
     /// Creates it from a whole object. Missing metadata reads as empty, because the API server always sends it.
     #[must_use]
     pub fn prune(object: &Value, paths: &FieldPaths) -> Self {
-        Self::of(object, ObjectView::of(&paths.prune(&visible(object))))
+        Self::of(object, ObjectView::of(&paths.prune(&visible(object))), paths)
     }
 
     /// Creates it from the fields that decoding kept.
     #[must_use]
     pub fn of_kept(kept: &KeptObject, paths: &FieldPaths) -> Self {
         if kept.is_oversized {
-            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default()) };
+            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default(), paths) };
         }
         Self::prune(&kept.json, paths)
     }
 
-    fn of(object: &Value, view: ObjectView) -> Self {
+    fn of(object: &Value, view: ObjectView, paths: &FieldPaths) -> Self {
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default();
         let annotation = |name: &str| {
@@ -150,7 +150,7 @@ impl LeanObject {
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
             orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
             asked: (asked != AnnotationRequests::default()).then(|| Box::new(asked)),
-            conditions: Conditions::from_status(object.get("status")),
+            conditions: Conditions::from_status(object.get("status")).with_readiness(paths.readiness),
             view,
             is_oversized: false,
         }

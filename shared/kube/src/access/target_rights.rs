@@ -1,6 +1,6 @@
 //! The rights that each program needs for a target, for checks at run time and for `rbac`.
 
-use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, STORE_VERB};
+use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, READY_VERB, STORE_VERB};
 use drift_language::{DeclaredSecret, Mode, Target};
 use kube::core::{ApiResource, GroupVersionKind};
 
@@ -15,6 +15,9 @@ pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
     if !target.publish.is_empty() {
         rights.extend(rights_on(kind, &target.objects, &[PUBLISH_VERB], "status"));
+    }
+    if target.ready {
+        rights.extend(rights_on(kind, &target.objects, &[READY_VERB], "status"));
     }
     rights.extend(rights_to_tell(&target.objects));
     rights

@@ -24,7 +24,7 @@ pub(crate) fn locate_field(text: &str, path: &[String]) -> Position {
     starts.iter().find(of_parent).or(starts.first()).map_or_else(Position::default, |start| place(text, *start))
 }
 
-/// Position of the first `publish` or `store` of that status field, or line 0.
+/// Position of the first `publish` or `store` of that status field, or of `ready`, or line 0.
 pub(crate) fn locate_written(text: &str, key: &str, field: &str) -> Position {
     let root = parse(text).ok();
     // A field of the desired state may also be called `publish`, so only `spec.publish` counts. `store` occurs
@@ -32,6 +32,7 @@ pub(crate) fn locate_written(text: &str, key: &str, field: &str) -> Position {
     let spec = root.as_ref().and_then(|root| root.get("spec"));
     let found = spec.and_then(|spec| match key {
         "store" => stored(spec.get("correct")?, field),
+        "ready" => key_place(spec, key),
         _ => key_place(spec.get(key)?, field),
     });
     found.unwrap_or_default()

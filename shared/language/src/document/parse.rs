@@ -29,7 +29,7 @@ use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::recording::Recording;
 use crate::yaml::templates::expression;
 use crate::yaml::{self, Fault, Node, Position};
-use drift_api::names::{TARGET_API_VERSION, TARGET_KIND};
+use drift_api::names::{OBSERVED_GENERATION, TARGET_API_VERSION, TARGET_KIND};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum size of a document, in bytes. A ConfigMap holds 1 MiB in all.
@@ -123,6 +123,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
     // The current values decide if a publication is needed.
     target.publish.names().for_each(|name| poll_fields.insert(vec!["status".to_owned(), name.to_owned()]));
+    poll_fields.readiness = target.ready;
     let target = Target {
         name,
         document: document.clone(),
@@ -147,6 +148,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         read: target.read,
         compare: target.compare,
         publish: target.publish,
+        ready: target.ready,
         hints: target.hints,
         correct: target.correct,
     };
@@ -195,6 +197,7 @@ struct Spec {
     read: Read,
     compare: Compare,
     publish: StatusTemplates,
+    ready: bool,
     hints: Vec<HintSource>,
     correct: Correct,
 }
@@ -220,6 +223,7 @@ const SPEC_KEYS: &[&str] = &[
     "read",
     "compare",
     "publish",
+    "ready",
     "hints",
     "correct",
 ];
@@ -247,6 +251,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let publish = reader.or(&fields, "publish", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, Scope::Publication)
     });
+    let ready = reader.or(&fields, "ready", false, Reader::truth);
     let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
@@ -255,6 +260,13 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         (correct.stored().find(|name| publish.names().any(|own| own == *name)), fields.get("publish"))
     {
         return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
+    }
+    let ready = ready?;
+    if ready
+        && let (true, Some(node)) = (publish.names().any(|name| name == OBSERVED_GENERATION), fields.get("publish"))
+    {
+        let message = format!("publish.{OBSERVED_GENERATION}: `ready` writes it too; one of the two can write it");
+        return reader.refuse(node.at, message);
     }
     let insecure = insecure?;
     check_credentials(reader, spec, insecure, &read, &correct);
@@ -279,6 +291,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         read,
         compare,
         publish,
+        ready,
         hints: hints?,
         correct,
     })

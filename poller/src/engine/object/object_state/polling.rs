@@ -237,7 +237,8 @@ impl ObjectState {
 
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
         let basis = self.basis();
-        let verdict = reach_verdict(finding, &basis, self.current().as_ref(), self.seen_in_sync);
+        let mut verdict = reach_verdict(finding, &basis, self.current().as_ref(), self.seen_in_sync);
+        verdict.tag.ready = self.settings.ready;
         self.seen_in_sync |= *finding == Finding::InSync;
         let before = self.disbelieve();
         let known = || before.as_ref().map(|before| before.published.clone());

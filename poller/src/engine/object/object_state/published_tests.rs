@@ -38,6 +38,7 @@ impl Published {
             settles_edits: false,
             confirm,
             keeps_requests: false,
+            ready: false,
             shared_phase: None,
         };
         let state = ObjectState::new(object, rendered, std::sync::Arc::new(settings), Arrival::Later, at(0));

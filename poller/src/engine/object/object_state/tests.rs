@@ -16,6 +16,7 @@ use drift_systems::{HttpReply, ReplyBody};
 const SETTINGS: PollSettings = PollSettings {
     interval: Duration::from_secs(30),
     keeps_requests: false,
+    ready: false,
     settle: Duration::from_secs(2),
     corrects: true,
     settles_edits: false,

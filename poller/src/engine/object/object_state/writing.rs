@@ -1,7 +1,8 @@
 //! Writes of an object's verdict.
 
-use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict};
+use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict, readiness_writes};
 use drift_api::mutants::{Mutant, is_planted};
+use drift_api::names::OBSERVED_GENERATION;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::token_bucket::TokenBucket;
@@ -85,12 +86,12 @@ impl ObjectState {
     /// Returns the next write.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
         self.writing.take_if(|writing| writing.is_nothing());
-        let Writing { believed: Some(Believed { verdict, .. }), attempts, .. } = self.writing() else {
-            return NextWrite::Nothing;
-        };
-        if self.object.deleting || attempts.is_under_way() {
+        if self.object.deleting || self.writing().attempts.is_under_way() {
             return NextWrite::Nothing;
         }
+        let Some(Believed { verdict, .. }) = &self.writing().believed else {
+            return self.due_readiness(now);
+        };
         let is_change = is_change(self.object.conditions.observed(), verdict);
         if !is_change && self.note_current(now) {
             self.writing.take_if(|writing| writing.is_nothing());
@@ -99,11 +100,36 @@ impl ObjectState {
         self.due_write(is_change, now)
     }
 
+    /// Returns the write of the readiness that a changed correction record causes without a new verdict.
+    fn due_readiness(&self, now: Moment) -> NextWrite {
+        let current = self.object.conditions.observed().filter(|_| self.settings.ready);
+        let Some(verdict) = current.and_then(Verdict::said_by).filter(|verdict| verdict.tag.ready) else {
+            return NextWrite::Nothing;
+        };
+        if self.unready(&verdict, "").is_empty() {
+            return NextWrite::Nothing;
+        }
+        let allowed = self.writing().attempts.fields_ready_at().max(self.quiet_at(now));
+        if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict, Urgency::Quiet) }
+    }
+
+    /// Returns the changes of the conditions of `ready: true` that a verdict at this time causes.
+    fn unready(&self, verdict: &Verdict, wall: &str) -> StatusFields {
+        let conditions = &self.object.conditions;
+        let entries = readiness_writes(verdict, conditions, self.settings.corrects, wall);
+        let written = conditions.readiness.as_ref().and_then(|entries| entries.observed_generation);
+        let is_due = verdict.tag.ready && written != verdict.generation;
+        let generation = verdict.generation.filter(|_| is_due);
+        let fields = generation.map(|generation| (OBSERVED_GENERATION, generation.into()));
+        fields.into_iter().collect::<StatusFields>().with_entries(entries)
+    }
+
     /// Records that the current verdict is correct. Returns true if the published fields are correct too, so that there
     /// is nothing to write.
     fn note_current(&mut self, now: Moment) -> bool {
         self.disturbed = false;
-        let is_published = self.unpublished().is_empty();
+        let said = self.writing().believed.as_ref().map(|believed| self.unready(&believed.verdict, ""));
+        let is_published = self.unpublished().is_empty() && said.is_none_or(|unready| unready.is_empty());
         let writing = self.writing_mut();
         writing.owing = None;
         writing.quiet.take_if(|quiet| quiet.is_full(now));
@@ -141,7 +167,13 @@ impl ObjectState {
         let condition = verdict.to_condition(self.object.conditions.observed(), wall);
         let alone =
             self.writing().attempts.fields_are_refused() && is_change(self.object.conditions.observed(), verdict);
-        let fields = if alone { StatusFields::NONE } else { self.unpublished() };
+        let fields = if alone {
+            StatusFields::NONE
+        } else {
+            let mut fields = self.unpublished();
+            fields.extend(self.unready(verdict, wall));
+            fields
+        };
         self.writing_mut().attempts.begin(condition.clone(), fields.clone());
         let announcement = announce(self.last_definite().as_ref().map(Definite::reason), verdict.reason);
         BegunWrite { condition, fields, announcement }
