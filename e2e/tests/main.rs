@@ -34,6 +34,7 @@ mod outside;
 mod page;
 mod process;
 mod rbac;
+mod readiness;
 mod reading;
 mod replicas;
 mod rights;
