@@ -8,6 +8,7 @@ mod functions;
 mod layout;
 mod manual;
 mod monitoring;
+mod readiness;
 mod sources;
 mod structure;
 

@@ -20,7 +20,7 @@ use crate::spec::naming::read_names;
 use crate::spec::objects::{ObjectSelection, read_objects};
 use crate::spec::polling::{Confirm, confirm_chosen_ids, read_confirm, read_times};
 use crate::spec::requirements::{Requirement, read_requirements};
-use crate::spec::status_fields::{StatusTemplates, read_status_templates};
+use crate::spec::status_fields::{StatusTemplates, check_published, read_status_templates};
 use crate::target::Target;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
@@ -256,18 +256,10 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
     let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
-    if let (Some(both), Some(node)) =
-        (correct.stored().find(|name| publish.names().any(|own| own == *name)), fields.get("publish"))
-    {
-        return reader.refuse(node.at, format!("publish.{both}: a step stores it too; one of the two can write it"));
-    }
     let ready = ready?;
-    if ready
-        && let (true, Some(node)) = (publish.names().any(|name| name == OBSERVED_GENERATION), fields.get("publish"))
-    {
-        let message = format!("publish.{OBSERVED_GENERATION}: `ready` writes it too; one of the two can write it");
-        return reader.refuse(node.at, message);
-    }
+    let stored = correct.stored().map(|name| (name, "a step stores"));
+    let written = stored.chain(ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
+    check_published(reader, &fields, &publish, written)?;
     let insecure = insecure?;
     check_credentials(reader, spec, insecure, &read, &correct);
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);

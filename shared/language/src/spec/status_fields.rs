@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
 use crate::yaml::durations::KIB;
-use crate::yaml::reader::{Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
 use drift_api::condition::{StatusFields, canonical};
@@ -122,6 +122,22 @@ pub(crate) fn read_status_templates(
         name.and(value).map(|value| (entry.key.clone(), value))
     });
     all(templates).map(StatusTemplates)
+}
+
+/// Rejects a published field that is written by another key too. `others` has these fields, each with its writer.
+pub(crate) fn check_published<'f>(
+    reader: &mut Reader<'_>,
+    spec: &Fields<'_>,
+    publish: &StatusTemplates,
+    mut others: impl Iterator<Item = (&'f str, &'static str)>,
+) -> Option<()> {
+    let both = others.find(|(name, _)| publish.names().any(|own| own == *name));
+    match (both, spec.get("publish")) {
+        (Some((name, writer)), Some(node)) => {
+            reader.refuse(node.at, format!("publish.{name}: {writer} it too; one of the two can write it"))
+        }
+        _ => Some(()),
+    }
 }
 
 fn check_name(reader: &mut Reader<'_>, entry: &Entry, place: &str) -> Option<()> {

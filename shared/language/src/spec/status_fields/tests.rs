@@ -92,6 +92,11 @@ fn each_mistake_is_told_at_its_place() {
             &["9:12 publish.externalId: a step stores it too; one of the two can write it"],
         ),
         (
+            "publish: {address: \"",
+            "ready: true\n  publish: {observedGeneration: \"",
+            &["10:12 publish.observedGeneration: `ready` writes it too; one of the two can write it"],
+        ),
+        (
             "address: \"",
             "a/b: \"",
             &["9:13 publish.a/b: `a/b` is no field of the status: use letters, digits, _ and -, a letter first"],
