@@ -1,15 +1,18 @@
 //! Answers of the cluster about one target.
 
+use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::ExaminedKind;
-use drift_language::UnknownField;
+use drift_language::{TypeMistake, UnknownField};
 
 use crate::check::document::Severity;
 
 /// Findings about one target.
 #[derive(Default)]
 pub(super) struct TargetFindings {
-    /// The fields that the target reads or writes and that its kind lacks.
+    /// The fields that the target reads or writes and that its kind, or an object of it, may lack.
     pub(super) unknown: Vec<UnknownField>,
+    /// The templates that do not fit the types of the kind.
+    pub(super) mistakes: Vec<TypeMistake>,
     pub(super) said: Vec<(Severity, String)>,
     /// Of Secrets, by name.
     pub(super) secrets: Vec<(String, (Severity, String))>,
@@ -27,14 +30,14 @@ impl TargetFindings {
     }
 
     /// What the definition of a kind says that the cluster does not have yet. Of what is not there nothing else can be asked.
-    pub(super) fn by_definition(&mut self, kind: &str, ExaminedKind { problems, unknown, .. }: ExaminedKind) {
+    pub(super) fn by_definition(&mut self, kind: &str, ExaminedKind { problems, unknown, optional, .. }: ExaminedKind) {
         let message = format!(
             "the cluster has no kind {kind} yet: it is checked by its definition among the files, and rights, objects and a write of the \
              condition are not"
         );
         self.said.push((Severity::Warning, message));
         problems.into_iter().for_each(|problem| self.error(problem));
-        self.unknown = unknown;
+        self.unknown = [unknown, optional].concat();
     }
 
     /// Notes a question without an answer, which is no mistake of the target.

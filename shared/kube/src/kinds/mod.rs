@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, ResolvedKind, within};
-use declared::{undeclared_fields, undeclared_status};
-use drift_language::{Target, UnknownField};
+use declared::{optional_fields, undeclared_fields, undeclared_status};
+use drift_language::{KindSchema, Target, TypeMistake, UnknownField, type_mistakes};
 use schema::{Schema, schema_problems};
 
 /// The reason why a kind cannot be used.
@@ -68,6 +68,9 @@ pub struct ExaminedKind {
     pub problems: Vec<String>,
     /// The fields that the target reads or writes and no object of the kind has.
     pub unknown: Vec<UnknownField>,
+    /// The fields that the target needs and that objects of the kind may lack. The programs accept that: such an object
+    /// is Unknown.
+    pub optional: Vec<UnknownField>,
 }
 
 /// Resolves the kind of a target and finds the parts that it lacks.
@@ -76,7 +79,7 @@ pub struct ExaminedKind {
 /// [`KindError`], if the kind cannot be examined.
 pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
     let (kind, document) = published_kind(client, target).await?;
-    Ok(ExaminedKind::by(&document, kind, target))
+    Ok(ExaminedKind::by(document, kind, target))
 }
 
 impl ExaminedKind {
@@ -84,7 +87,8 @@ impl ExaminedKind {
     fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
         let schema = Schema { document, kind: &kind };
         let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
-        Self { kind, problems, unknown }
+        let optional = optional_fields(&schema, target);
+        Self { kind, problems, unknown, optional }
     }
 }
 
