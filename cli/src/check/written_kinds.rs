@@ -19,7 +19,7 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
     let (mut refused, mut said, mut mistakes) = (Refused::new(), Vec::new(), Vec::new());
     for good in &report.targets {
         let (name, objects) = (&good.target.document, &good.target.objects);
-        let Some(ExaminedKind { problems, unknown, optional, .. }) = kinds.examine(&good.target) else {
+        let Some(examined) = kinds.examine(&good.target) else {
             if kinds.lacks(objects) {
                 let message = format!(
                     "what targets read and write of {} is not checked: no CustomResourceDefinition among the files defines it in {}{}",
@@ -31,7 +31,6 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
             }
             continue;
         };
-        let unknown = [unknown, optional].concat();
         if let Some(document) = Document::find(documents, name) {
             mistakes.push((document, examined.type_mistakes(&document.text)));
         }

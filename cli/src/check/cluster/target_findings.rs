@@ -9,7 +9,7 @@ use crate::check::document::Severity;
 /// Findings about one target.
 #[derive(Default)]
 pub(super) struct TargetFindings {
-    /// The fields that the target reads or writes and that its kind, or an object of it, may lack.
+    /// The fields that the target reads or writes and that its kind lacks.
     pub(super) unknown: Vec<UnknownField>,
     /// The templates that do not fit the types of the kind.
     pub(super) mistakes: Vec<TypeMistake>,
@@ -29,15 +29,24 @@ impl TargetFindings {
         self.said.push((Severity::Error, message.into()));
     }
 
+    /// Takes the findings about a kind, and returns the kind and whether the target can work with it.
+    pub(super) fn take(&mut self, text: &str, examined: ExaminedKind) -> (ResolvedKind, bool) {
+        self.mistakes = examined.type_mistakes(text);
+        let ExaminedKind { kind, problems, unknown, .. } = examined;
+        let is_usable = problems.is_empty() && unknown.is_empty();
+        problems.into_iter().for_each(|problem| self.error(problem));
+        self.unknown = unknown;
+        (kind, is_usable)
+    }
+
     /// What the definition of a kind says that the cluster does not have yet. Of what is not there nothing else can be asked.
-    pub(super) fn by_definition(&mut self, kind: &str, ExaminedKind { problems, unknown, optional, .. }: ExaminedKind) {
+    pub(super) fn by_definition(&mut self, kind: &str, (text, examined): (&str, ExaminedKind)) {
         let message = format!(
             "the cluster has no kind {kind} yet: it is checked by its definition among the files, and rights, objects and a write of the \
              condition are not"
         );
         self.said.push((Severity::Warning, message));
-        problems.into_iter().for_each(|problem| self.error(problem));
-        self.unknown = [unknown, optional].concat();
+        self.take(text, examined);
     }
 
     /// Notes a question without an answer, which is no mistake of the target.

@@ -10,10 +10,6 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPaths {
     paths: BTreeSet<Vec<String>>,
-    /// Paths without which a template fails.
-    needed: BTreeSet<Vec<String>>,
-    /// Paths whose presence a template tests.
-    tested: BTreeSet<Vec<String>>,
     /// True if the conditions of `ready: true` are kept too.
     pub readiness: bool,
 }
@@ -22,33 +18,12 @@ impl FieldPaths {
     /// Adds everything that the other set reads.
     pub fn extend(&mut self, other: &Self) {
         self.paths.extend(other.paths.iter().cloned());
-        self.needed.extend(other.needed.iter().cloned());
-        self.tested.extend(other.tested.iter().cloned());
         self.readiness |= other.readiness;
     }
 
     /// Adds one path below `self`, for example `["spec", "listen"]`. The empty path means the whole object.
     pub fn insert(&mut self, path: Vec<String>) {
         self.paths.insert(path);
-    }
-
-    /// Notes a path as one template reads it: `needed` leads to the first field that it tests for, or to the end.
-    pub fn note_read(&mut self, needed: &[String], tested: Option<&[String]>) {
-        self.needed.insert(needed.to_vec());
-        self.tested.extend(tested.map(<[String]>::to_vec));
-    }
-
-    /// Drops the needed paths whose presence this set tests itself.
-    #[must_use]
-    pub fn without_tested(mut self) -> Self {
-        let Self { needed, tested, .. } = &mut self;
-        needed.retain(|path| !is_below_any(path, tested));
-        self
-    }
-
-    /// The paths without which a template fails, unless `guards` test their presence.
-    pub fn needed<'p>(&'p self, guards: &'p Self) -> impl Iterator<Item = &'p [String]> {
-        self.needed.iter().filter(|path| !is_below_any(path, &guards.tested)).map(Vec::as_slice)
     }
 
     /// The paths, in order. A path may be below another one.
@@ -71,10 +46,6 @@ impl FieldPaths {
         let paths: Vec<&[String]> = self.iter().collect();
         prune(object, &paths)
     }
-}
-
-fn is_below_any(path: &[String], others: &BTreeSet<Vec<String>>) -> bool {
-    others.iter().any(|other| path.starts_with(other))
 }
 
 /// `paths` are sorted, so those with the same first field are adjacent, the shortest first.

@@ -7,11 +7,8 @@ use serde_json::Value;
 
 use crate::kinds::schema::Schema;
 use drift_api::object::field_paths::FieldPaths;
+use drift_language::UnknownField;
 use drift_language::cel::did_you_mean;
-use drift_language::{Target, UnknownField};
-
-/// The field whose content templates can rely on. A status is empty at first.
-const SPEC: &str = "spec";
 
 /// Fields that every object has, regardless of its schema.
 const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
@@ -23,44 +20,6 @@ pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<U
     let mut problems: Vec<UnknownField> = paths.filter_map(|path| undeclared(schema, root, path, None)).collect();
     problems.dedup();
     problems
-}
-
-/// Returns each field of the spec that a template needs and that objects of the kind may lack: the schema neither
-/// requires it nor gives it a default.
-///
-/// Built-in kinds have no findings, because the API server fills fields that their schemas do not require.
-pub(super) fn optional_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
-    let group = schema.kind.resource.group.as_str();
-    let is_custom = group.contains('.') && !group.ends_with(".k8s.io");
-    let Some(root) = schema.of_kind().filter(|_| is_custom) else { return Vec::new() };
-    let mut guards = FieldPaths::default();
-    let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
-    rules.for_each(|rule| guards.extend(rule.fields()));
-    let mut found: Vec<UnknownField> =
-        target.all_fields.needed(&guards).filter_map(|path| optional(schema, root, path)).collect();
-    found.dedup();
-    found
-}
-
-fn optional(schema: &Schema<'_>, root: &Value, path: &[String]) -> Option<UnknownField> {
-    let (spec, below) = path.split_first().filter(|(first, _)| *first == SPEC)?;
-    let mut place = schema.property(root, spec)?;
-    for (depth, field) in below.iter().enumerate() {
-        let next = schema.property(place, field)?;
-        let required = place.get("required").and_then(Value::as_array).into_iter().flatten();
-        let has_default = place.pointer("/properties").and_then(|all| all.get(field)?.get("default")).is_some();
-        if !has_default && !required.clone().any(|name| name == field) {
-            let parent = path[..=depth].join(".");
-            let message = format!(
-                "self.{parent}.{field} may be missing: {} neither requires it nor gives it a default; write \
-                 self.{parent}.?{field}.orValue(…), or test it with has(…)",
-                schema.name()
-            );
-            return Some(UnknownField { path: path[..depth + 2].to_vec(), written_by: None, message });
-        }
-        place = next;
-    }
-    None
 }
 
 /// Returns each written status field that the kind does not have. Fields are given with the target key

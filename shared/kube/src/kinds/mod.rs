@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, ResolvedKind, within};
-use declared::{optional_fields, undeclared_fields, undeclared_status};
+use declared::{undeclared_fields, undeclared_status};
 use drift_language::{KindSchema, Target, TypeMistake, UnknownField, type_mistakes};
 use schema::{Schema, schema_problems};
 
@@ -54,7 +54,7 @@ impl From<CallError> for KindError {
 /// # Errors
 /// Returns a [`KindError`].
 pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
-    let ExaminedKind { kind, mut problems, unknown } = examine_kind(client, target).await?;
+    let ExaminedKind { kind, mut problems, unknown, .. } = examine_kind(client, target).await?;
     problems.extend(unknown.into_iter().map(|field| field.message));
     if problems.is_empty() { Ok(kind) } else { Err(KindError::Unsuitable(problems)) }
 }
@@ -68,9 +68,8 @@ pub struct ExaminedKind {
     pub problems: Vec<String>,
     /// The fields that the target reads or writes and no object of the kind has.
     pub unknown: Vec<UnknownField>,
-    /// The fields that the target needs and that objects of the kind may lack. The programs accept that: such an object
-    /// is Unknown.
-    pub optional: Vec<UnknownField>,
+    /// The document that contains the kind's schema. Null if the kind has none.
+    document: Value,
 }
 
 /// Resolves the kind of a target and finds the parts that it lacks.
@@ -84,11 +83,20 @@ pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<Exam
 
 impl ExaminedKind {
     /// Finds the missing parts of a kind in its schema document.
-    fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
-        let schema = Schema { document, kind: &kind };
+    fn by(document: Value, kind: ResolvedKind, target: &Target) -> Self {
+        let schema = Schema { document: &document, kind: &kind };
         let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
-        let optional = optional_fields(&schema, target);
-        Self { kind, problems, unknown, optional }
+        Self { kind, problems, unknown, document }
+    }
+
+    /// Returns the templates of a target's text that certainly fail on some object of the kind.
+    #[must_use]
+    pub fn type_mistakes(&self, text: &str) -> Vec<TypeMistake> {
+        let schema = Schema { document: &self.document, kind: &self.kind };
+        let Some(root) = schema.of_kind() else { return Vec::new() };
+        let name = schema.name();
+        let kind = KindSchema { name: &name, root, document: &self.document, is_complete: schema.is_complete(root) };
+        type_mistakes(text, kind)
     }
 }
 

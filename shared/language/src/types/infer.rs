@@ -260,7 +260,7 @@ impl<'s, 'e> Inference<'s, 'e> {
         let test = matches!(at.expr, Expr::Select(_)).then(|| format!("test `has({read})` before"));
         let remedies: Vec<_> = instead.into_iter().chain(test).collect();
         let message = format!(
-            "`{read}` is optional in {}, and an object without it is Unknown with RuleError: {}",
+            "`{read}` may be missing: {} neither requires it nor gives it a default; {}",
             self.kind.name,
             remedies.join(", or ")
         );

@@ -58,7 +58,7 @@ fn run(expression: &str, object: &Value) -> Result<Option<Value>, String> {
 fn an_optional_field_needs_a_guard() {
     let optional = |read: &str, instead: &str| {
         format!(
-            "`{read}` is optional in {NAME}, and an object without it is Unknown with RuleError: write `{instead}.orValue(…)`"
+            "`{read}` may be missing: {NAME} neither requires it nor gives it a default; write `{instead}.orValue(…)`"
         )
     };
     let table = [

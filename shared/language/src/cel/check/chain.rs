@@ -17,8 +17,6 @@ pub(in crate::cel) struct Chain<'e> {
     pub(in crate::cel) name: &'e str,
     /// The fields up to the first index that is not a literal.
     pub(in crate::cel) fields: Vec<String>,
-    /// The number of fields before the first one whose presence is tested, as by `.?` and `has`.
-    certain: Option<usize>,
     /// True if a non-literal index follows.
     cut: bool,
     /// True if it tests for the body of a response, as `response.?body` does.
@@ -35,7 +33,6 @@ impl<'e> Chain<'e> {
                 root: expression,
                 name,
                 fields: Vec::new(),
-                certain: None,
                 cut: false,
                 asks_for_body: false,
                 indexes: Vec::new(),
@@ -70,22 +67,9 @@ impl<'e> Chain<'e> {
             (self.name == RESPONSE && self.fields.is_empty()) || (self.name == STEPS && self.fields.len() == 1);
         self.asks_for_body |= is_asked && of_answer && field == BODY;
         if !self.cut {
-            if is_asked {
-                self.certain.get_or_insert(self.fields.len());
-            }
             self.fields.push(field.to_owned());
         }
         self
-    }
-
-    /// Returns the fields without which the chain fails.
-    pub(in crate::cel) fn needed(&self) -> &[String] {
-        &self.fields[..self.certain.unwrap_or(self.fields.len())]
-    }
-
-    /// Returns the first field whose presence the chain tests, with those before it.
-    pub(in crate::cel) fn tested(&self) -> Option<&[String]> {
-        self.certain.map(|certain| &self.fields[..=certain])
     }
 
     fn index(mut self, index: &'e IdedExpr) -> Self {

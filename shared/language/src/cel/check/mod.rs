@@ -19,7 +19,7 @@ pub(crate) mod rewrite;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo, operators};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, SourceInfo};
 
 use crate::cel::check::chain::{Chain, text};
 use crate::cel::check::foreign_names::function_meant;
@@ -74,8 +74,7 @@ pub(in crate::cel) fn check(
     if !checker.errors.is_empty() {
         return Err(checker.errors);
     }
-    let checked =
-        Checked { fields: checker.fields.without_tested(), names: checker.names, variables: checker.variables };
+    let checked = Checked { fields: checker.fields, names: checker.names, variables: checker.variables };
     redirect(expression, &site.variables().collect::<Vec<_>>());
     Ok(checked)
 }
@@ -184,10 +183,7 @@ impl Checker<'_> {
         if chain.name == SELF && self.site.has_variable(SELF) {
             match self.site.scope.refusal(&chain.fields) {
                 Some(message) => self.refuse(chain.root, message),
-                None => {
-                    self.fields.insert(chain.fields.clone());
-                    self.fields.note_read(chain.needed(), chain.tested());
-                }
+                None => self.fields.insert(chain.fields.clone()),
             }
         } else if chain.name == DESIRED && self.site.has_variable(DESIRED) {
             self.check_desired(chain);
@@ -212,23 +208,11 @@ impl Checker<'_> {
             None if OPERATORS.contains(&call.func_name.as_str()) => {
                 self.check_differs(call);
                 self.check_status(call);
-                self.note_membership(call);
             }
             None => self.check_global(expression, &call.func_name, call.args.len()),
         }
         self.check_pattern(call);
         call.args.iter().for_each(|argument| self.visit(argument));
-    }
-
-    /// Notes the test of `'ttl' in self.spec`.
-    fn note_membership(&mut self, call: &CallExpr) {
-        let [field, operand] = call.args.as_slice() else { return };
-        let Some((field, chain)) = text(field).zip(Chain::of(operand)) else { return };
-        if call.func_name == operators::IN && chain.name == SELF {
-            let mut path = chain.fields.clone();
-            path.push(field.to_owned());
-            self.fields.note_read(&[], Some(&path));
-        }
     }
 
     fn visit_member_call(&mut self, expression: &IdedExpr, target: &IdedExpr, call: &CallExpr) {
