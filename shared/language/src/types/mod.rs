@@ -19,7 +19,7 @@ use crate::cel::Names;
 use crate::cel::syntax::parse_source;
 use crate::cel::{Piece, pieces};
 use crate::types::infer::Inference;
-use crate::yaml::{Content, Node, parse};
+use crate::yaml::{Content, Entry, Node, parse};
 
 pub use crate::types::kind_schema::KindSchema;
 
@@ -28,6 +28,10 @@ const CONDITIONS: [&str; 7] =
     ["that", "suspendWhen", "absentUntil", "absentWhen", "validWhen", "settlingWhen", "refusedWhen"];
 /// The key of a condition that decides about the keys beside it.
 const WHEN: &str = "when";
+/// The key of secrets. They are read for the steps that use them, so the conditions of steps guard them.
+const SECRETS: &str = "secrets";
+/// The key of names. They are checked where they are used.
+const LET: &str = "let";
 
 /// A mistake in a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +48,9 @@ pub struct TypeMistake {
 pub fn type_mistakes(document: &str, kind: KindSchema<'_>) -> Vec<TypeMistake> {
     let Ok(root) = parse(document) else { return Vec::new() };
     let Some(spec) = root.get("spec") else { return Vec::new() };
-    let mut check = Check { document, kind, names: lets(spec), found: Vec::new() };
-    let mut assumed = BTreeSet::new();
-    check.tests_of(spec, &CONDITIONS, &mut assumed);
+    let mut check = Check { document, kind, names: lets(spec), steps: BTreeSet::new(), found: Vec::new() };
+    check.steps = check.tests_of(spec, &[WHEN]);
+    let assumed = check.tests_of(spec, &CONDITIONS);
     check.visit(spec, &assumed);
     check.found.sort_by_key(|mistake| mistake.place);
     check.found.dedup();
@@ -56,7 +60,7 @@ pub fn type_mistakes(document: &str, kind: KindSchema<'_>) -> Vec<TypeMistake> {
 /// The expressions of `let`.
 fn lets(spec: &Node) -> Names {
     let mut names = Names::default();
-    if let Some(Node { content: Content::Map(entries), .. }) = spec.get("let") {
+    if let Some(Node { content: Content::Map(entries), .. }) = spec.get(LET) {
         let texts: Vec<_> = entries.iter().filter_map(|entry| Some((&*entry.key, entry.value.as_text()?))).collect();
         // The document is checked for such errors before.
         let _ = names.define(&texts);
@@ -69,6 +73,8 @@ struct Check<'d> {
     document: &'d str,
     kind: KindSchema<'d>,
     names: Names,
+    /// The fields that conditions of steps test.
+    steps: BTreeSet<String>,
     found: Vec<TypeMistake>,
 }
 
@@ -82,28 +88,34 @@ impl Check<'_> {
                 if let Some(text) = node.get(WHEN).and_then(Node::as_text) {
                     self.assume(text, true, &mut within);
                 }
-                for entry in entries.iter().filter(|entry| entry.key != "let") {
-                    let assumed = if entry.key == WHEN { assumed } else { &within };
-                    self.visit(&entry.value, assumed);
+                for entry in entries.iter().filter(|entry| entry.key != LET) {
+                    match entry.key.as_str() {
+                        WHEN => self.visit(&entry.value, assumed),
+                        SECRETS => self.visit(&entry.value, &within.union(&self.steps).cloned().collect()),
+                        _ => self.visit(&entry.value, &within),
+                    }
                 }
             }
             Content::Null | Content::Bool(_) | Content::Number(_) => {}
         }
     }
 
-    /// Collects the fields that conditions below a node test.
-    fn tests_of(&self, node: &Node, keys: &[&str], tested: &mut BTreeSet<String>) {
+    /// Returns the fields that conditions below a node test.
+    fn tests_of(&self, node: &Node, keys: &[&str]) -> BTreeSet<String> {
         match &node.content {
-            Content::List(items) => items.iter().for_each(|item| self.tests_of(item, keys, tested)),
+            Content::List(items) => items.iter().flat_map(|item| self.tests_of(item, keys)).collect(),
             Content::Map(entries) => {
-                for entry in entries {
-                    match &entry.value.content {
-                        Content::Text(text) if keys.contains(&entry.key.as_str()) => self.assume(text, false, tested),
-                        _ => self.tests_of(&entry.value, keys, tested),
+                let of_entry = |entry: &Entry| match &entry.value.content {
+                    Content::Text(text) if keys.contains(&entry.key.as_str()) => {
+                        let mut tested = BTreeSet::new();
+                        self.assume(text, false, &mut tested);
+                        tested
                     }
-                }
+                    _ => self.tests_of(&entry.value, keys),
+                };
+                entries.iter().flat_map(of_entry).collect()
             }
-            _ => {}
+            Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => BTreeSet::new(),
         }
     }
 

@@ -250,6 +250,8 @@ fn conditions_of_a_target_guard_its_templates() {
         let text = format!("{{when: \"${{{when}}}\", body: {{a: \"${{self.spec.ttl}}\"}}}}, {{body: 1}}");
         mistakes(&format!("spec: {{correct: {{http: {{create: [{text}]}}}}}}")).len()
     };
+    let secret = "secrets: {a: {fromObject: \"${self.spec.size.ram}\"}}, correct: {create: [{when: \"${has(self.spec.size.ram)}\"}]}";
+    assert_eq!(mistakes(&format!("spec: {{{secret}}}")), [], "a secret is read for a step");
     assert_eq!((step("has(self.spec.ttl)"), step("self.spec.on"), step("differs == []")), (0, 0, 1));
 }
 
