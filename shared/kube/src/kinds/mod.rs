@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, ResolvedKind, within};
 use declared::{undeclared_fields, undeclared_status};
-use drift_language::{KindSchema, Target, TypeMistake, UnknownField, type_mistakes};
+use drift_language::{Target, UnknownField};
 use schema::{Schema, schema_problems};
 
 /// The reason why a kind cannot be used.
@@ -87,16 +87,6 @@ impl ExaminedKind {
         let schema = Schema { document: &document, kind: &kind };
         let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
         Self { kind, problems, unknown, document }
-    }
-
-    /// Returns the templates of a target's text that certainly fail on some object of the kind.
-    #[must_use]
-    pub fn type_mistakes(&self, text: &str) -> Vec<TypeMistake> {
-        let schema = Schema { document: &self.document, kind: &self.kind };
-        let Some(root) = schema.of_kind() else { return Vec::new() };
-        let name = schema.name();
-        let kind = KindSchema { name: &name, root, document: &self.document, is_complete: schema.is_complete(root) };
-        type_mistakes(text, kind)
     }
 }
 

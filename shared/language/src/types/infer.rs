@@ -3,14 +3,12 @@
 //! Fields are known by their path in the schema, so a test of one list item counts for all items.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use crate::cel::SELF;
 use crate::cel::check::chain::text;
-use crate::types::kind_schema::{Field, KindSchema, Place, Type};
-use crate::types::spelling::{spelled, with_optionals};
+use crate::types::kind_schema::{KindSchema, Type};
 
 /// A mistake in an expression.
 pub(super) struct Found {
@@ -21,7 +19,7 @@ pub(super) struct Found {
 
 /// Inference of one expression.
 pub(super) struct Inference<'s, 'e> {
-    kind: KindSchema<'s>,
+    pub(super) kind: KindSchema<'s>,
     /// The fields that are present here: because of a test, or because the branch depends on a field beside them
     /// (`spec.*`).
     pub(super) assumed: BTreeSet<String>,
@@ -31,13 +29,13 @@ pub(super) struct Inference<'s, 'e> {
     pub(super) read: BTreeSet<String>,
     pub(super) found: Vec<Found>,
     /// Fields that were reported in this expression.
-    told: BTreeSet<String>,
+    pub(super) told: BTreeSet<String>,
     /// True while tests are only collected.
-    is_silent: bool,
+    pub(super) is_silent: bool,
     /// Variables of the enclosing loops.
     local: Vec<(&'e str, Type<'s>)>,
     /// The whole chain of fields around the current node.
-    chain: Option<&'e IdedExpr>,
+    pub(super) chain: Option<&'e IdedExpr>,
 }
 
 impl<'s, 'e> Inference<'s, 'e> {
@@ -193,92 +191,6 @@ impl<'s, 'e> Inference<'s, 'e> {
         }
         self.tested.extend(around.0);
         self.read.extend(around.1);
-    }
-
-    /// Reads a field that must be there.
-    fn select(&mut self, at: &'e IdedExpr, operand: Type<'s>, field: &str) -> Type<'s> {
-        match operand {
-            Type::Object(place) => self.field(at, &place, field, true),
-            Type::Optional(inner) => Type::Optional(Box::new(self.optional_field(at, *inner, field))),
-            Type::Map(values) => *values,
-            Type::Bool | Type::Number | Type::Text => {
-                if let Some(described) = operand.described() {
-                    let of =
-                        parent(at).and_then(spelled).map_or_else(String::new, |of| format!("`{of}` is {described}: "));
-                    self.report(at, format!("{of}{described} has no field `{field}`"));
-                }
-                Type::Any
-            }
-            _ => Type::Any,
-        }
-    }
-
-    /// Reads a field that may be missing.
-    fn optional_field(&mut self, at: &'e IdedExpr, operand: Type<'s>, field: &str) -> Type<'s> {
-        match operand {
-            Type::Object(place) => self.field(at, &place, field, false),
-            Type::Map(values) => *values,
-            Type::Optional(inner) => self.optional_field(at, *inner, field),
-            _ => Type::Any,
-        }
-    }
-
-    fn field(&mut self, at: &'e IdedExpr, place: &Rc<Place<'s>>, field: &str, is_needed: bool) -> Type<'s> {
-        let path = place.path_of(field);
-        self.read.insert(place.path_of("*"));
-        match self.kind.field(place, field) {
-            Field::Open => Type::Any,
-            Field::Unknown(hint) => {
-                // Fields outside of lists are checked when the target loads too, and reported from there.
-                if path.contains(['[', '{']) || path.starts_with("metadata") {
-                    self.report(at, format!("{} has no field {path}, which a template reads{hint}", self.kind.name));
-                }
-                Type::Any
-            }
-            Field::Declared(of_field, may_lack) => {
-                if may_lack && is_needed && !self.is_assumed(place, &path) {
-                    self.report_optional(at, &path);
-                }
-                of_field
-            }
-        }
-    }
-
-    fn is_assumed(&self, place: &Place<'s>, path: &str) -> bool {
-        let is_below = |told: &String| path.starts_with(told.as_str());
-        self.assumed.contains(path) || self.assumed.contains(&place.path_of("*")) || self.told.iter().any(is_below)
-    }
-
-    fn report_optional(&mut self, at: &'e IdedExpr, path: &str) {
-        if self.is_silent {
-            return;
-        }
-        self.told.insert(path.to_owned());
-        let whole = self.chain.unwrap_or(at);
-        let instead = with_optionals(whole, at).map(|text| format!("write `{text}.orValue(…)`"));
-        let read = spelled(at).unwrap_or_else(|| path.to_owned());
-        let test = matches!(at.expr, Expr::Select(_)).then(|| format!("test `has({read})` before"));
-        let remedies: Vec<_> = instead.into_iter().chain(test).collect();
-        let message = format!(
-            "`{read}` may be missing: {} neither requires it nor gives it a default; {}",
-            self.kind.name,
-            remedies.join(", or ")
-        );
-        self.report(at, message);
-    }
-
-    /// Notes that the expression asks for a field, and so for all fields around it.
-    pub(super) fn test(&mut self, operand: &Type<'s>, field: &str) {
-        let mut operand = operand;
-        while let Type::Optional(inner) = operand {
-            operand = inner;
-        }
-        if let Type::Object(place) = operand {
-            let path = place.path_of(field);
-            let ends = path.match_indices('.').map(|(at, _)| path[..at].to_owned());
-            self.tested.extend(ends);
-            self.tested.insert(path);
-        }
     }
 
     fn comprehension(&mut self, at: &'e IdedExpr, comprehension: &'e ComprehensionExpr) -> Type<'s> {

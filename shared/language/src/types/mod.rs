@@ -3,6 +3,7 @@
 //! Finds what certainly fails on some object: an optional field that is read without `.?`, a number compared with a
 //! text, a function of a text on a number. Reports nothing that the schema leaves open. Pure.
 
+mod fields;
 mod functions;
 mod infer;
 mod kind_schema;
