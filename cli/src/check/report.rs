@@ -8,7 +8,7 @@ use std::sync::Arc;
 use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_language::place_of_key;
 use drift_language::place_of_secret;
-use drift_language::{Catalogue, HolderLabel, Problem, Refused, Target, Texts};
+use drift_language::{Catalogue, HolderLabel, Problem, Refused, Target, Texts, TypeMistake};
 
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
@@ -61,6 +61,13 @@ impl Report {
     /// The same about the place where the document names a Secret.
     pub(crate) fn say_of_secret(&mut self, document: &Document, name: &str, said: (Severity, String)) {
         self.say_here(document, place_of_secret(&document.text, name), said);
+    }
+
+    /// Adds errors of templates that do not fit the kind of the document's target.
+    pub(crate) fn say_types(&mut self, document: &Document, mistakes: Vec<TypeMistake>) {
+        for TypeMistake { place, message } in mistakes {
+            self.say_here(document, place, (Severity::Error, message));
+        }
     }
 
     fn say_here(&mut self, document: &Document, place: (usize, usize), (severity, message): (Severity, String)) {

@@ -16,10 +16,10 @@ pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {
 /// Checks documents together with the kinds that are defined beside them.
 pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report {
     let report = check(documents);
-    let (mut refused, mut said) = (Refused::new(), Vec::new());
+    let (mut refused, mut said, mut mistakes) = (Refused::new(), Vec::new(), Vec::new());
     for good in &report.targets {
         let (name, objects) = (&good.target.document, &good.target.objects);
-        let Some(ExaminedKind { problems, unknown, .. }) = kinds.examine(&good.target) else {
+        let Some(examined) = kinds.examine(&good.target) else {
             if kinds.lacks(objects) {
                 let message = format!(
                     "what targets read and write of {} is not checked: no CustomResourceDefinition among the files defines it in {}{}",
@@ -31,6 +31,10 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
             }
             continue;
         };
+        if let Some(document) = Document::find(documents, name) {
+            mistakes.push((document, examined.type_mistakes(&document.text)));
+        }
+        let ExaminedKind { problems, unknown, .. } = examined;
         if !unknown.is_empty() {
             refused.insert(name.clone(), unknown);
         }
@@ -42,5 +46,6 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
             report.say_at(document, &["spec", "objects", "kind"], said);
         }
     }
+    mistakes.into_iter().for_each(|(document, mistakes)| report.say_types(document, mistakes));
     report
 }

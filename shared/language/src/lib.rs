@@ -21,6 +21,7 @@ mod secrets;
 mod spec;
 mod systems;
 mod target;
+mod types;
 mod values;
 mod yaml;
 
@@ -70,6 +71,7 @@ pub use systems::postgres::{Connection, SqlTemplate};
 pub use systems::single_value_answers::AnswerRules;
 pub use systems::{Destination, Source};
 pub use target::{DesiredState, Target};
+pub use types::{KindSchema, TypeMistake, type_mistakes};
 pub use values::decimal::Decimal;
 pub use values::json::{JsonError, memory_of, parse_json};
 pub use values::names::{is_dns_label, is_dns_subdomain};

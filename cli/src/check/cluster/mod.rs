@@ -11,7 +11,7 @@ use drift_kube::access::{Account, Right, missing_rights_of};
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
 use drift_kube::config::documents_in;
-use drift_kube::kinds::{ExaminedKind, KindError, WrittenKinds, examine_kind, locate_served_kind};
+use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, locate_served_kind};
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
 use drift_language::{DocumentName, Mode, Refused, Source, Target, Texts};
@@ -120,7 +120,8 @@ async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), docu
     for (number, good) in targets.iter().enumerate() {
         let told = format!("checking target {} of {}, {}", number + 1, targets.len(), good.target.name);
         progress.tell(&told);
-        let seen = examine(client, place, &good.target, |objects| {
+        let Some(document) = Document::find(documents, &good.target.document) else { continue };
+        let seen = examine(client, place, (&good.target, &document.text), |objects| {
             progress.tell(&format!("{told}: {objects} objects"));
         });
         let seen = seen.await;
@@ -134,6 +135,7 @@ async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), docu
     for (target, seen) in found {
         let Some(document) = Document::find(documents, &target.document) else { continue };
         seen.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
+        report.say_types(document, seen.mistakes);
         for (name, said) in seen.secrets {
             report.say_of_secret(document, &name, said);
         }
@@ -147,12 +149,12 @@ async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), docu
 async fn examine(
     client: &kube::Client,
     (namespace, written): (&str, &WrittenKinds),
-    target: &Target,
+    (target, text): (&Target, &str),
     mut count: impl FnMut(u64),
 ) -> TargetFindings {
     let mut found = TargetFindings::default();
     find_secrets(client, namespace, target, &mut found).await;
-    let Some((kind, is_usable)) = find_kind(client, written, target, &mut found).await else { return found };
+    let Some((kind, is_usable)) = find_kind(client, written, (target, text), &mut found).await else { return found };
     try_write(client, (target, &kind), &mut found).await;
     if !is_usable {
         return found;
@@ -181,16 +183,11 @@ async fn examine(
 async fn find_kind(
     client: &kube::Client,
     written: &WrittenKinds,
-    target: &Target,
+    (target, text): (&Target, &str),
     found: &mut TargetFindings,
 ) -> Option<(ResolvedKind, bool)> {
     match examine_kind(client, target).await {
-        Ok(ExaminedKind { kind, problems, unknown }) => {
-            let is_usable = problems.is_empty() && unknown.is_empty();
-            problems.into_iter().for_each(|problem| found.error(problem));
-            found.unknown = unknown;
-            Some((kind, is_usable))
-        }
+        Ok(examined) => Some(found.take(text, examined)),
         Err(KindError::Unavailable(error)) => {
             found.unasked(&target.objects.kind, error);
             None
@@ -198,7 +195,7 @@ async fn find_kind(
         Err(error) => {
             // The definition among the files is applied with the target.
             match written.examine(target).filter(|_| matches!(error, KindError::Missing { .. })) {
-                Some(examined) => found.by_definition(&target.objects.kind, examined),
+                Some(examined) => found.by_definition(&target.objects.kind, (text, examined)),
                 None => found.error(error.to_string()),
             }
             None

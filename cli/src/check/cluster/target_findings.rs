@@ -1,7 +1,8 @@
 //! Answers of the cluster about one target.
 
+use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::ExaminedKind;
-use drift_language::UnknownField;
+use drift_language::{TypeMistake, UnknownField};
 
 use crate::check::document::Severity;
 
@@ -10,6 +11,8 @@ use crate::check::document::Severity;
 pub(super) struct TargetFindings {
     /// The fields that the target reads or writes and that its kind lacks.
     pub(super) unknown: Vec<UnknownField>,
+    /// The templates that do not fit the types of the kind.
+    pub(super) mistakes: Vec<TypeMistake>,
     pub(super) said: Vec<(Severity, String)>,
     /// Of Secrets, by name.
     pub(super) secrets: Vec<(String, (Severity, String))>,
@@ -26,15 +29,24 @@ impl TargetFindings {
         self.said.push((Severity::Error, message.into()));
     }
 
+    /// Takes the findings about a kind, and returns the kind and whether the target can work with it.
+    pub(super) fn take(&mut self, text: &str, examined: ExaminedKind) -> (ResolvedKind, bool) {
+        self.mistakes = examined.type_mistakes(text);
+        let ExaminedKind { kind, problems, unknown, .. } = examined;
+        let is_usable = problems.is_empty() && unknown.is_empty();
+        problems.into_iter().for_each(|problem| self.error(problem));
+        self.unknown = unknown;
+        (kind, is_usable)
+    }
+
     /// What the definition of a kind says that the cluster does not have yet. Of what is not there nothing else can be asked.
-    pub(super) fn by_definition(&mut self, kind: &str, ExaminedKind { problems, unknown, .. }: ExaminedKind) {
+    pub(super) fn by_definition(&mut self, kind: &str, (text, examined): (&str, ExaminedKind)) {
         let message = format!(
             "the cluster has no kind {kind} yet: it is checked by its definition among the files, and rights, objects and a write of the \
              condition are not"
         );
         self.said.push((Severity::Warning, message));
-        problems.into_iter().for_each(|problem| self.error(problem));
-        self.unknown = unknown;
+        self.take(text, examined);
     }
 
     /// Notes a question without an answer, which is no mistake of the target.

@@ -5,13 +5,26 @@
 
 use serde_json::Value;
 
+use crate::kinds::ExaminedKind;
 use crate::kinds::schema::Schema;
 use drift_api::object::field_paths::FieldPaths;
-use drift_language::UnknownField;
 use drift_language::cel::did_you_mean;
+use drift_language::{KindSchema, TypeMistake, UnknownField, type_mistakes};
 
 /// Fields that every object has, regardless of its schema.
 const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
+
+impl ExaminedKind {
+    /// Returns the templates of a target's text that certainly fail on some object of the kind.
+    #[must_use]
+    pub fn type_mistakes(&self, text: &str) -> Vec<TypeMistake> {
+        let schema = Schema { document: &self.document, kind: &self.kind };
+        let Some(root) = schema.of_kind() else { return Vec::new() };
+        let name = schema.name();
+        let kind = KindSchema { name: &name, root, document: &self.document, is_complete: schema.is_complete(root) };
+        type_mistakes(text, kind)
+    }
+}
 
 /// Returns each read field that no object of the kind can have, with a message.
 pub(super) fn undeclared_fields(schema: &Schema<'_>, read: &FieldPaths) -> Vec<UnknownField> {

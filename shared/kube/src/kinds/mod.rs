@@ -54,7 +54,7 @@ impl From<CallError> for KindError {
 /// # Errors
 /// Returns a [`KindError`].
 pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
-    let ExaminedKind { kind, mut problems, unknown } = examine_kind(client, target).await?;
+    let ExaminedKind { kind, mut problems, unknown, .. } = examine_kind(client, target).await?;
     problems.extend(unknown.into_iter().map(|field| field.message));
     if problems.is_empty() { Ok(kind) } else { Err(KindError::Unsuitable(problems)) }
 }
@@ -68,6 +68,8 @@ pub struct ExaminedKind {
     pub problems: Vec<String>,
     /// The fields that the target reads or writes and no object of the kind has.
     pub unknown: Vec<UnknownField>,
+    /// The document that contains the kind's schema. Null if the kind has none.
+    document: Value,
 }
 
 /// Resolves the kind of a target and finds the parts that it lacks.
@@ -76,15 +78,15 @@ pub struct ExaminedKind {
 /// [`KindError`], if the kind cannot be examined.
 pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
     let (kind, document) = published_kind(client, target).await?;
-    Ok(ExaminedKind::by(&document, kind, target))
+    Ok(ExaminedKind::by(document, kind, target))
 }
 
 impl ExaminedKind {
     /// Finds the missing parts of a kind in its schema document.
-    fn by(document: &Value, kind: ResolvedKind, target: &Target) -> Self {
-        let schema = Schema { document, kind: &kind };
+    fn by(document: Value, kind: ResolvedKind, target: &Target) -> Self {
+        let schema = Schema { document: &document, kind: &kind };
         let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
-        Self { kind, problems, unknown }
+        Self { kind, problems, unknown, document }
     }
 }
 

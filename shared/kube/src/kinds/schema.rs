@@ -84,6 +84,15 @@ impl<'a> Schema<'a> {
         paths.into_iter().flatten().any(|(path, methods)| path.ends_with(&ending) && methods.get("patch").is_some())
     }
 
+    /// Returns true if the schema alone decides which fields an object has: Kubernetes' own kinds and aggregated APIs have
+    /// defaults in code. The schema of a CustomResourceDefinition is published in one piece, without references.
+    pub(super) fn is_complete(&self, root: &Value) -> bool {
+        let group = &self.kind.resource.group;
+        let spec = root.pointer("/properties/spec");
+        let refers = |spec: &Value| ["$ref", "allOf"].into_iter().any(|key| spec.get(key).is_some());
+        group.contains('.') && !group.ends_with(".k8s.io") && !spec.is_some_and(refers)
+    }
+
     /// Returns the schema of the kind itself.
     pub(super) fn of_kind(&self) -> Option<&'a Value> {
         let resource = &self.kind.resource;

@@ -119,9 +119,14 @@ impl WrittenKinds {
                 "CustomResourceDefinition {}.{group} serves no version {version}: correct objects.apiVersion, or add the version",
                 defined.plural
             );
-            return Some(ExaminedKind { kind: resolved, problems: vec![problem], unknown: Vec::new() });
+            return Some(ExaminedKind {
+                kind: resolved,
+                problems: vec![problem],
+                unknown: Vec::new(),
+                document: Value::Null,
+            });
         };
-        Some(ExaminedKind::by(&document, resolved, target))
+        Some(ExaminedKind::by(document, resolved, target))
     }
 }
 

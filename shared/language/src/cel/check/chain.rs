@@ -80,7 +80,7 @@ impl<'e> Chain<'e> {
 }
 
 /// Returns the text of a string literal.
-pub(in crate::cel) fn text(expression: &IdedExpr) -> Option<&str> {
+pub(crate) fn text(expression: &IdedExpr) -> Option<&str> {
     match &expression.expr {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
         _ => None,

@@ -13,7 +13,7 @@ use crate::cel::evaluation::raw::RawAnswers;
 use crate::cel::evaluation::secret_values::SecretValues;
 
 /// The Kubernetes object.
-pub(in crate::cel) const SELF: &str = "self";
+pub(crate) const SELF: &str = "self";
 /// The response of a read.
 pub(in crate::cel) const RESPONSE: &str = "response";
 /// The rendered desired state.

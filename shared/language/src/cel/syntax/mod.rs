@@ -14,7 +14,7 @@ use crate::cel::syntax::syntax_mistakes::in_plain_words;
 ///
 /// # Errors
 /// Fails if it is empty, too long, nested too deep or not CEL.
-pub(in crate::cel) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), TemplateError> {
+pub(crate) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), TemplateError> {
     if source.trim().is_empty() {
         return Err(TemplateError::new(0, "the expression is empty"));
     }

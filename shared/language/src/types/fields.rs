@@ -1,0 +1,97 @@
+//! Reads of fields: what certainly fails, and which fields an expression tests.
+
+use std::rc::Rc;
+
+use cel::common::ast::{Expr, IdedExpr};
+
+use crate::types::infer::{Inference, parent};
+use crate::types::kind_schema::{Field, Place, Type};
+use crate::types::spelling::{spelled, with_optionals};
+
+impl<'s, 'e> Inference<'s, 'e> {
+    /// Reads a field that must be there.
+    pub(super) fn select(&mut self, at: &'e IdedExpr, operand: Type<'s>, field: &str) -> Type<'s> {
+        match operand {
+            Type::Object(place) => self.field(at, &place, field, true),
+            Type::Optional(inner) => Type::Optional(Box::new(self.optional_field(at, *inner, field))),
+            Type::Map(values) => *values,
+            Type::Bool | Type::Number | Type::Text => {
+                if let Some(described) = operand.described() {
+                    let of =
+                        parent(at).and_then(spelled).map_or_else(String::new, |of| format!("`{of}` is {described}: "));
+                    self.report(at, format!("{of}{described} has no field `{field}`"));
+                }
+                Type::Any
+            }
+            _ => Type::Any,
+        }
+    }
+
+    /// Reads a field that may be missing.
+    pub(super) fn optional_field(&mut self, at: &'e IdedExpr, operand: Type<'s>, field: &str) -> Type<'s> {
+        match operand {
+            Type::Object(place) => self.field(at, &place, field, false),
+            Type::Map(values) => *values,
+            Type::Optional(inner) => self.optional_field(at, *inner, field),
+            _ => Type::Any,
+        }
+    }
+
+    fn field(&mut self, at: &'e IdedExpr, place: &Rc<Place<'s>>, field: &str, is_needed: bool) -> Type<'s> {
+        let path = place.path_of(field);
+        self.read.insert(place.path_of("*"));
+        match self.kind.field(place, field) {
+            Field::Open => Type::Any,
+            Field::Unknown(hint) => {
+                // Fields outside of lists are checked when the target loads too, and reported from there.
+                if path.contains(['[', '{']) || path.starts_with("metadata") {
+                    self.report(at, format!("{} has no field {path}, which a template reads{hint}", self.kind.name));
+                }
+                Type::Any
+            }
+            Field::Declared(of_field, may_lack) => {
+                if may_lack && is_needed && !self.is_assumed(place, &path) {
+                    self.report_optional(at, &path);
+                }
+                of_field
+            }
+        }
+    }
+
+    fn is_assumed(&self, place: &Place<'s>, path: &str) -> bool {
+        let is_below = |told: &String| path.starts_with(told.as_str());
+        self.assumed.contains(path) || self.assumed.contains(&place.path_of("*")) || self.told.iter().any(is_below)
+    }
+
+    fn report_optional(&mut self, at: &'e IdedExpr, path: &str) {
+        if self.is_silent {
+            return;
+        }
+        self.told.insert(path.to_owned());
+        let whole = self.chain.unwrap_or(at);
+        let instead = with_optionals(whole, at).map(|text| format!("write `{text}.orValue(…)`"));
+        let read = spelled(at).unwrap_or_else(|| path.to_owned());
+        let test = matches!(at.expr, Expr::Select(_)).then(|| format!("test `has({read})` before"));
+        let remedies: Vec<_> = instead.into_iter().chain(test).collect();
+        let message = format!(
+            "`{read}` may be missing: {} neither requires it nor gives it a default; {}",
+            self.kind.name,
+            remedies.join(", or ")
+        );
+        self.report(at, message);
+    }
+
+    /// Notes that the expression asks for a field, and so for all fields around it.
+    pub(super) fn test(&mut self, operand: &Type<'s>, field: &str) {
+        let mut operand = operand;
+        while let Type::Optional(inner) = operand {
+            operand = inner;
+        }
+        if let Type::Object(place) = operand {
+            let path = place.path_of(field);
+            let ends = path.match_indices('.').map(|(at, _)| path[..at].to_owned());
+            self.tested.extend(ends);
+            self.tested.insert(path);
+        }
+    }
+}
