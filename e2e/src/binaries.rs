@@ -6,6 +6,7 @@
 
 mod build;
 pub(crate) mod cache;
+mod kubernetes;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 
 pub(crate) use cache::user_cache;
+pub use kubernetes::Kubernetes;
 
 /// A program that the tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ impl Tool {
         }
     }
 
-    /// Returns the Go package, a `tool` line of `control-plane/go.mod`.
+    /// Returns the Go package, a `tool` line of the go.mod.
     fn package(self) -> &'static str {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
@@ -99,7 +101,7 @@ pub async fn locate() -> Result<Binaries> {
 
 /// Finds or builds one of [`Tool::OF_A_NODE`].
 pub async fn locate_for_node(tool: Tool) -> Result<PathBuf> {
-    tokio::task::spawn_blocking(move || cache::Cache::open()?.get_or_build(tool)).await?
+    tokio::task::spawn_blocking(move || cache::Cache::open(Kubernetes::Newest)?.get_or_build(tool)).await?
 }
 
 fn locate_blocking() -> Result<Binaries> {
@@ -116,10 +118,13 @@ fn locate_blocking() -> Result<Binaries> {
 }
 
 fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
-    let cache = cache::Cache::open()?;
+    let kubernetes = Kubernetes::chosen()?;
     let find = |tool: Tool| {
+        let version = kubernetes.of_tool(tool);
+        // The assets are of an unknown version, so a chosen one is built.
+        let assets = assets.filter(|_| version == Kubernetes::Newest);
         let given = assets.map(|folder| folder.join(tool.file_name())).filter(|file| file.is_file());
-        given.map_or_else(|| cache.get_or_build(tool), Ok)
+        given.map_or_else(|| cache::Cache::open(version)?.get_or_build(tool), Ok)
     };
     if cfg!(feature = "servers") {
         // Built before any test begins, because a build takes both cores and the deadlines of tests would expire.

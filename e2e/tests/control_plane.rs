@@ -1,6 +1,7 @@
 //! The control plane that all other tests use.
 
 use anyhow::{Context as _, Result, ensure};
+use drift_e2e::binaries::Kubernetes;
 use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::world::World;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -11,7 +12,7 @@ use serde_json::json;
 #[tokio::test]
 async fn the_shared_control_plane_has_its_version() -> Result<()> {
     let version = ControlPlane::shared().await?.admin_client().await?.apiserver_version().await?;
-    ensure!(version.git_version == "v1.36.3", "{version:?}");
+    ensure!(version.git_version == Kubernetes::chosen()?.version()?, "{version:?}");
     Ok(())
 }
 

@@ -7,33 +7,24 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::Tool;
+use super::{Kubernetes, Tool};
 use crate::process::Launch;
 use crate::process::run_folder;
 
-/// The folder with go.mod and go.sum.
-pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
-
-/// The version that the API server and kubectl report. Without it they report v0.0.0 and refuse clients.
-pub(super) const STAMPS: &str = "-s -w \
-    -X k8s.io/component-base/version.gitVersion=v1.36.3 \
-    -X k8s.io/component-base/version.gitMajor=1 \
-    -X k8s.io/component-base/version.gitMinor=36";
-
-/// Builds `tool` into the file `output`.
-pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
+/// Builds `tool` of a version of Kubernetes into the file `output`.
+pub(super) fn build(tool: Tool, kubernetes: Kubernetes, output: &Path) -> Result<()> {
     ensure_go()?;
     let (number, count) = tool.place();
     let name = tool.file_name();
     let what = format!("building {name} with Go ({number} of {count}, once for this machine)");
     Launch::new(format!("build-{name}"), "go")
-        .arguments(["build", "-trimpath", "-ldflags", STAMPS, "-o"])
+        .arguments(["build", "-trimpath", "-ldflags", &kubernetes.stamps()?, "-o"])
         .argument(output)
         .argument(tool.package())
         .with_whole_environment()
         .variable("CGO_ENABLED", "0")
         .variable("GOWORK", "off")
-        .in_folder(MODULE)
+        .in_folder(kubernetes.module())
         .run_speaking(&what, run_folder::path()?)
 }
 

@@ -13,22 +13,24 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 
-use super::{Tool, build};
+use super::{Kubernetes, Tool, build};
 use crate::progress::Heartbeat;
 
 /// Interval between attempts to lock while another process builds, which takes minutes.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
-/// The cache folder of one key.
+/// The cache folder of one version of Kubernetes.
 #[derive(Debug)]
 pub(super) struct Cache {
+    kubernetes: Kubernetes,
     folder: PathBuf,
 }
 
 impl Cache {
     /// Returns the cache for the pins of this checkout. Creates nothing yet.
-    pub(super) fn open() -> Result<Self> {
-        Ok(Self { folder: folder()?.join("control-plane").join(key(Path::new(build::MODULE))?) })
+    pub(super) fn open(kubernetes: Kubernetes) -> Result<Self> {
+        let key = key(Path::new(kubernetes.module()), &kubernetes.stamps()?)?;
+        Ok(Self { kubernetes, folder: folder()?.join("control-plane").join(key) })
     }
 
     /// Returns the path of the program and builds it if necessary.
@@ -42,7 +44,7 @@ impl Cache {
         // Another process may have built it during the wait.
         if !file.is_file() {
             let beside = self.folder.join(format!(".{}.partial", tool.file_name()));
-            build::build(tool, &beside)?;
+            build::build(tool, self.kubernetes, &beside)?;
             fs::rename(&beside, &file).with_context(|| format!("renaming {}", beside.display()))?;
         }
         Ok(file)
@@ -81,13 +83,13 @@ pub(crate) fn user_cache() -> Result<PathBuf> {
 }
 
 /// Returns a hash of everything that the build depends on, as 16 hex digits.
-fn key(module: &Path) -> Result<String> {
+fn key(module: &Path, stamps: &str) -> Result<String> {
     let mut hash = Sha256::new();
     for name in ["go.mod", "go.sum"] {
         let path = module.join(name);
         hash.update(fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
-    hash.update(format!("{}/{} {}", consts::OS, consts::ARCH, build::STAMPS));
+    hash.update(format!("{}/{} {}", consts::OS, consts::ARCH, stamps));
     name(hash)
 }
 
@@ -112,14 +114,14 @@ mod tests {
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write("go.mod", "a");
         write("go.sum", "b");
-        let first = key(folder.path()).unwrap();
+        let first = key(folder.path(), "").unwrap();
         write("README", "x");
-        assert_eq!(key(folder.path()).unwrap(), first);
+        assert_eq!(key(folder.path(), "").unwrap(), first);
         write("go.sum", "c");
-        let second = key(folder.path()).unwrap();
+        let second = key(folder.path(), "").unwrap();
         assert_ne!(second, first);
         write("go.sum", "b");
         write("go.mod", "z");
-        assert_ne!(key(folder.path()).unwrap(), first);
+        assert_ne!(key(folder.path(), "").unwrap(), first);
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason};
+use drift_e2e::binaries::Kubernetes;
 use drift_e2e::pages::{code, yaml_blocks};
 use drift_language::DocumentName;
 use drift_language::find_documents;
@@ -135,5 +136,14 @@ fn every_link_leads_somewhere() {
             let found = headings.map(|line| anchor(line.trim_start_matches('#').trim())).any(|known| known == wanted);
             assert!(found, "{}: {link} names no heading", path.display());
         }
+    }
+}
+
+#[test]
+fn pages_name_the_tested_kubernetes() {
+    let [newest, oldest] = Kubernetes::ALL.map(|version| version.minor().unwrap());
+    let expected = format!("ested on {oldest} and {newest}");
+    for name in ["README.md", "docs/get-started.md", "docs/reference/limits.md"] {
+        assert!(page(name).contains(&expected), "{name} does not say `T{expected}`");
     }
 }
