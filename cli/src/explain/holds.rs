@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason, Verdict};
+use drift_api::held_corrections::HeldCorrections;
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_language::{Existing, Mode, Target};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended};
 use crate::ownership::{Dispute, stepped_back};
-use crate::targets::leases::{attestations, held_corrections, holds_of};
+use crate::targets::leases::attestations;
 
 /// What is known of one object and its target.
 #[derive(Clone, Copy, Debug)]
@@ -215,11 +216,11 @@ fn of_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<Strin
     if !facts.is_deployed {
         return Vec::new();
     }
-    let Some(held) = held_corrections(leases.controller.as_ref(), now) else {
+    let Some(held) = HeldCorrections::on_lease(leases.controller.as_ref(), now) else {
         return vec!["no controller holds its Lease at the moment".to_owned()];
     };
-    let holds = held.targets.get(&target.name).map(|holds| holds_of((&target.name, holds), object, now));
-    holds.unwrap_or_default().into_iter().map(|hold| hold.sentence).collect()
+    let holds = held.of_target(&target.name).applying(&target.name, object.into(), now);
+    holds.into_iter().map(|hold| hold.sentence).collect()
 }
 
 /// Why the poller does not attest what stands on the object.

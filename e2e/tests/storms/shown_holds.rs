@@ -23,6 +23,15 @@ async fn explain(world: &World, object: &Value) -> Result<String> {
     Ok(explain.output)
 }
 
+/// Waits until the poller's status page looks like this.
+async fn wait_for_page(bed: &Bed, is_met: impl Fn(&str) -> bool) -> Result<()> {
+    wait::until("the holds on the status page", wait::DEADLINE, async || {
+        let (_, page) = bed.poller.page("/").await?;
+        Ok(if is_met(&page) { Seen::Met(()) } else { Seen::Instead(page) })
+    })
+    .await
+}
+
 #[tokio::test]
 async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
     World::run("shown breaker", async |world| {
@@ -41,6 +50,11 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
         let explained = explain(world, &held[0]).await?;
         let in_explain = explained.lines().any(|line| line.starts_with("held ") && line.contains(&sentence));
         ensure!(in_explain && !explained.contains("follows "), "{explained}");
+        wait_for_page(&bed, |page| {
+            let is_on_objects = page.matches(&format!("</strong>{sentence}")).count() > bed.changed();
+            is_on_objects && page.contains("<strong>Held: </strong>")
+        })
+        .await?;
 
         world.apply_target(&bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(30))).await?;
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
@@ -51,6 +65,7 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
             Ok(if is_empty { Seen::Met(()) } else { Seen::Instead(listed.to_string()) })
         })
         .await?;
+        wait_for_page(&bed, |page| !page.contains("BreakerOpen")).await?;
         let held = objects_with_next(world, "BreakerOpen").await?;
         ensure!(held.is_empty() && !explain(world, &json!({"name": "web-0"})).await?.contains(&sentence), "{held:?}");
         Ok(())
