@@ -25,6 +25,7 @@ const MOST_BEFORE_TEN: usize = 9;
 struct Bed {
     outside: Outside,
     documents: Documents,
+    poller: Arc<Program>,
     controller: Arc<Program>,
     target: Target,
 }
@@ -38,9 +39,9 @@ impl Bed {
             .with("/spec/read/limits", json!({"concurrent": 16, "perSecond": 1000}))
             .with("/spec/correct/limits", limits);
         world.apply_target(&target).await?;
-        world.start_poller().await?;
+        let poller = world.start_poller().await?;
         let controller = world.start_controller().await?;
-        Ok(Self { outside, documents, controller, target })
+        Ok(Self { outside, documents, poller, controller, target })
     }
 
     /// A bed whose objects were created outside and are in sync.

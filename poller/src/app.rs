@@ -36,7 +36,7 @@ use crate::run::hint_inbox::webhooks::Webhooks;
 use crate::run::hints::{HintContext, HintServer};
 use crate::run::metrics::Metrics;
 use crate::run::page::unnamed::UnnamedEntries;
-use crate::run::page::{Board, Page};
+use crate::run::page::{Board, ControllerLease, Page};
 use crate::run::reads::outside::Outside;
 use crate::run::target_work::work;
 
@@ -141,7 +141,8 @@ impl Program {
         let leader_command =
             format!("kubectl get lease {} -n {}", settings.run.home.lease_name(POLLER_LEASE), context.home);
         let Context { board, configuration, attestations, leadership, .. } = context.clone();
-        let page = Page { board, configuration, attestations, leadership, leader_command };
+        let controller = ControllerLease::new(site.client.clone(), &site.namespace, &settings.controller_lease_name);
+        let page = Page { board, configuration, attestations, leadership, leader_command, controller };
         let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
         site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
         let patience = settings.clean_up.clean_up_after;

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings};
+use drift_api::names::CONTROLLER_LEASE;
+use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings, parse_lease_name};
 
 /// Examples at the end of `run --help`.
 const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
@@ -36,4 +37,7 @@ pub(crate) struct RunningSettings {
     /// Where requests that bring hints are taken, such as 0.0.0.0:8081 [default: nowhere]
     #[arg(long)]
     pub(crate) hints_address: Option<SocketAddr>,
+    /// Name of the controller's Lease, whose holds the status page shows
+    #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
+    pub(crate) controller_lease_name: String,
 }

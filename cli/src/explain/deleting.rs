@@ -167,7 +167,7 @@ mod tests {
         let verdict =
             Verdict { reason: ObservedReason::InSync, text: "x".into(), tag: Tag::default(), generation: Some(2) };
         let facts = Facts { target, is_deployed: true, object, verdict: &verdict };
-        let leases = Leases { poller: None, controller };
+        let leases = Leases { poller: Ok(None), controller: Ok(controller) };
         (steps(facts), holds(facts, &leases, NOW.parse().unwrap()))
     }
 
@@ -194,7 +194,7 @@ mod tests {
             assert!(held.iter().any(|held| held.contains(expected)), "{expected}: {held:?}");
         }
         let (_, without) = told(&target, &object(&target, &spec, &none, &none), None);
-        assert_eq!(without, ["no controller holds its Lease at the moment"]);
+        assert_eq!(without, ["no controller holds its Lease at the moment (NoController)"]);
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             let object = object(target, &spec, &json!({}), &json!({}));
             let facts = Facts { target, is_deployed: true, object: &object, verdict: &verdict };
             let text = told_of(facts, holds(facts, &Leases::default(), NOW.parse().unwrap()));
-            let held = "held        no controller holds its Lease at the moment\n";
+            let held = "held        no controller holds its Lease at the moment (NoController)\n";
             assert!(text.contains(&format!("{held}follows     {expected}")), "{text}");
         }
     }

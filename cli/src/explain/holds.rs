@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason, Verdict};
+use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_language::{Existing, Mode, Target};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended};
 use crate::ownership::{Dispute, stepped_back};
-use crate::targets::leases::{attestations, held_corrections, holds_of};
+use crate::targets::leases::attestations;
 
 /// What is known of one object and its target.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +36,20 @@ impl Facts<'_> {
     }
 }
 
-/// The programs' Leases, as they were read just now.
-#[derive(Clone, Debug, Default)]
+/// The programs' Leases, as they were read just now: `None` if there is none, or why it cannot be read.
+#[derive(Clone, Debug)]
 pub(crate) struct Leases {
-    /// The poller's; `None` where there is none, or it could not be read.
-    pub(crate) poller: Option<Value>,
+    /// The poller's.
+    pub(crate) poller: Result<Option<Value>, String>,
     /// The controller's.
-    pub(crate) controller: Option<Value>,
+    pub(crate) controller: Result<Option<Value>, String>,
+}
+
+#[cfg(test)]
+impl Default for Leases {
+    fn default() -> Self {
+        Self { poller: Ok(None), controller: Ok(None) }
+    }
 }
 
 /// What a correction of this verdict would do.
@@ -202,9 +210,10 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
         return Vec::new();
     }
     let mut held = of_controller(facts, leases, now);
-    match attestations(leases.poller.as_ref(), now) {
-        None => held.push("no poller holds its Lease at the moment, so that nobody attests what stands".to_owned()),
-        Some(attestations) => held.extend(unattested(facts, &attestations)),
+    match leases.poller.as_ref().map(|lease| attestations(lease.as_ref(), now)) {
+        Err(why) => held.push(format!("the poller's attestations are not known: {why}")),
+        Ok(None) => held.push("no poller holds its Lease at the moment, so that nobody attests what stands".to_owned()),
+        Ok(Some(attestations)) => held.extend(unattested(facts, &attestations)),
     }
     held
 }
@@ -215,11 +224,12 @@ fn of_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<Strin
     if !facts.is_deployed {
         return Vec::new();
     }
-    let Some(held) = held_corrections(leases.controller.as_ref(), now) else {
-        return vec!["no controller holds its Lease at the moment".to_owned()];
+    let holds = match leases.controller.as_ref().map(|lease| HeldCorrections::on_lease(lease.as_ref(), now)) {
+        Err(why) => return vec![format!("the controller's holds are not known: {why}")],
+        Ok(None) => vec![Hold::no_controller()],
+        Ok(Some(held)) => held.of_target(&target.name).applying(&target.name, object.into(), now),
     };
-    let holds = held.targets.get(&target.name).map(|holds| holds_of((&target.name, holds), object, now));
-    holds.unwrap_or_default().into_iter().map(|hold| hold.sentence).collect()
+    holds.into_iter().map(|hold| hold.sentence).collect()
 }
 
 /// Why the poller does not attest what stands on the object.
@@ -237,7 +247,7 @@ fn unattested(facts: Facts<'_>, attestations: &BTreeMap<String, Attestation>) ->
 
 /// That the poller goes by another text of the target: what was found just now by this one is not what it says.
 fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
-    let attestations = attestations(leases.poller.as_ref(), now).filter(|_| facts.is_deployed)?;
+    let attestations = attestations(leases.poller.as_ref().ok()?.as_ref(), now).filter(|_| facts.is_deployed)?;
     let attestation = attestations.get(&facts.target.name)?;
     (attestation.hash != facts.target.verdict_hash).then(|| {
         "the poller attests another text of the target than this one: it was edited a moment ago, or is refused, as an Event on its \

@@ -22,11 +22,10 @@ use drift_kube::process::clock;
 use drift_kube::program::settings::parse_lease_name;
 use drift_language::Target;
 use drift_language::to_yaml;
-use serde_json::Value;
 
 use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets};
@@ -205,8 +204,8 @@ async fn explain(
     let found = compare(&target, subject, polled.observed.clone());
     let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
     let leases = Leases {
-        poller: lease_or_warning(client, home, poller_lease).await?,
-        controller: lease_or_warning(client, home, &settings.controller_lease).await?,
+        poller: read_lease(client, home, poller_lease).await,
+        controller: read_lease(client, home, &settings.controller_lease).await,
     };
     let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
@@ -214,13 +213,6 @@ async fn explain(
     causes.extend(Box::pin(describe(&outside, (&target, &object), (&rendered, &polled))).await);
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
     Ok(Explanation::new(facts, poll, follows).with_writes(written))
-}
-
-async fn lease_or_warning(client: &kube::Client, home: &str, name: &str) -> Result<Option<Value>, CommandError> {
-    match read_lease(client, home, name).await {
-        Ok(lease) => Ok(lease),
-        Err(sentence) => warn(&sentence).map(|()| None),
-    }
 }
 
 fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdict>, finding: &Finding) -> Verdict {

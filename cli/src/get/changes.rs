@@ -41,6 +41,14 @@ impl Followed {
         (is_new && (was_wanted || self.wanted.wants(&row))).then_some(row)
     }
 
+    /// The holds were read again; the row of an object, where that is worth a line.
+    pub(crate) fn held_again(&mut self, place: &RowKey, row: Row) -> Option<Row> {
+        let told = self.told.get_mut(place)?;
+        let is_news = *told != row && (self.wanted.wants(told) || self.wanted.wants(&row));
+        *told = row.clone();
+        is_news.then_some(row)
+    }
+
     /// An object is gone, or selected no more; its last row where that was wanted.
     pub(crate) fn left(&mut self, place: &RowKey) -> Option<Row> {
         let row = self.told.remove(place).filter(|row| self.wanted.wants(row))?;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use drift_api::attestation::Attestation;
-use drift_api::held_corrections::HeldCorrections;
+use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::object::LeanObject;
 use drift_language::Target;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::rows::Next;
-use crate::targets::leases::{Hold, held_corrections, holds_of};
+use drift_poller::engine::object::overview::Next;
 
 /// The Leases as they were read last.
 #[derive(Clone, Debug, Default)]
@@ -28,27 +27,19 @@ impl LeaseHolds {
         controller: Result<Option<Value>, ()>,
         now: Timestamp,
     ) -> Self {
-        Self { attested, held: controller.ok().map(|lease| held_corrections(lease.as_ref(), now)) }
+        Self { attested, held: controller.ok().map(|lease| HeldCorrections::on_lease(lease.as_ref(), now)) }
     }
 
     /// The first reason that holds what would come next.
     pub(super) fn hold_of(&self, target: &Target, object: &LeanObject, next: Next, now: Timestamp) -> Option<Hold> {
-        let is_ours = match next {
-            Next::Correction => true,
-            Next::Deletion => object.has_finalizer(),
-            _ => false,
-        };
-        if !is_ours {
+        if !next.awaits_controller(object) {
             return None;
         }
         let unattested = if next == Next::Correction { self.unattested(target, object) } else { None };
-        let sentence = "no controller holds its Lease at the moment (NoController)".to_owned();
         match &self.held {
-            Some(None) => Some(Hold { word: "NoController", until: None, sentence }),
-            Some(Some(held)) => unattested.or_else(|| {
-                let holds = held.targets.get(&target.name)?;
-                holds_of((&target.name, holds), object, now).into_iter().next()
-            }),
+            Some(None) => Some(Hold::no_controller()),
+            Some(Some(held)) => unattested
+                .or_else(|| held.of_target(&target.name).applying(&target.name, object.into(), now).into_iter().next()),
             None => unattested,
         }
     }
@@ -62,8 +53,7 @@ impl LeaseHolds {
             }
             Some(_) => return None,
         };
-        let sentence = format!("the poller does not attest {what} at the moment (NotAttested)");
-        Some(Hold { word: "NotAttested", until: None, sentence })
+        Some(Hold::of("NotAttested", &format!("the poller does not attest {what} at the moment")))
     }
 }
 

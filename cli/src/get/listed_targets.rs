@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use drift_api::object::SeenObject;
 use drift_kube::process::clock;
 use drift_language::LabelSelector;
+use tokio::sync::Notify;
 
 use super::held::LeaseHolds;
 use super::rows::Row;
@@ -23,6 +24,8 @@ pub(super) struct ListedTargets {
     pub(super) whole: bool,
     /// The Leases; `--watch` reads them again.
     pub(super) holds: RefCell<LeaseHolds>,
+    /// Notified after each such read.
+    pub(super) holds_read: Notify,
 }
 
 impl ListedTargets {

@@ -21,6 +21,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_kube::process::clock;
 use drift_kube::program::settings::parse_lease_name;
 use drift_language::LabelSelector;
+use tokio::sync::Notify;
 
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, read_lease, warn};
 use crate::ending::{CommandError, ExitStatus};
@@ -192,7 +193,14 @@ async fn look_up(
         warn(&format!("{sentence}: NEXT does not show what the controller holds"))?;
     }
     let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
-    Ok(ListedTargets { known, troubles: live.troubles, selector, whole, holds: RefCell::new(holds) })
+    Ok(ListedTargets {
+        known,
+        troubles: live.troubles,
+        selector,
+        whole,
+        holds: RefCell::new(holds),
+        holds_read: Notify::new(),
+    })
 }
 
 /// Reads the Leases again and again, for the rows of `--watch`. Never ends.
@@ -204,6 +212,7 @@ async fn follow_holds(client: &kube::Client, settings: &GetSettings, listed: &Li
         let controller = read_lease(client, targets_namespace, &settings.controller_lease).await.map_err(|_| ());
         let attested = poller.unread.is_none().then_some(poller.attested);
         *listed.holds.borrow_mut() = LeaseHolds::of(attested, controller, clock::wall());
+        listed.holds_read.notify_one();
     }
 }
 

@@ -1,12 +1,11 @@
 //! Objects as rows, made from their conditions.
 
 mod age;
-mod next;
 
 use age::age;
-pub(crate) use next::Next;
 
 use drift_api::condition::{ConditionStatus, Tag};
+use drift_api::held_corrections::Hold;
 use drift_api::object::LeanObject;
 use drift_language::ObjectSelection;
 use jiff::Timestamp;
@@ -15,10 +14,10 @@ use serde_json::{Value, json};
 use crate::ending::ExitStatus;
 use crate::ownership::Dispute;
 use crate::targets::known::KnownTarget;
-use crate::targets::leases::Hold;
 use drift_api::printable::printable;
 use drift_poller::engine::judgement::description::named_fields;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
+use drift_poller::engine::object::overview::Next;
 
 /// The cell of a missing value.
 const NOTHING: &str = "-";

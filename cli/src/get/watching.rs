@@ -1,6 +1,6 @@
 //! `get --watch`: the list, then each change as the API server reports it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use drift_api::object::SeenObject;
@@ -8,7 +8,7 @@ use drift_kube::process::clock;
 use drift_kube::watch::{Change, follow_objects};
 use tokio::sync::mpsc;
 
-use super::changes::Followed;
+use super::changes::{Followed, RowKey};
 use super::listed_targets::ListedTargets;
 use super::rendering::{FollowedList, GetOutput};
 use super::rows::Row;
@@ -50,13 +50,20 @@ pub(super) async fn watch(
         wanted,
         output,
         followed: Followed::new(wanted.clone()),
+        awaiting: BTreeMap::new(),
         list: None,
     };
     let printing = async {
-        while let Some((number, change)) = changes.recv().await {
-            anstream::stdout().write_all(watching.hear(number, change).as_bytes())?;
+        loop {
+            let text = tokio::select! {
+                heard = changes.recv() => match heard {
+                    Some((number, change)) => watching.hear(number, change),
+                    None => return Ok::<(), CommandError>(()),
+                },
+                () = listed.holds_read.notified() => watching.hear_holds(),
+            };
+            anstream::stdout().write_all(text.as_bytes())?;
         }
-        Ok::<(), CommandError>(())
     };
     tokio::select! {
         printed = printing => printed,
@@ -73,6 +80,8 @@ struct Watching<'s> {
     wanted: &'s Wanted,
     output: GetOutput,
     followed: Followed,
+    /// The objects whose next step is the controller's.
+    awaiting: BTreeMap<RowKey, SeenObject>,
     /// Once all lists have come.
     list: Option<FollowedList>,
 }
@@ -93,12 +102,25 @@ impl Watching<'_> {
         }
     }
 
+    /// The text that follows from the Leases, which were read again.
+    fn hear_holds(&mut self) -> String {
+        let Some(list) = &mut self.list else { return String::new() };
+        let row_of = |(place, seen): (&RowKey, &SeenObject)| {
+            let row = self.listed.row_of(self.of_collections.get(place.0)?, seen)?;
+            self.followed.held_again(place, row)
+        };
+        let rows: Vec<_> = self.awaiting.iter().filter_map(row_of).collect();
+        list.lines(&rows, clock::wall())
+    }
+
     fn rows_of(&mut self, number: usize, change: Change<SeenObject>) -> Vec<Row> {
         match change {
             Change::ListBegan => self.followed.began(number),
             Change::Found(seen, _) | Change::Changed(seen) => return self.seen(number, &seen).into_iter().collect(),
             Change::Deleted(seen) => {
-                return self.followed.left(&(number, seen.object.id.uid.to_string())).into_iter().collect();
+                let place = (number, seen.object.id.uid.to_string());
+                self.awaiting.remove(&place);
+                return self.followed.left(&place).into_iter().collect();
             }
             Change::ListEnded => {
                 self.unlisted.remove(&number);
@@ -122,7 +144,13 @@ impl Watching<'_> {
 
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
         let place = (number, seen.object.id.uid.to_string());
-        match self.listed.row_of(self.of_collections.get(number)?, seen) {
+        let row = self.listed.row_of(self.of_collections.get(number)?, seen);
+        if row.as_ref().is_some_and(|row| row.next.awaits_controller(&seen.object)) {
+            self.awaiting.insert(place.clone(), seen.clone());
+        } else {
+            self.awaiting.remove(&place);
+        }
+        match row {
             Some(row) => self.followed.seen(place, row),
             None => self.followed.left(&place),
         }

@@ -29,9 +29,8 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
     let labels = of_target(&target.name);
     // Without a resolved kind the target is unattested, which the metric must show too.
     metrics.attested.get_or_create(&labels).set(0);
-    let (holds, name) = (context.holds.clone(), target.name.clone());
+    let _holds = context.holds.begin(&target.name);
     work_until_stopped(context, target, stop).await;
-    holds.remove(&name);
     // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
     metrics.breaker_open.remove(&labels);

@@ -23,10 +23,24 @@ async fn explain(world: &World, object: &Value) -> Result<String> {
     Ok(explain.output)
 }
 
+fn watching(world: &World) -> [&str; 7] {
+    ["get", "-w", "--drifted", "-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()]
+}
+
+/// Waits until the poller's status page looks like this.
+async fn wait_for_page(bed: &Bed, is_met: impl Fn(&str) -> bool) -> Result<()> {
+    wait::until("the holds on the status page", wait::DEADLINE, async || {
+        let (_, page) = bed.poller.page("/").await?;
+        Ok(if is_met(&page) { Seen::Met(()) } else { Seen::Instead(page) })
+    })
+    .await
+}
+
 #[tokio::test]
 async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
     World::run("shown breaker", async |world| {
         let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
+        let mut watch = world.start_command("get-watch-holds", &watching(world)).await?;
         bed.change_all();
         world.wait_for_event("BreakerOpened", "drift-targets").await?;
         let held = wait::until("get to show every held object", wait::DEADLINE, async || {
@@ -41,6 +55,19 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
         let explained = explain(world, &held[0]).await?;
         let in_explain = explained.lines().any(|line| line.starts_with("held ") && line.contains(&sentence));
         ensure!(in_explain && !explained.contains("follows "), "{explained}");
+        // No object changes after the breaker opened.
+        wait::until("get -w to print every held object again", wait::DEADLINE, async || {
+            let printed = std::fs::read_to_string(watch.log())?;
+            let count = printed.lines().filter(|line| line.trim_end().ends_with("BreakerOpen")).count();
+            Ok(if count >= held.len() { Seen::Met(()) } else { Seen::Instead(printed) })
+        })
+        .await?;
+        watch.kill().await?;
+        wait_for_page(&bed, |page| {
+            let is_on_objects = page.matches(&format!("</strong>{sentence}")).count() > bed.changed();
+            is_on_objects && page.contains("<strong>Held: </strong>")
+        })
+        .await?;
 
         world.apply_target(&bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(30))).await?;
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
@@ -51,6 +78,7 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
             Ok(if is_empty { Seen::Met(()) } else { Seen::Instead(listed.to_string()) })
         })
         .await?;
+        wait_for_page(&bed, |page| !page.contains("BreakerOpen")).await?;
         let held = objects_with_next(world, "BreakerOpen").await?;
         ensure!(held.is_empty() && !explain(world, &json!({"name": "web-0"})).await?.contains(&sentence), "{held:?}");
         Ok(())

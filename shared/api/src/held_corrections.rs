@@ -8,6 +8,7 @@
 //!
 //! Readers ignore words that they do not know.
 
+mod applying;
 mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::identity::Uid;
+pub use applying::{HeldObject, Hold};
 
 /// Most bytes of the annotation. The notes of the targets' selections take up to 192 KiB of the 256 KiB that all annotations of a
 /// Lease may have together. 16 KiB list some 170 objects.

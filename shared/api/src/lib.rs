@@ -7,6 +7,7 @@ pub mod collections;
 pub mod condition;
 pub mod held_corrections;
 pub mod identity;
+pub mod lease;
 pub mod mutants;
 pub mod names;
 pub mod object;

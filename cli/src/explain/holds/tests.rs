@@ -44,7 +44,7 @@ fn disputed(current: &Verdict, (reason, record): (&str, &str), gives_up: &str) -
 fn leases(target: &Target, renewed: &str) -> Leases {
     let lease = json!({"metadata": {"annotations": {ATTESTED_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
         "spec": {"holderIdentity": "a", "renewTime": renewed}});
-    Leases { poller: Some(lease.clone()), controller: Some(lease) }
+    Leases { poller: Ok(Some(lease.clone())), controller: Ok(Some(lease)) }
 }
 
 #[test]
@@ -105,8 +105,24 @@ fn each_thing_that_holds_is_told() {
     assert_eq!(holds(facts, &Leases::default(), now).len(), 2);
     assert_eq!(holds(Facts { is_deployed: false, ..facts }, &Leases::default(), now).len(), 1);
     let mut other = leases(&correcting, NOW);
-    other.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!("{}");
+    other.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] =
+        json!("{}");
     assert!(holds(facts, &other, now)[0].contains("does not attest"));
+}
+
+#[test]
+fn a_lease_that_cannot_be_read_says_why() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let differs = verdict(ObservedReason::FieldsDiffer);
+    let object = object(&differs, "correction 2, owns \"x\": updated", &json!({}));
+    let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict: &differs };
+    let unread = |name: &str| Err(format!("the Lease {name} cannot be read: forbidden"));
+    let leases = Leases { poller: unread("p"), controller: unread("c") };
+    let expected = [
+        "the controller's holds are not known: the Lease c cannot be read: forbidden",
+        "the poller's attestations are not known: the Lease p cannot be read: forbidden",
+    ];
+    assert_eq!(holds(facts, &leases, NOW.parse().unwrap()), expected);
 }
 
 #[test]
@@ -115,7 +131,7 @@ fn the_controller_lists_its_holds() {
     let (differs, created) = (verdict(ObservedReason::FieldsDiffer), verdict(ObservedReason::NotCreated));
     let mut leases = leases(&correcting, NOW);
     let listed = json!({"targets": {&correcting.name: {"whole": ["BreakerOpen 15/29"], "objects": {"u": "Delayed until 2026-01-01T00:01:00Z"}}}});
-    leases.controller.as_mut().unwrap()["metadata"]["annotations"] =
+    leases.controller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"] =
         json!({HELD_CORRECTIONS_ANNOTATION: listed.to_string()});
     let of = |verdict: &Verdict, metadata: &Value| {
         let object = object(verdict, "correction 2, owns \"x\": updated", metadata);
@@ -168,14 +184,16 @@ fn another_text_at_the_poller_is_told_whatever_was_found() {
     let now = NOW.parse().unwrap();
     assert_eq!(holds(facts, &leases, now).len(), 1, "in sync alone");
     let other = json!({&observing.name: "0123456789abcdef"}).to_string();
-    leases.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!(other);
+    leases.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] =
+        json!(other);
     let held = holds(facts, &leases, now);
     assert!(held[0].contains("another text") && held[1].contains("in sync"), "{held:?}");
     assert_eq!(holds(Facts { is_deployed: false, ..facts }, &leases, now).len(), 1, "from a file");
     let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
     let differs = verdict(ObservedReason::FieldsDiffer);
     let excepted = json!({&correcting.name: "0123456789abcdef except u"}).to_string();
-    leases.poller.as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] = json!(excepted);
+    leases.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] =
+        json!(excepted);
     let drifted = self::object(&differs, "correction 2, owns \"x\": updated", &json!({}));
     let held = holds(Facts { target: &correcting, object: &drifted, verdict: &differs, ..facts }, &leases, now);
     assert_eq!(held.len(), 1, "an exception to another text says nothing of this one: {held:?}");

@@ -237,3 +237,20 @@ fn only_what_says_something_else_is_told_again() {
     assert!(gone.len() == 1 && gone[0].gone && gone[0].cells(Timestamp::UNIX_EPOCH, false).last().unwrap() == "Gone");
     assert_eq!(followed.rows(), [drift]);
 }
+
+#[test]
+fn another_hold_prints_the_row_again() {
+    let mut followed = Followed::new(Wanted { drifted: true, ..Wanted::default() });
+    let place = |uid: &str| (0, uid.to_owned());
+    let held = |word| Row { hold: Some(Hold::of(word, "x")), ..drifted("web") };
+    assert_eq!(followed.held_again(&place("u"), held("Limited")), None, "not listed yet");
+    followed.seen(place("u"), drifted("web"));
+    for (row, is_told) in
+        [(drifted("web"), false), (held("Limited"), true), (held("Limited"), false), (held("Delayed"), true)]
+    {
+        assert_eq!(followed.held_again(&place("u"), row.clone()).is_some(), is_told, "{:?}", row.hold);
+    }
+    followed.seen(place("v"), row("api", &json!([])));
+    let unwanted = Row { hold: Some(Hold::of("Limited", "x")), ..row("api", &json!([])) };
+    assert_eq!(followed.held_again(&place("v"), unwanted), None);
+}

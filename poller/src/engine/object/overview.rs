@@ -3,8 +3,8 @@
 //! Everything here comes from the known conditions and from the schedule. No object is judged anew.
 
 mod field_change;
-mod hold;
 mod natural_order;
+mod next;
 mod question;
 mod row;
 #[cfg(test)]
@@ -18,8 +18,8 @@ use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 pub use field_change::{FieldChange, FieldChanges};
-pub use hold::Hold;
 pub use natural_order::compare as compare_names;
+pub use next::Next;
 pub use question::{Question, Shown};
 pub use row::{ObjectRow, Rank, RowCondition};
 

@@ -8,14 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::attestation::Attestation;
+use drift_api::condition::ObservedReason;
+use drift_api::held_corrections::{HeldCorrections, HeldObject, Hold, TargetHolds};
 use drift_language::{Mode, Target};
 use jiff::Timestamp;
 
+use super::controller_holds::ControllerHolds;
 use crate::engine::object::overview::{
     MOST_ROWS, ObjectRow, Question, Rank, TargetOverview, VerdictCounts, compare_names,
 };
 use crate::run::attestation::Attestations;
 pub(super) use query::{link, parse};
+
+/// The mode of a target whose drift is corrected.
+const CORRECTING: &str = "Correct";
 
 /// The whole content.
 #[derive(Debug)]
@@ -28,6 +34,8 @@ pub(super) struct Content {
     pub(super) leader_elsewhere: Option<String>,
     /// The errors of documents that are not active.
     pub(super) problems: Vec<String>,
+    /// The sentence for a controller's Lease that cannot be read.
+    pub(super) unread_holds: Option<String>,
     /// Every active target.
     pub(super) targets: Vec<TargetLine>,
 }
@@ -49,6 +57,8 @@ pub(super) struct TargetLine {
     pub(super) attestation: Option<Attestation>,
     /// The reasons why none of its objects is corrected.
     pub(super) held: Vec<String>,
+    /// The holds that the controller lists.
+    pub(super) listed_holds: TargetHolds,
     /// The overview of its objects; `None` while it has no kind, is busy, or another replica leads.
     pub(super) overview: Option<TargetOverview>,
 }
@@ -104,12 +114,27 @@ impl TargetLine {
             mode: match target.correct.mode {
                 _ if target.suspend => "suspended",
                 Mode::Observe => "Observe",
-                Mode::Correct => "Correct",
+                Mode::Correct => CORRECTING,
             },
             attestation,
             held: is_held.then(|| not_listed.to_owned()).into_iter().collect(),
+            listed_holds: TargetHolds::default(),
             overview,
         }
+    }
+
+    /// Takes up what the controller holds; `None` if no controller works.
+    fn take_up(&mut self, held: Option<&HeldCorrections>) {
+        match held {
+            Some(held) => self.listed_holds = held.of_target(&self.name),
+            None if self.mode == CORRECTING => self.held.push(Hold::no_controller().sentence),
+            None => {}
+        }
+    }
+
+    /// The reasons that the controller lists for the whole target.
+    pub(super) fn listed(&self) -> impl Iterator<Item = String> {
+        self.listed_holds.whole.iter().map(|hold| hold.sentence(&self.name))
     }
 
     /// The API group of its objects; empty for the core group.
@@ -119,16 +144,27 @@ impl TargetLine {
 }
 
 impl ShownObject<'_> {
-    /// The reasons why the object is not corrected, as far as the poller knows them. Without drift only a dispute is one.
-    pub(super) fn held(&self) -> Vec<String> {
+    /// The reasons why the object is not corrected, or its deletion does not proceed. Without drift only a dispute is one.
+    pub(super) fn held(&self, now: Timestamp) -> Vec<String> {
         let Self { target, row } = self;
-        let own = row.hold.map(|hold| hold.sentence().to_owned());
-        if row.rank() != Rank::Drifted {
-            return own.into_iter().collect();
-        }
+        let is_drifted = row.rank() == Rank::Drifted;
+        let own = row.next.sentence().filter(|_| is_drifted || row.next.is_dispute()).map(str::to_owned);
         let is_excepted = target.attestation.as_ref().is_some_and(|attestation| attestation.except.has(&row.id));
         let not_renewed = is_excepted.then(|| "the poller could not renew its verdict on this object".to_owned());
-        own.into_iter().chain(not_renewed).chain(target.held.iter().cloned()).collect()
+        let of_target = not_renewed.into_iter().chain(target.held.iter().cloned()).filter(|_| is_drifted);
+        own.into_iter().chain(of_target).chain(self.listed(now)).collect()
+    }
+
+    /// The reasons that the controller lists, if the next step is the controller's.
+    fn listed(&self, now: Timestamp) -> Vec<String> {
+        let Self { target, row } = self;
+        if !row.awaits_controller {
+            return Vec::new();
+        }
+        let reason = row.verdict.as_ref().and_then(|verdict| ObservedReason::parse(&verdict.reason));
+        let object = HeldObject { uid: &row.id.uid, is_incident: reason.is_some_and(ObservedReason::is_incident) };
+        let holds = target.listed_holds.applying(&target.name, object, now);
+        holds.into_iter().map(|hold| hold.sentence).collect()
     }
 }
 
@@ -145,7 +181,16 @@ impl Content {
         };
         let mut targets: Vec<_> = targets.map(line).collect();
         targets.sort_by(|one, other| compare_names(&one.name, &other.name));
-        Self { question, now, leader_elsewhere: None, problems: Vec::new(), targets }
+        Self { question, now, leader_elsewhere: None, problems: Vec::new(), unread_holds: None, targets }
+    }
+
+    /// Adds the controller's holds as last read.
+    pub(super) fn with_holds(mut self, holds: &ControllerHolds) -> Self {
+        self.unread_holds = holds.notice();
+        if let Some(held) = &holds.held {
+            self.targets.iter_mut().for_each(|line| line.take_up(held.as_ref()));
+        }
+        self
     }
 
     /// The shown objects, the worst first.

@@ -123,6 +123,7 @@ fn notices(content: &Content) -> Markup {
             }
         }
         @for problem in &content.problems { p.notice { "Not active: " (problem) } }
+        @if let Some(why) = &content.unread_holds { p.notice data-key="unread-holds" { (why) } }
         @if !silent.is_empty() {
             p.notice data-key="silent" {
                 "No counts for " (silent.join(", ")) ". Either a target is busy, or its kind cannot be watched: see "

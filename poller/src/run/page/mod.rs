@@ -3,6 +3,7 @@
 //! The page is read-only. Everyone who reaches the port can read the names and conditions of all objects.
 
 mod content;
+mod controller_holds;
 mod html;
 pub mod unnamed;
 
@@ -22,6 +23,8 @@ use tokio::sync::watch;
 use crate::engine::object::overview::{Question, TargetOverview};
 use crate::run::attestation::AttestationList;
 use content::{Content, Signal, parse};
+use controller_holds::ControllerHolds;
+pub use controller_holds::ControllerLease;
 
 /// Content security policy: the browser loads, contacts and runs nothing but this program's own routes, and no page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -45,6 +48,8 @@ pub struct Page {
     pub leadership: Leadership,
     /// The command that finds the leader.
     pub leader_command: String,
+    /// The controller's Lease.
+    pub controller: ControllerLease,
 }
 
 impl Page {
@@ -66,15 +71,19 @@ impl Page {
 
     async fn content(&self, question: Question) -> Result<Content, Crowded> {
         let answers = self.board.ask(question.clone()).await?;
+        let leads = self.leadership.is_held();
+        // A standby shows no objects.
+        let holds = if leads { self.controller.holds().await } else { ControllerHolds::default() };
         let configuration = self.configuration.borrow().clone();
         let mut attestations = self.attestations.subscribe().borrow().clone();
         attestations.retain(|target, _| self.attestations.is_written(target));
         let asked = (question, clock::wall_seconds().parse().unwrap_or_default());
-        Ok(Content {
-            leader_elsewhere: (!self.leadership.is_held()).then(|| self.leader_command.clone()),
+        let content = Content {
+            leader_elsewhere: (!leads).then(|| self.leader_command.clone()),
             problems: configuration.problems.iter().map(ToString::to_string).collect(),
             ..Content::new(asked, configuration.targets.values(), &attestations, &answers)
-        })
+        };
+        Ok(content.with_holds(&holds))
     }
 
     async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {

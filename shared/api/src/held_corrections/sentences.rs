@@ -20,7 +20,7 @@ impl TargetHold {
                  breaker closes once fewer than half of the objects that waited still drift"
             ),
             Self::Limited { waiting } => format!(
-                "the limits of target {target} are used up (Limited): {waiting} objects wait for a free slot, and this one may be among them; `correct.limits` sets how many \
+                "the limits of target {target} are used up (Limited): {waiting} objects wait for a free slot; `correct.limits` sets how many \
                  corrections run at once and begin in a minute"
             ),
         }

@@ -16,4 +16,5 @@ pub use election::{LeaseTask, lease};
 pub use leader_gauge::show_leader;
 pub use leadership::{Leadership, LeaseHandle};
 pub use observed::{LeaseWatch, ObservedLease};
+pub use store::read_lease;
 pub use work_heartbeat::Turning;

@@ -93,6 +93,15 @@ impl LeaseStore {
     }
 }
 
+/// Reads a Lease once; `None` if there is none.
+///
+/// # Errors
+/// Returns the reason if the API server does not give it.
+pub async fn read_lease(client: &kube::Client, namespace: &str, name: &str) -> Result<Option<Value>, CallError> {
+    let stored = LeaseStore::new(client.clone(), namespace, name, "").read().await?;
+    Ok(stored.record.map(|_| stored.object))
+}
+
 impl StoredLease {
     fn of(object: Value) -> Self {
         Self { record: Some(record_of(&object)), object }

@@ -7,7 +7,7 @@ use drift_api::object::ObjectId;
 use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
-use super::hold::Hold;
+use super::next::Next;
 use crate::engine::object::deletion::verdict_of;
 use crate::engine::object::object_state::ObjectState;
 
@@ -22,8 +22,10 @@ pub struct ObjectRow {
     pub deleting: bool,
     /// The correction record; `None` if there is none.
     pub correction: Option<RowCondition>,
-    /// The reason why nothing is corrected; `None` if the object and its target name none.
-    pub hold: Option<Hold>,
+    /// The next step by the object and its target.
+    pub next: Next,
+    /// True if the controller takes that step.
+    pub awaits_controller: bool,
     /// Further marks, such as paused.
     pub marks: Vec<&'static str>,
     /// The time until the next poll; `None` during a poll, and if none will follow.
@@ -71,6 +73,7 @@ impl ObjectRow {
     /// Builds the row of an object.
     pub(super) fn new(target: &Target, state: &ObjectState, now: Moment) -> Self {
         let shown = state.object();
+        let next = Next::of(Some(target), shown);
         let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now), "flapping")];
         Self {
             id: shown.id.clone(),
@@ -83,7 +86,8 @@ impl ObjectRow {
                 let text = CorrectionStatus::parse(condition.message.text()).text;
                 RowCondition::new(condition, &text)
             }),
-            hold: Hold::of(target, shown),
+            next,
+            awaits_controller: next.awaits_controller(shown),
             marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
             next_poll: state.poll_due().map(|due| due - now),
             alike: 1,

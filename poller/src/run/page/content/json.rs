@@ -1,5 +1,6 @@
 //! The content as JSON, for programs.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Content, ShownObject, TargetLine};
@@ -15,7 +16,7 @@ impl Content {
     /// The objects as JSON.
     #[must_use]
     pub(in crate::run::page) fn objects_json(&self) -> Value {
-        let objects: Vec<Value> = self.objects().into_iter().map(object_json).collect();
+        let objects: Vec<Value> = self.objects().into_iter().map(|object| object_json(object, self.now)).collect();
         json!({"matching": self.matching(), "objects": objects})
     }
 }
@@ -28,10 +29,10 @@ fn target_json(line: &TargetLine) -> Value {
     };
     json!({"name": line.name, "kind": format!("{} {}", line.api_version, line.kind),
         "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode, "attested": line.attestation.is_some(),
-        "held": line.held, "objects": line.overview.as_ref().map(counts)})
+        "held": line.held.iter().cloned().chain(line.listed()).collect::<Vec<_>>(), "objects": line.overview.as_ref().map(counts)})
 }
 
-fn object_json(object: ShownObject<'_>) -> Value {
+fn object_json(object: ShownObject<'_>, now: Timestamp) -> Value {
     let ShownObject { target, row } = object;
     let condition = |condition: &RowCondition| {
         json!({"status": condition.status.as_str(), "reason": condition.reason, "text": condition.text,
@@ -39,5 +40,5 @@ fn object_json(object: ShownObject<'_>) -> Value {
     };
     json!({"target": target.name, "kind": target.kind, "object": row.id.to_string(),
         "driftObserved": row.verdict.as_ref().map(condition), "driftCorrected": row.correction.as_ref().map(condition),
-        "held": object.held(), "marks": row.marks, "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
+        "held": object.held(now), "marks": row.marks, "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
 }

@@ -81,7 +81,7 @@ fn fold_of(content: &Content, fold: &[ShownObject<'_>]) -> Markup {
 fn card(content: &Content, object: ShownObject<'_>) -> Markup {
     let ShownObject { target, row } = object;
     let Some(verdict) = &row.verdict else { return html! {} };
-    let held = object.held();
+    let held = object.held(content.now);
     html! {
         article data-key=(key(object)) {
             h3 { span.soft { (target.kind) } " " (name(&row.id.to_string())) }
@@ -91,7 +91,7 @@ fn card(content: &Content, object: ShownObject<'_>) -> Markup {
             }
             (difference(verdict))
             @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
-            @if held.is_empty() { p.soft { "Nothing known to the poller holds a correction." } }
+            @if held.is_empty() { p.soft { "No known reason holds a correction." } }
             @for why in &held { p.held { strong { "Not corrected: " } (why) } }
             (command(content, object))
         }
@@ -165,7 +165,7 @@ fn line(content: &Content, object: ShownObject<'_>, has_target: HasTarget) -> Ma
         td.short data-name="Since" { @if let Some(verdict) = &row.verdict { (age(&verdict.since, content.now)) } }
         td data-name="Correction" {
             @if let Some(correction) = &row.correction { (note(correction)) }
-            @for why in object.held() { div.held { (why) } }
+            @for why in object.held(content.now) { div.held { (why) } }
         }
         td.number.short data-name="Next poll" { @match row.next_poll {
             Some(next) => { (span(next)) }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::ConditionStatus;
+use drift_api::held_corrections::{HeldCorrections, TargetHolds};
 use drift_api::object::ObjectId;
 
 use super::*;
-use crate::engine::object::overview::{Hold, ObjectRow, RowCondition, TargetOverview, VerdictCounts};
+use crate::engine::object::overview::{Next, ObjectRow, RowCondition, TargetOverview, VerdictCounts};
 use crate::run::page::content::{TargetLine, parse};
+use crate::run::page::controller_holds::ControllerHolds;
 
 fn condition(status: ConditionStatus, reason: &str, text: &str) -> RowCondition {
     let since = "2026-01-01T00:00:00Z".to_owned();
@@ -21,7 +23,8 @@ fn row(name: &str, verdict: Option<RowCondition>) -> ObjectRow {
         verdict,
         deleting: false,
         correction: None,
-        hold: None,
+        next: Next::Nothing,
+        awaits_controller: false,
         marks: Vec::new(),
         next_poll: Some(Duration::from_secs(12)),
         alike: 1,
@@ -54,6 +57,7 @@ fn line(name: &str, rows: Vec<ObjectRow>) -> TargetLine {
         mode: "Correct",
         attestation: Some(Attestation::default()),
         held: Vec::new(),
+        listed_holds: TargetHolds::default(),
         overview: Some(TargetOverview { counts, matching: rows.len(), rows, ..TargetOverview::default() }),
     }
 }
@@ -64,6 +68,7 @@ fn content(query: &str, targets: Vec<TargetLine>) -> Content {
         now: "2026-01-01T00:00:09Z".parse().unwrap_or_default(),
         leader_elsewhere: None,
         problems: Vec::new(),
+        unread_holds: None,
         targets,
     }
 }
@@ -119,7 +124,7 @@ fn the_headline_is_in_title_and_icon() {
 #[test]
 fn a_drifted_object_shows_desired_beside_observed() {
     let mut paused = drifted("web");
-    (paused.hold, paused.marks) = (Some(Hold::Paused), vec!["paused"]);
+    (paused.next, paused.marks) = (Next::Paused, vec!["paused"]);
     let content = content("", vec![line("dns", vec![paused])]);
     let page = page(&content);
     let cells =
@@ -158,6 +163,26 @@ fn equal_unknowns_are_one_line() {
     let folded = "12 objects of target dns: ExternalUnreachable, no connection to the external system for 9 s";
     assert!(text.contains(folded) && text.contains("and 9 more"), "{text}");
     assert!(text.contains("DnsRecord team-a/d of target dns: NoVerdict, no verdict yet"), "{text}");
+}
+
+#[test]
+fn holds_of_the_controller_are_on_their_objects() {
+    let awaiting = |name| ObjectRow { next: Next::Correction, awaits_controller: true, ..drifted(name) };
+    let paused = ObjectRow { next: Next::Paused, ..drifted("c") };
+    let held = r#"{"targets": {"dns": {"whole": ["BreakerOpen 3/4"], "objects": {"a": "Delayed until 2026-01-01T00:01:00Z"}}}}"#;
+    let shown = |held: Option<HeldCorrections>| {
+        let holds = ControllerHolds { held: Some(held), failure: Some("no answer".to_owned()) };
+        let rows = vec![awaiting("a"), awaiting("b"), paused.clone()];
+        text(&content("", vec![line("dns", rows)]).with_holds(&holds))
+    };
+    let text = shown(Some(HeldCorrections::parse(held)));
+    let breaker = "the breaker of target dns is open (BreakerOpen): 3 of 4 objects drifted";
+    assert_eq!(text.matches(&format!("Not corrected: {breaker}")).count(), 2, "{text}");
+    assert!(text.contains(&format!("Held: {breaker}")), "{text}");
+    assert_eq!(text.matches("(Delayed); next try at 2026-01-01 00:01:00 UTC").count(), 1, "{text}");
+    assert!(text.contains("Lease cannot be read: no answer. Its holds may be outdated."), "{text}");
+    let text = shown(None);
+    assert!(text.contains("No corrections: no controller holds its Lease at the moment (NoController)"), "{text}");
 }
 
 #[test]

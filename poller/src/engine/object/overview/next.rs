@@ -1,14 +1,14 @@
-//! The next step for an object, by its conditions and its target. `held` adds the holds by the Leases.
+//! The next step for an object, by its conditions and its target. The Leases show what else holds that step.
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason};
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
-use drift_poller::engine::object::deletion::{Ending, ending_of};
+use crate::engine::object::deletion::{Ending, ending_of};
 
-/// The next step.
+/// The next step. Its word is that of the NEXT column of `kubectl drift get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub enum Next {
     /// Nothing: it is in sync.
     Nothing,
     /// Nothing while its target is suspended, as a whole or for it.
@@ -44,7 +44,7 @@ pub(crate) enum Next {
 impl Next {
     /// The next step for an object of a target, by the target's text if that is known.
     #[must_use]
-    pub(crate) fn of(target: Option<&Target>, object: &LeanObject) -> Self {
+    pub fn of(target: Option<&Target>, object: &LeanObject) -> Self {
         let current = object.conditions.observed().and_then(CurrentVerdict::read);
         let reason = current.as_ref().map(|current| current.reason);
         let is_outdated =
@@ -95,9 +95,43 @@ impl Next {
         }
     }
 
+    /// Returns true if the controller takes this step, so that its holds apply.
+    #[must_use]
+    pub fn awaits_controller(self, object: &LeanObject) -> bool {
+        self == Self::Correction || (self == Self::Deletion && object.has_finalizer())
+    }
+
+    /// Returns true if other objects claim the external resource.
+    #[must_use]
+    pub const fn is_dispute(self) -> bool {
+        matches!(self, Self::IdentityTaken | Self::IdentityContested)
+    }
+
+    /// The reason why nothing is corrected, for people; `None` if the step holds nothing.
+    #[must_use]
+    pub const fn sentence(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Suspended => "the target is suspended",
+            Self::Paused => "the object is paused by its annotation driftpoller.dev/paused",
+            Self::Observing => "the target only observes: its `correct.mode` is not Correct",
+            Self::IdentityTaken => "another object has the external resource",
+            Self::IdentityContested => "other objects claim the external resource too",
+            Self::NotOurs => "the external resource was not made for this object, and `correct.existing` is Refuse",
+            Self::IdentityChanged => {
+                "the object's identity was edited, and the resource of the old identity still exists"
+            }
+            Self::Verification => "a poll verifies the last correction first",
+            Self::AttemptsExhausted => {
+                "a replacement was accepted and the same fields differ: no further try until an edit or a retry request"
+            }
+            Self::HourlyTry => "several corrections in a row changed nothing: one try an hour, or a retry request",
+            Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => return None,
+        })
+    }
+
     /// The word for tables; `None` if there is no next step.
     #[must_use]
-    pub(crate) const fn as_str(self) -> Option<&'static str> {
+    pub const fn as_str(self) -> Option<&'static str> {
         Some(match self {
             Self::Nothing => return None,
             Self::Suspended => "Suspended",
@@ -121,9 +155,9 @@ impl Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fixtures::{TEXT, target};
     use drift_api::names::FINALIZER;
     use drift_api::object::field_paths::FieldPaths;
-    use drift_language::fixtures::proxies::{TEXT, target};
     use serde_json::{Value, json};
 
     const CORRECT: &str = "\n  correct: {mode: Correct, http: {create: [{method: POST, url: 'http://h/x'}], update: [{method: PUT, url: 'http://h/x'}]}}\n";
@@ -180,7 +214,10 @@ mod tests {
         ];
         for (target, metadata, observed, corrected, expected) in table {
             let object = object(metadata.clone(), observed, corrected);
-            assert_eq!(Next::of(Some(target), &object).as_str(), expected, "{observed:?} {corrected:?}");
+            let next = Next::of(Some(target), &object);
+            assert_eq!(next.as_str(), expected, "{observed:?} {corrected:?}");
+            let is_step = matches!(expected, None | Some("Poll" | "Correction" | "Deletion"));
+            assert_eq!(next.sentence().is_none(), is_step, "{next:?}");
         }
         let bare = LeanObject::prune(&json!({"metadata": {"name": "x"}}), &FieldPaths::default());
         assert_eq!(Next::of(Some(&correcting), &bare), Next::Poll);

@@ -1,0 +1,25 @@
+//! The Lease of a program as its readers see it: the holder and the annotations.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// The age up to which a Lease counts as held: the controller takes a poller with an older renewal as gone.
+const FRESH_WITHIN: Duration = Duration::from_secs(40);
+
+/// Returns true if a program holds the Lease now.
+#[must_use]
+pub fn is_held(lease: Option<&Value>, now: Timestamp) -> bool {
+    let spec = |field: &str| lease.and_then(|lease| lease.get("spec")?.get(field)?.as_str());
+    let renewed = spec("renewTime").and_then(|time| time.parse::<Timestamp>().ok());
+    let is_fresh = renewed.is_some_and(|renewed| now.duration_since(renewed).unsigned_abs() <= FRESH_WITHIN);
+    is_fresh && spec("holderIdentity").is_some_and(|holder| !holder.is_empty())
+}
+
+/// The annotation, which may be missing; `None` if no program holds the Lease.
+#[must_use]
+pub fn annotation_of_holder<'l>(lease: &'l Value, name: &str, now: Timestamp) -> Option<Option<&'l str>> {
+    let annotations = lease.pointer("/metadata/annotations");
+    is_held(Some(lease), now).then(|| annotations.and_then(|all| all.get(name)).and_then(Value::as_str))
+}
