@@ -33,6 +33,8 @@ pub enum Tool {
     Kubelet,
     /// Makes Services reachable. Used only by the node.
     KubeProxy,
+    /// Renders and installs the chart.
+    Helm,
 }
 
 impl Tool {
@@ -44,7 +46,8 @@ impl Tool {
 
     /// Returns its position in its group of builds, from 1, and the size of the group.
     fn place(self) -> (usize, usize) {
-        let among = if Self::ALL.contains(&self) { Self::ALL } else { Self::OF_A_NODE };
+        let groups: [&[Self]; 3] = [&Self::ALL, &Self::OF_A_NODE, &[Self::Helm]];
+        let among = groups.into_iter().find(|group| group.contains(&self)).unwrap_or_default();
         (among.iter().position(|each| *each == self).map_or(0, |index| index + 1), among.len())
     }
 
@@ -60,10 +63,20 @@ impl Tool {
             Self::Scheduler => "kube-scheduler",
             Self::Kubelet => "kubelet",
             Self::KubeProxy => "kube-proxy",
+            Self::Helm => "helm",
         }
     }
 
-    /// Returns the Go package, a `tool` line of `control-plane/go.mod`.
+    /// Returns the folder with the go.mod and go.sum that pin it. Helm has a module of its own, so that a new version of
+    /// Helm does not rebuild the control plane.
+    fn module(self) -> &'static str {
+        match self {
+            Self::Helm => "helm",
+            _ => "control-plane",
+        }
+    }
+
+    /// Returns the Go package, a `tool` line of the module's go.mod.
     fn package(self) -> &'static str {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
@@ -74,6 +87,7 @@ impl Tool {
             Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
             Self::Kubelet => "k8s.io/kubernetes/cmd/kubelet",
             Self::KubeProxy => "k8s.io/kubernetes/cmd/kube-proxy",
+            Self::Helm => "helm.sh/helm/v4/cmd/helm",
         }
     }
 }
@@ -97,9 +111,9 @@ pub async fn locate() -> Result<Binaries> {
     tokio::task::spawn_blocking(locate_blocking).await?
 }
 
-/// Finds or builds one of [`Tool::OF_A_NODE`].
-pub async fn locate_for_node(tool: Tool) -> Result<PathBuf> {
-    tokio::task::spawn_blocking(move || cache::Cache::open()?.get_or_build(tool)).await?
+/// Finds or builds one program, such as one of [`Tool::OF_A_NODE`].
+pub async fn locate_one(tool: Tool) -> Result<PathBuf> {
+    tokio::task::spawn_blocking(move || cache::get_or_build(tool)).await?
 }
 
 fn locate_blocking() -> Result<Binaries> {
@@ -116,10 +130,9 @@ fn locate_blocking() -> Result<Binaries> {
 }
 
 fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
-    let cache = cache::Cache::open()?;
     let find = |tool: Tool| {
         let given = assets.map(|folder| folder.join(tool.file_name())).filter(|file| file.is_file());
-        given.map_or_else(|| cache.get_or_build(tool), Ok)
+        given.map_or_else(|| cache::get_or_build(tool), Ok)
     };
     if cfg!(feature = "servers") {
         // Built before any test begins, because a build takes both cores and the deadlines of tests would expire.

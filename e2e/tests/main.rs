@@ -3,6 +3,7 @@
 mod admission;
 mod api_server;
 mod attestations;
+mod chart;
 mod claim;
 mod cleanup;
 mod cluster_resources;

@@ -2,7 +2,7 @@
 //!
 //! The first build takes minutes and reports its progress. Go's own build cache reduces later ones to seconds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
@@ -10,9 +10,6 @@ use anyhow::{Context, Result};
 use super::Tool;
 use crate::process::Launch;
 use crate::process::run_folder;
-
-/// The folder with go.mod and go.sum.
-pub(super) const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane");
 
 /// The version that the API server and kubectl report. Without it they report v0.0.0 and refuse clients.
 pub(super) const STAMPS: &str = "-s -w \
@@ -33,8 +30,13 @@ pub(super) fn build(tool: Tool, output: &Path) -> Result<()> {
         .with_whole_environment()
         .variable("CGO_ENABLED", "0")
         .variable("GOWORK", "off")
-        .in_folder(MODULE)
+        .in_folder(folder(tool))
         .run_speaking(&what, run_folder::path()?)
+}
+
+/// Returns the folder with go.mod and go.sum.
+pub(super) fn folder(tool: Tool) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(tool.module())
 }
 
 fn ensure_go() -> Result<()> {
