@@ -23,6 +23,7 @@ mod ending;
 mod healing;
 mod hints;
 mod host_outage;
+mod install;
 mod jobs;
 mod kinds;
 mod manifests;
