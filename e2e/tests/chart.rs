@@ -157,6 +157,25 @@ async fn each_value_reaches_its_object() -> Result<()> {
 }
 
 #[tokio::test]
+async fn no_alert_waits_for_an_absent_controller() -> Result<()> {
+    let helm = Helm::new().await?;
+    for (enabled, expected) in [(true, 1), (false, 0)] {
+        let rules =
+            json!({"enabled": true, "runbooks": "https://git.example/alerts", "labels": {"release": "prometheus"}});
+        let values = json!({"controller": {"enabled": enabled}, "monitoring": {"rules": rules}});
+        let documents = helm.rendered(&values).await?;
+        let found = documents.iter().find(|each| each["kind"] == "PrometheusRule").context("no rules")?;
+        ensure!(found["metadata"]["labels"]["release"] == "prometheus", "{found}");
+        let alerts = found["spec"]["groups"][0]["rules"].as_array().context("no alerts")?;
+        ensure!(alerts.iter().filter(|alert| alert["alert"] == "DriftControllerGone").count() == expected);
+        let is_ours =
+            |alert: &Value| alert["annotations"]["runbook_url"].to_string().contains("git.example/alerts#drift");
+        ensure!(alerts.len() > 5 && alerts.iter().all(is_ours), "{found}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_guide_renders_its_target_and_rights() -> Result<()> {
     let page = std::fs::read_to_string(manifests::folder().join("../docs/guides/install.md"))?;
     let blocks = yaml_blocks(&page);
