@@ -232,10 +232,17 @@ async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
     let policy = ["get", "validatingadmissionpolicy", "drift-poller-writes-helm-check", "-o", "yaml"];
     let policy = kubectl.run(&policy).await?.output;
     ensure!(policy.contains("system:serviceaccount:helm-check:drift-poller"), "{policy}");
-    values["controller"] = json!({"enabled": false});
-    helm.run(&["upgrade"], NAMESPACE, &values).await?;
-    let left = kubectl.run(&["get", "deployments,serviceaccounts", "-n", NAMESPACE, "-o", "name"]).await?.output;
+    let names = async || {
+        let listed = ["get", "deployments,serviceaccounts,configmaps", "-n", NAMESPACE, "-o", "name"];
+        Ok::<_, anyhow::Error>(kubectl.run(&listed).await?.output)
+    };
+    helm.run(&["upgrade", "--reuse-values"], NAMESPACE, &json!({"controller": {"enabled": false}})).await?;
+    let left = names().await?;
     ensure!(left.contains("deployment.apps/drift-poller") && !left.contains("drift-controller"), "{left}");
+    ensure!(left.contains(manifests::TARGETS), "{left}");
+    helm.run(&["upgrade"], NAMESPACE, &json!({"clusterNameSuffix": "-helm-check"})).await?;
+    let left = names().await?;
+    ensure!(!left.contains(manifests::TARGETS) && left.contains("drift-controller"), "{left}");
     helm.program.run(&["uninstall", "drift", "--namespace", NAMESPACE]).await?;
     let policies = kubectl.run(&["get", "validatingadmissionpolicies", "-o", "name"]).await?.output;
     ensure!(!policies.contains("helm-check"), "{policies}");
