@@ -7,6 +7,7 @@ use crate::check::CheckSettings;
 use crate::completions::CompletionsSettings;
 use crate::explain::ExplainSettings;
 use crate::get::GetSettings;
+use crate::install::InstallSettings;
 use crate::rbac::RbacSettings;
 use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
 use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Unsuspend(SuspendSettings),
     /// Print the minimal roles that both programs need for targets
     Rbac(RbacSettings),
+    /// Print the manifests of an installation with the images of a registry
+    Install(InstallSettings),
     /// Print the JSON Schema of target documents for completion and checks in an editor
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,

@@ -12,6 +12,7 @@ mod completions;
 mod ending;
 pub mod explain;
 mod get;
+mod install;
 mod kinds;
 mod ownership;
 mod rbac;
@@ -73,6 +74,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Suspend(settings) => suspend::run(&settings, true),
         Command::Unsuspend(settings) => suspend::run(&settings, false),
         Command::Rbac(settings) => rbac::run(&settings),
+        Command::Install(settings) => install::run(&settings),
         Command::Schema => print_schema(),
         Command::Version(settings) => version::run(&settings),
         Command::Completions(settings) => completions::run(&settings, CommandLine::command()),

@@ -35,6 +35,8 @@ pub enum Tool {
     Kubelet,
     /// Makes Services reachable. Used only by the node.
     KubeProxy,
+    /// Renders and installs the chart.
+    Helm,
 }
 
 impl Tool {
@@ -46,7 +48,8 @@ impl Tool {
 
     /// Returns its position in its group of builds, from 1, and the size of the group.
     fn place(self) -> (usize, usize) {
-        let among = if Self::ALL.contains(&self) { Self::ALL } else { Self::OF_A_NODE };
+        let groups: [&[Self]; 3] = [&Self::ALL, &Self::OF_A_NODE, &[Self::Helm]];
+        let among = groups.into_iter().find(|group| group.contains(&self)).unwrap_or_default();
         (among.iter().position(|each| *each == self).map_or(0, |index| index + 1), among.len())
     }
 
@@ -62,10 +65,20 @@ impl Tool {
             Self::Scheduler => "kube-scheduler",
             Self::Kubelet => "kubelet",
             Self::KubeProxy => "kube-proxy",
+            Self::Helm => "helm",
         }
     }
 
-    /// Returns the Go package, a `tool` line of the go.mod.
+    /// Returns the folder with the go.mod and go.sum that pin it. Helm has a module of its own, so that a new version of
+    /// Helm does not rebuild the control plane.
+    fn module(self, kubernetes: Kubernetes) -> &'static str {
+        match self {
+            Self::Helm => "helm",
+            _ => kubernetes.of_tool(self).module(),
+        }
+    }
+
+    /// Returns the Go package, a `tool` line of the module's go.mod.
     fn package(self) -> &'static str {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
@@ -76,6 +89,7 @@ impl Tool {
             Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
             Self::Kubelet => "k8s.io/kubernetes/cmd/kubelet",
             Self::KubeProxy => "k8s.io/kubernetes/cmd/kube-proxy",
+            Self::Helm => "helm.sh/helm/v4/cmd/helm",
         }
     }
 }
@@ -99,9 +113,9 @@ pub async fn locate() -> Result<Binaries> {
     tokio::task::spawn_blocking(locate_blocking).await?
 }
 
-/// Finds or builds one of [`Tool::OF_A_NODE`].
-pub async fn locate_for_node(tool: Tool) -> Result<PathBuf> {
-    tokio::task::spawn_blocking(move || cache::Cache::open(Kubernetes::Newest)?.get_or_build(tool)).await?
+/// Finds or builds one program, such as one of [`Tool::OF_A_NODE`].
+pub async fn locate_one(tool: Tool) -> Result<PathBuf> {
+    tokio::task::spawn_blocking(move || cache::get_or_build(tool, Kubernetes::Newest)).await?
 }
 
 fn locate_blocking() -> Result<Binaries> {
@@ -124,7 +138,7 @@ fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
         // The assets are of an unknown version, so a chosen one is built.
         let assets = assets.filter(|_| version == Kubernetes::Newest);
         let given = assets.map(|folder| folder.join(tool.file_name())).filter(|file| file.is_file());
-        given.map_or_else(|| cache::Cache::open(version)?.get_or_build(tool), Ok)
+        given.map_or_else(|| cache::get_or_build(tool, kubernetes), Ok)
     };
     if cfg!(feature = "servers") {
         // Built before any test begins, because a build takes both cores and the deadlines of tests would expire.

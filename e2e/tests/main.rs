@@ -3,6 +3,7 @@
 mod admission;
 mod api_server;
 mod attestations;
+mod chart;
 mod claim;
 mod cleanup;
 mod cluster_resources;
@@ -22,6 +23,7 @@ mod ending;
 mod healing;
 mod hints;
 mod host_outage;
+mod install;
 mod jobs;
 mod kinds;
 mod manifests;

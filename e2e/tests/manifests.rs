@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 /// Cluster-scoped objects have only one name: a dry run beside the real creation would find half of them.
-static SHIPPED_NAMES: Mutex<()> = Mutex::const_new(());
+pub(crate) static SHIPPED_NAMES: Mutex<()> = Mutex::const_new(());
 
 async fn kubectl() -> Result<Kubectl> {
     Ok(ControlPlane::shared().await?.kubectl())

@@ -2,7 +2,7 @@
 //!
 //! The first build takes minutes and reports its progress. Go's own build cache reduces later ones to seconds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
@@ -18,14 +18,19 @@ pub(super) fn build(tool: Tool, kubernetes: Kubernetes, output: &Path) -> Result
     let name = tool.file_name();
     let what = format!("building {name} with Go ({number} of {count}, once for this machine)");
     Launch::new(format!("build-{name}"), "go")
-        .arguments(["build", "-trimpath", "-ldflags", &kubernetes.stamps()?, "-o"])
+        .arguments(["build", "-trimpath", "-ldflags", &kubernetes.of_tool(tool).stamps()?, "-o"])
         .argument(output)
         .argument(tool.package())
         .with_whole_environment()
         .variable("CGO_ENABLED", "0")
         .variable("GOWORK", "off")
-        .in_folder(kubernetes.module())
+        .in_folder(folder(tool.module(kubernetes)))
         .run_speaking(&what, run_folder::path()?)
+}
+
+/// Returns the folder of a module, with its go.mod and go.sum.
+pub(super) fn folder(module: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(module)
 }
 
 fn ensure_go() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The cached build: `<user's cache folder>/drift-poller/control-plane/<key>/<program>`.
+//! The cached build: `<user's cache folder>/drift-poller/<module>/<key>/<program>`.
 //!
 //! The key is a hash of go.mod, go.sum and the platform, so every checkout with the same pins shares one build. A file
 //! there is always complete: it is built under another name and then renamed, under a lock that other processes wait
@@ -19,36 +19,24 @@ use crate::progress::Heartbeat;
 /// Interval between attempts to lock while another process builds, which takes minutes.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
-/// The cache folder of one version of Kubernetes.
-#[derive(Debug)]
-pub(super) struct Cache {
-    kubernetes: Kubernetes,
-    folder: PathBuf,
-}
-
-impl Cache {
-    /// Returns the cache for the pins of this checkout. Creates nothing yet.
-    pub(super) fn open(kubernetes: Kubernetes) -> Result<Self> {
-        let key = key(Path::new(kubernetes.module()), &kubernetes.stamps()?)?;
-        Ok(Self { kubernetes, folder: folder()?.join("control-plane").join(key) })
+/// Returns the path of the program and builds it if necessary.
+pub(super) fn get_or_build(tool: Tool, kubernetes: Kubernetes) -> Result<PathBuf> {
+    let module = tool.module(kubernetes);
+    let key = key(&build::folder(module), &kubernetes.of_tool(tool).stamps()?)?;
+    let folder = folder()?.join(module).join(key);
+    let file = folder.join(tool.file_name());
+    if file.is_file() {
+        return Ok(file);
     }
-
-    /// Returns the path of the program and builds it if necessary.
-    pub(super) fn get_or_build(&self, tool: Tool) -> Result<PathBuf> {
-        let file = self.folder.join(tool.file_name());
-        if file.is_file() {
-            return Ok(file);
-        }
-        fs::create_dir_all(&self.folder).with_context(|| format!("making {}", self.folder.display()))?;
-        let _lock = lock(&self.folder, "waiting for another process that builds the control plane")?;
-        // Another process may have built it during the wait.
-        if !file.is_file() {
-            let beside = self.folder.join(format!(".{}.partial", tool.file_name()));
-            build::build(tool, self.kubernetes, &beside)?;
-            fs::rename(&beside, &file).with_context(|| format!("renaming {}", beside.display()))?;
-        }
-        Ok(file)
+    fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let _lock = lock(&folder, &format!("waiting for another process that builds {}", tool.file_name()))?;
+    // Another process may have built it during the wait.
+    if !file.is_file() {
+        let beside = folder.join(format!(".{}.partial", tool.file_name()));
+        build::build(tool, kubernetes, &beside)?;
+        fs::rename(&beside, &file).with_context(|| format!("renaming {}", beside.display()))?;
     }
+    Ok(file)
 }
 
 /// Locks a folder, so that only one process builds in it. Closing the file releases the lock, also in a crash.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::Tool;
+use super::{Tool, build};
 
 /// The environment variable that chooses the version.
 const VARIABLE: &str = "E2E_KUBERNETES";
@@ -46,8 +46,8 @@ impl Kubernetes {
     /// Returns the folder with go.mod and go.sum.
     pub(super) const fn module(self) -> &'static str {
         match self {
-            Self::Newest => concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane"),
-            Self::Oldest => concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane-1.33"),
+            Self::Newest => "control-plane",
+            Self::Oldest => "control-plane-1.33",
         }
     }
 
@@ -56,8 +56,9 @@ impl Kubernetes {
     /// # Errors
     /// Fails if go.mod pins none.
     pub fn version(self) -> Result<String> {
-        let path = format!("{}/go.mod", self.module());
-        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+        let file = build::folder(self.module()).join("go.mod");
+        let path = file.display();
+        let text = std::fs::read_to_string(&file).with_context(|| format!("reading {path}"))?;
         let pinned =
             text.lines().find_map(|line| line.trim().trim_start_matches("require ").strip_prefix("k8s.io/kubernetes "));
         let version = pinned.and_then(|pinned| pinned.split(' ').next());

@@ -36,6 +36,12 @@ impl Kubectl {
         Self { program: program.into(), kubeconfig: kubeconfig.into(), cache: folder.join("kubectl-cache") }
     }
 
+    /// Returns another program, such as Helm, as the same identity.
+    #[must_use]
+    pub fn with_program(self, program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), ..self }
+    }
+
     /// Runs kubectl and returns its output.
     ///
     /// # Errors
@@ -52,7 +58,8 @@ impl Kubectl {
         let mut command = Command::new(&self.program);
         command.args(arguments).env("KUBECONFIG", &self.kubeconfig).env("KUBECACHEDIR", &self.cache);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let said = format!("kubectl {}", arguments.join(" "));
+        let name = self.program.file_name().unwrap_or_default().to_string_lossy();
+        let said = format!("{name} {}", arguments.join(" "));
         let mut child = command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
         let mut stdin = child.stdin.take().context("kubectl has no standard input")?;
         let feed = async move {

@@ -22,7 +22,7 @@ pub(super) async fn start(namespaces: &Namespaces, plane: &ControlPlane) -> Resu
         format!("--hostname-override={NAME}"),
         format!("--node-ip={}", namespaces.network().node),
     ];
-    namespaces.start_inside("kubelet", &binaries::locate_for_node(Tool::Kubelet).await?, &arguments)
+    namespaces.start_inside("kubelet", &binaries::locate_one(Tool::Kubelet).await?, &arguments)
 }
 
 /// Starts kube-proxy without waiting until it is ready.
@@ -35,7 +35,7 @@ pub(super) async fn start_proxy(namespaces: &Namespaces, plane: &ControlPlane) -
         // The connection limit belongs to the machine, and 0 leaves it unchanged.
         "--conntrack-max-per-core=0".to_owned(),
     ];
-    namespaces.start_inside("kube-proxy", &binaries::locate_for_node(Tool::KubeProxy).await?, &arguments)
+    namespaces.start_inside("kube-proxy", &binaries::locate_one(Tool::KubeProxy).await?, &arguments)
 }
 
 fn kubeconfig(plane: &ControlPlane, user: &str) -> Result<PathBuf> {

@@ -21,7 +21,7 @@ async fn launch(plane: &ControlPlane, tool: Tool) -> Result<Launch> {
     let name = tool.file_name();
     let kubeconfig = plane.folder().join(format!("{name}.kubeconfig"));
     plane.component(&format!("system:{name}")).write(&kubeconfig)?;
-    let launch = Launch::new(name, binaries::locate_for_node(tool).await?);
+    let launch = Launch::new(name, binaries::locate_one(tool).await?);
     // Their HTTP pages are not used, and 0 opens no port.
     Ok(launch
         .argument(format!("--kubeconfig={}", kubeconfig.display()))

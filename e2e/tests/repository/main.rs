@@ -5,6 +5,7 @@
 mod command_lines;
 mod documentation;
 mod functions;
+mod helm_values;
 mod layout;
 mod manual;
 mod monitoring;

@@ -8,8 +8,8 @@ use clap_mangen::Man;
 
 use crate::root;
 
-/// Set to write the pages instead of comparing them.
-const WRITE: &str = "DRIFT_WRITE_MANUAL";
+/// Set to write generated pages instead of comparing them.
+pub(crate) const WRITE: &str = "DRIFT_WRITE_MANUAL";
 
 /// A page for a program and for each of its commands, by file name.
 fn pages(mut command: Command, pages: &mut BTreeMap<String, String>) {

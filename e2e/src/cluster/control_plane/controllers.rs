@@ -15,7 +15,7 @@ impl ControlPlane {
     pub async fn start_controllers(&self) -> Result<()> {
         let start = async || {
             let tool = Tool::ControllerManager;
-            Launch::new(tool.file_name(), binaries::locate_for_node(tool).await?)
+            Launch::new(tool.file_name(), binaries::locate_one(tool).await?)
                 .argument(format!("--kubeconfig={}", self.admin_kubeconfig().display()))
                 // Their HTTP pages are not used, and 0 opens no port.
                 .arguments([CONTROLLERS, "--leader-elect=false", "--secure-port=0"])

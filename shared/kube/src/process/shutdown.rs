@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+#[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,9 @@ pub const NOTE_DEADLINE: Duration = Duration::from_secs(1);
 /// Handles signals. Without it, a program would exit at once.
 #[derive(Debug)]
 pub struct ShutdownSignals {
+    #[cfg(unix)]
     terminate: Signal,
+    #[cfg(unix)]
     interrupt: Signal,
 }
 
@@ -25,19 +28,45 @@ impl ShutdownSignals {
     ///
     /// # Errors
     /// Fails if the operating system refuses.
+    #[cfg(unix)]
     pub fn listen() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Starts to listen for Ctrl-C, the only one of Windows.
+    ///
+    /// # Errors
+    /// Never.
+    #[cfg(not(unix))]
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {})
     }
 
     /// Cancels `stop` at the first signal.
     pub async fn forward(mut self, stop: CancellationToken) {
         let name = tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+            name = self.received() => name,
             () = stop.cancelled() => return,
         };
         stop.cancel();
         tracing::info!("{name}: ending");
+    }
+
+    #[cfg(unix)]
+    async fn received(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn received(&mut self) -> &'static str {
+        // Without a handler, Ctrl-C ends the program at once.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        "Ctrl-C"
     }
 }
 

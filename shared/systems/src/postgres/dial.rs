@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 
 use crate::guard::dialling::DialRules;
 use crate::guard::wire::Wire;
@@ -29,7 +29,7 @@ async fn open(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Bo
     let failed = |error: std::io::Error| SqlFailure::of_io(&error);
     let target = parameters.host_and_port();
     if let Some(path) = target.strip_prefix("unix:") {
-        return Ok(Box::new(UnixStream::connect(path).await.map_err(failed)?));
+        return open_socket(path).await;
     }
     let mut stream = connect(parameters, rules).await?;
     stream.set_nodelay(true).map_err(failed)?;
@@ -42,6 +42,18 @@ async fn open(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Bo
         return Err(SqlFailure::Unreachable("the server has no TLS; sslmode disable connects without"));
     }
     Ok(Box::new(tls::handshake(stream, parameters).await?))
+}
+
+#[cfg(unix)]
+async fn open_socket(path: &str) -> Result<Box<dyn Wire>, SqlFailure> {
+    let socket = tokio::net::UnixStream::connect(path).await;
+    Ok(Box::new(socket.map_err(|error| SqlFailure::of_io(&error))?))
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unused_async, reason = "the same signature on every platform")]
+async fn open_socket(_path: &str) -> Result<Box<dyn Wire>, SqlFailure> {
+    Err(SqlFailure::Unreachable("this platform has no unix sockets"))
 }
 
 async fn connect(parameters: &ConnectionParameters, rules: &DialRules) -> Result<TcpStream, SqlFailure> {

@@ -56,13 +56,20 @@ impl Clients {
         let resolver = Arc::new(resolver);
         let client = |kept: usize| {
             let builder = builder(program, kept).tls_backend_preconfigured(tls.clone()).dns_resolver(resolver.clone());
-            let builder = match socket {
-                Some(path) => builder.unix_socket(path),
-                None => builder,
-            };
-            builder.build().map_err(|_| ClientError::Build)
+            through(socket, builder)?.build().map_err(|_| ClientError::Build)
         };
         Ok(Arc::new(Self { reusing: client(KEPT_CONNECTIONS)?, fresh: client(0)? }))
+    }
+}
+
+/// Returns a builder of clients that connect through the unix socket if there is one. Not every platform has them.
+fn through(socket: Option<&str>, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, ClientError> {
+    match socket {
+        None => Ok(builder),
+        #[cfg(unix)]
+        Some(path) => Ok(builder.unix_socket(path)),
+        #[cfg(not(unix))]
+        Some(_) => Err(ClientError::Build),
     }
 }
 

@@ -1,0 +1,261 @@
+//! The Helm chart renders the objects of the shipped kustomizations, and a real API server takes it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::binaries::{self, Tool};
+use drift_e2e::cluster::control_plane::ControlPlane;
+use drift_e2e::cluster::kubectl::{Kubectl, Printed};
+use drift_e2e::manifests;
+use drift_e2e::pages::yaml_blocks;
+use serde_json::{Value, json};
+
+/// Labels of Helm, which kustomize does not set.
+const LABELS_OF_HELM: [&str; 2] = ["app.kubernetes.io/managed-by", "helm.sh/chart"];
+/// Kinds that the chart leaves to the user: `helm install` needs the namespace first, and kinds outlive a release.
+const NOT_IN_THE_CHART: [&str; 2] = ["Namespace", "CustomResourceDefinition"];
+
+struct Helm {
+    program: Kubectl,
+    chart: String,
+}
+
+impl Helm {
+    async fn new() -> Result<Self> {
+        let plane = ControlPlane::shared().await?;
+        let chart = manifests::folder().join("../charts/drift-poller");
+        let program = plane.kubectl().with_program(binaries::locate_one(Tool::Helm).await?);
+        Ok(Self { program, chart: chart.to_str().context("no UTF-8")?.to_owned() })
+    }
+
+    /// Runs a command on the chart, as the release `drift`.
+    async fn run(&self, command: &[&str], namespace: &str, values: &Value) -> Result<Printed> {
+        let arguments = [command, &["drift", &self.chart, "--namespace", namespace, "--values", "-"]].concat();
+        self.program.run_with_input(&arguments, &values.to_string()).await
+    }
+
+    async fn rendered(&self, values: &Value) -> Result<Vec<Value>> {
+        manifests::parse_stream(&self.run(&["template"], manifests::NAMESPACE, values).await?.output)
+    }
+}
+
+/// Returns what kustomize prints for some folders, without what the chart leaves out.
+async fn kustomized(folders: &[&str]) -> Result<Vec<Value>> {
+    let plane = ControlPlane::shared().await?;
+    let mut documents = Vec::new();
+    for folder in folders {
+        let rendered = manifests::render(&plane.binaries().kubectl, &manifests::folder().join(folder))?;
+        documents.extend(manifests::parse_stream(&rendered)?);
+    }
+    documents.retain(|each| !NOT_IN_THE_CHART.iter().any(|kind| each["kind"] == *kind));
+    Ok(documents)
+}
+
+/// Returns the values that give what the component `proxies` has.
+async fn demonstration() -> Result<Value> {
+    let documents = kustomized(&["components/proxies"]).await?;
+    let find = |kind: &str, name: &str| {
+        let found = documents.iter().find(|each| manifests::is(each, kind, name));
+        found.with_context(|| format!("no {kind} {name}"))
+    };
+    let rules = |name: &str| Ok::<_, anyhow::Error>(find("ClusterRole", name)?["rules"].clone());
+    Ok(json!({
+        "targets": {"proxies": find("ConfigMap", manifests::TARGETS)?["data"]["proxies.yaml"]},
+        "rights": {"poller": rules("drift-poller-kinds")?, "controller": rules("drift-controller-kinds")?},
+        "networkPolicies": {"egress": {"to-proxies": find("NetworkPolicy", "to-proxies")?["spec"]["egress"]}},
+    }))
+}
+
+fn sorted(mut documents: Vec<Value>) -> Vec<Value> {
+    for labels in documents.iter_mut().filter_map(|each| each.pointer_mut("/metadata/labels")?.as_object_mut()) {
+        labels.retain(|name, _| !LABELS_OF_HELM.contains(&name.as_str()));
+    }
+    documents.sort_by_key(|each| format!("{} {}", each["kind"], each["metadata"]["name"]));
+    documents
+}
+
+fn ensure_same(case: &str, rendered: Vec<Value>, expected: Vec<Value>) -> Result<()> {
+    let (rendered, expected) = (sorted(rendered), sorted(expected));
+    let names = |documents: &[Value]| -> Vec<String> {
+        documents.iter().map(|each| format!("{} {}", each["kind"], each["metadata"]["name"])).collect()
+    };
+    ensure!(names(&rendered) == names(&expected), "{case}: {:#?}\n{:#?}", names(&rendered), names(&expected));
+    for (one, other) in rendered.iter().zip(&expected) {
+        ensure!(one == other, "{case}: the chart has\n{one:#}\nand kustomize\n{other:#}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_chart_renders_what_kustomize_renders() -> Result<()> {
+    let helm = Helm::new().await?;
+    let shown = demonstration().await?;
+    let with = |values: Value| {
+        let mut all = shown.clone();
+        json_patch::merge(&mut all, &values);
+        all
+    };
+    let two = json!({"poller": {"replicas": 2}, "controller": {"replicas": 2},
+        "priorityClass": {"create": true, "name": "drift-programs"}});
+    let enabled = json!({"enabled": true});
+    let observed = json!({"admission": {"conditionWriters": true},
+        "monitoring": {"podMonitor": enabled, "rules": enabled, "dashboard": enabled}});
+    let cases: [(&[&str], Value); 6] = [
+        (&["base"], json!({})),
+        (&["overlays/demo"], with(json!({}))),
+        (&["overlays/production"], with(two)),
+        (&["overlays/observe-only"], with(json!({"controller": {"enabled": false}}))),
+        (&["overlays/webhooks"], with(json!({"hints": enabled}))),
+        (&["base", "components/monitoring", "components/condition-writers"], observed),
+    ];
+    for (folders, values) in cases {
+        ensure_same(&folders.join(" "), helm.rendered(&values).await?, kustomized(folders).await?)?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_value_reaches_its_object() -> Result<()> {
+    let helm = Helm::new().await?;
+    let digest = format!("sha256:{}", "a".repeat(64));
+    let values = json!({
+        "images": {"registry": "registry.example/drift/", "tag": "1.2.3", "pullPolicy": "Always",
+            "pullSecrets": [{"name": "registry"}], "controller": {"digest": digest}},
+        "poller": {"extraArgs": ["--clean-up-after=30m"], "nodeSelector": {"disk": "ssd"}, "podAnnotations": null,
+            "tolerations": [{"operator": "Exists"}], "affinity": {"nodeAffinity": {}},
+            "resources": {"limits": {"memory": "1Gi"}}},
+        "logging": {"level": "debug,hyper=info", "format": "json"},
+        "rights": {"poller": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}], "namespaces": ["a", "b"]},
+        "networkPolicies": {"enabled": false}, "admission": {"enabled": false}, "clusterNameSuffix": "-b",
+        "targets": {"dns": {"apiVersion": "driftpoller.dev/v1alpha1", "kind": "PollTarget",
+            "metadata": {"name": "dns"}, "spec": {"identity": "${self.metadata.name}"}}},
+    });
+    let documents = helm.rendered(&values).await?;
+    let find = |kind: &str, name: &str| documents.iter().find(|each| manifests::is(each, kind, name)).context("none");
+    let poller = &find("Deployment", "drift-poller")?["spec"]["template"];
+    let (pod, container) = (&poller["spec"], &poller["spec"]["containers"][0]);
+    ensure!(container["image"] == "registry.example/drift/drift-poller:1.2.3", "{container}");
+    ensure!(container["imagePullPolicy"] == "Always" && container["resources"]["limits"]["memory"] == "1Gi");
+    let args = ["run", "--admin-address=0.0.0.0:8080", "--log-level=debug,hyper=info", "--log-format=json"];
+    ensure!(container["args"] == json!([args.as_slice(), &["--clean-up-after=30m"]].concat()), "{container}");
+    ensure!(pod["imagePullSecrets"][0]["name"] == "registry" && pod["nodeSelector"]["disk"] == "ssd", "{pod}");
+    ensure!(pod["tolerations"][0]["operator"] == "Exists" && pod["affinity"]["nodeAffinity"] == json!({}), "{pod}");
+    ensure!(poller["metadata"]["annotations"].is_null(), "{poller}");
+    let controller = find("Deployment", "drift-controller")?;
+    let image = &controller["spec"]["template"]["spec"]["containers"][0]["image"];
+    ensure!(*image == format!("registry.example/drift/drift-controller@{digest}"), "{image}");
+    let bindings = documents.iter().filter(|each| manifests::is(each, "RoleBinding", "drift-poller-kinds-b"));
+    let namespaces: Vec<&Value> = bindings.map(|each| &each["metadata"]["namespace"]).collect();
+    ensure!(namespaces == ["a", "b"], "{namespaces:?}");
+    ensure!(find("ClusterRoleBinding", "drift-events-b")?["roleRef"]["name"] == "drift-events-b");
+    let text = find("ConfigMap", manifests::TARGETS)?["data"]["dns.yaml"].as_str().context("no text")?;
+    ensure!(manifests::parse_stream(text)?[0] == values["targets"]["dns"], "{text}");
+    for kind in ["NetworkPolicy", "ValidatingAdmissionPolicy", "PriorityClass", "PodDisruptionBudget"] {
+        ensure!(documents.iter().all(|each| each["kind"] != kind), "{kind} was not asked for");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_alert_waits_for_an_absent_controller() -> Result<()> {
+    let helm = Helm::new().await?;
+    for (enabled, expected) in [(true, 1), (false, 0)] {
+        let rules =
+            json!({"enabled": true, "runbooks": "https://git.example/alerts", "labels": {"release": "prometheus"}});
+        let values = json!({"controller": {"enabled": enabled}, "monitoring": {"rules": rules}});
+        let documents = helm.rendered(&values).await?;
+        let found = documents.iter().find(|each| each["kind"] == "PrometheusRule").context("no rules")?;
+        ensure!(found["metadata"]["labels"]["release"] == "prometheus", "{found}");
+        let alerts = found["spec"]["groups"][0]["rules"].as_array().context("no alerts")?;
+        ensure!(alerts.iter().filter(|alert| alert["alert"] == "DriftControllerGone").count() == expected);
+        let is_ours =
+            |alert: &Value| alert["annotations"]["runbook_url"].to_string().contains("git.example/alerts#drift");
+        ensure!(alerts.len() > 5 && alerts.iter().all(is_ours), "{found}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_guide_renders_its_target_and_rights() -> Result<()> {
+    let page = std::fs::read_to_string(manifests::folder().join("../docs/guides/install.md"))?;
+    let blocks = yaml_blocks(&page);
+    let block = |name: &str| blocks.iter().find(|block| block.starts_with(&format!("# {name}\n"))).context("no block");
+    let mut values: Value = serde_saphyr::from_str(block("values.yaml")?)?;
+    let target = block("dns-records.yaml")?;
+    values["targets"] = json!({"dns-records": target});
+    let documents = Helm::new().await?.rendered(&values).await?;
+    let find = |kind: &str, name: &str| documents.iter().find(|each| manifests::is(each, kind, name)).context("none");
+    let text = &find("ConfigMap", manifests::TARGETS)?["data"]["dns-records.yaml"];
+    ensure!(text.as_str().map(str::trim) == Some(target.trim()), "{text}");
+    ensure!(find("ClusterRole", "drift-poller-kinds")?["rules"] == values["rights"]["poller"]);
+    ensure!(
+        find("NetworkPolicy", "to-dns-api")?["spec"]["egress"] == values["networkPolicies"]["egress"]["to-dns-api"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_value_is_an_error_with_its_place() -> Result<()> {
+    let helm = Helm::new().await?;
+    for (values, place) in [
+        (json!({"poller": {"replicas": "two"}}), "at '/poller/replicas': got string, want integer"),
+        (json!({"hint": {"enabled": true}}), "at '': additional properties 'hint' not allowed"),
+        (json!({"logging": {"format": "xml"}}), "at '/logging/format': value must be one of 'auto', 'text', 'json'"),
+        (json!({"images": {"poller": {"digest": "1.2"}}}), "at '/images/poller/digest': '1.2' does not match pattern"),
+        (json!({"targets": {"dns": {"kind": "Target"}}}), "at '/targets/dns'"),
+        (json!({"priorityClass": {"create": true}}), "priorityClass.name is missing"),
+    ] {
+        let refused = helm.rendered(&values).await.err().map(|error| error.to_string()).unwrap_or_default();
+        ensure!(refused.contains(place), "{values}: {refused}");
+    }
+    let old = helm.run(&["template", "--kube-version", "1.32.9"], "x", &json!({})).await;
+    ensure!(old.is_err_and(|error| error.to_string().contains("requires kubeVersion: >=1.33.0")));
+    let linted = helm.program.run(&["lint", "--strict", &helm.chart]).await?;
+    ensure!(linted.output.contains("1 chart(s) linted, 0 chart(s) failed"), "{}", linted.output);
+    Ok(())
+}
+
+#[tokio::test]
+async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
+    const NAMESPACE: &str = "helm-check";
+    let helm = Helm::new().await?;
+    let kubectl = ControlPlane::shared().await?.kubectl();
+    // Other installations of these tests have the names without a suffix.
+    let mut values = demonstration().await?;
+    json_patch::merge(
+        &mut values,
+        &json!({"clusterNameSuffix": "-helm-check", "hints": {"enabled": true},
+        "admission": {"conditionWriters": true}, "poller": {"replicas": 2}}),
+    );
+    let install = helm.run(&["install", "--create-namespace"], NAMESPACE, &values).await?;
+    ensure!(install.output.contains("kubectl drift check --from-cluster -n helm-check"), "{}", install.output);
+    let policy = ["get", "validatingadmissionpolicy", "drift-poller-writes-helm-check", "-o", "yaml"];
+    let policy = kubectl.run(&policy).await?.output;
+    ensure!(policy.contains("system:serviceaccount:helm-check:drift-poller"), "{policy}");
+    let names = async || {
+        let listed = ["get", "deployments,serviceaccounts,configmaps", "-n", NAMESPACE, "-o", "name"];
+        Ok::<_, anyhow::Error>(kubectl.run(&listed).await?.output)
+    };
+    helm.run(&["upgrade", "--reuse-values"], NAMESPACE, &json!({"controller": {"enabled": false}})).await?;
+    let left = names().await?;
+    ensure!(left.contains("deployment.apps/drift-poller") && !left.contains("drift-controller"), "{left}");
+    ensure!(left.contains(manifests::TARGETS), "{left}");
+    helm.run(&["upgrade"], NAMESPACE, &json!({"clusterNameSuffix": "-helm-check"})).await?;
+    let left = names().await?;
+    ensure!(!left.contains(manifests::TARGETS) && left.contains("drift-controller"), "{left}");
+    helm.program.run(&["uninstall", "drift", "--namespace", NAMESPACE]).await?;
+    let policies = kubectl.run(&["get", "validatingadmissionpolicies", "-o", "name"]).await?.output;
+    ensure!(!policies.contains("helm-check"), "{policies}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_chart_has_the_version_of_the_programs() -> Result<()> {
+    let chart: Value = {
+        let path: PathBuf = manifests::folder().join("../charts/drift-poller/Chart.yaml");
+        serde_saphyr::from_str(&std::fs::read_to_string(path)?)?
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    ensure!(chart["version"] == version && chart["appVersion"] == version, "{chart}");
+    Ok(())
+}
