@@ -195,13 +195,14 @@ mod tests {
         let holds = PublishedHolds::default();
         for panics in [false, true] {
             let (guard, of_task) = (holds.begin("flags"), holds.clone());
-            let task = tokio::spawn(async move {
+            let mut tasks = tokio::task::JoinSet::new();
+            tasks.spawn(async move {
                 let _guard = guard;
                 of_task.set_held("flags", &open());
                 of_task.set_kind_unusable("flags", true);
                 assert!(!panics, "a panic of the task");
             });
-            assert_eq!(task.await.is_err(), panics);
+            assert_eq!(tasks.join_next().await.is_some_and(|ended| ended.is_err()), panics);
             assert!(holds.by_target.borrow().is_empty(), "panics: {panics}");
         }
     }
