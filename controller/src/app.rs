@@ -53,7 +53,7 @@ const TELL_DEADLINE: Duration = Duration::from_secs(1);
 const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
   drift-controller run --namespace drift-system --admin-address 127.0.0.1:8081
 
-Exit codes: 0 ended as it was told to, 1 it could not start or a part of it failed, 3 bad usage";
+Exit codes: 0 ended on request, 1 it could not start or a part of it failed, 3 bad usage";
 /// Examples and exit codes at the end of `release --help`.
 const RELEASE_EXAMPLES: &str = "Examples, once drift-controller is scaled to 0:
   drift-controller release --namespace drift-system --context production --dry-run      which objects it would release

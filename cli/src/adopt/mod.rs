@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
   kubectl drift adopt proxy/web -n team-a --dry-run     say which claim it would write, and write none
 
 Writes `owns \"IDENTITY\"` into the condition driftCorrected, which needs the right to patch the status of the kind. Then drift of
-the resource is corrected, and it is deleted with the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+the resource is corrected, and it is deleted with the object. Exit codes: 0 done, 2 unknown, 3 bad usage";
 
 /// The object that adopts.
 #[derive(Clone, Debug, clap::Args)]

@@ -30,7 +30,7 @@ use drift_poller::engine::poll::request::Prepared;
 use drift_poller::engine::poll::request::Request;
 
 /// The reason for which a trial leads to no correction.
-const TRIED: &str = "the answer was tried from a file: nobody was asked, and nobody acts on it";
+const TRIED: &str = "the answer was tried from a file: no external system was asked, and no program acts on it";
 
 /// Explains by these answers the object of that kind, namespace (any where none is stated) and name.
 ///

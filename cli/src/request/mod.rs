@@ -25,24 +25,24 @@ pub(crate) const PAUSE_EXAMPLES: &str = "Examples:
   kubectl drift pause proxy/web -n team-a
   kubectl drift pause proxies --all -n team-a --dry-run
 
-Sets the annotation driftpoller.dev/paused. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+Sets the annotation driftpoller.dev/paused. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `resume`.
 pub(crate) const RESUME_EXAMPLES: &str = "Examples:
   kubectl drift resume proxy/web -n team-a
   kubectl drift resume proxies -l tier=prod -n team-a
 
-Takes the annotation driftpoller.dev/paused away. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+Takes the annotation driftpoller.dev/paused away. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `poll`.
 pub(crate) const POLL_EXAMPLES: &str = "Examples:
   kubectl drift poll proxy/web -n team-a
   kubectl drift poll proxies web cache -n team-a
 
-Sets the annotation driftpoller.dev/poll-requested-at. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+Sets the annotation driftpoller.dev/poll-requested-at. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `retry`.
 pub(crate) const RETRY_EXAMPLES: &str = "Example:
   kubectl drift retry proxy/web -n team-a
 
-Sets the annotation driftpoller.dev/retry-requested-at. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+Sets the annotation driftpoller.dev/retry-requested-at. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `give-up`.
 const GIVE_UP_EXAMPLES: &str = "Examples:
   kubectl drift give-up proxy/web -n team-a
@@ -50,7 +50,7 @@ const GIVE_UP_EXAMPLES: &str = "Examples:
   kubectl drift give-up proxy/web -n team-a --undo
 
 Sets the annotation driftpoller.dev/give-up, which holds until it is removed. While it holds, nothing is done outside for that
-resource on behalf of the object. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+resource on behalf of the object. Exit codes: 0 done, 2 unknown, 3 bad usage";
 
 /// The objects, and the resource that they give up.
 #[derive(Clone, Debug, clap::Args)]

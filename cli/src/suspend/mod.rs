@@ -24,12 +24,12 @@ pub(crate) const SUSPEND_EXAMPLES: &str = "Examples:
   kubectl drift suspend proxies
   kubectl drift suspend proxies --dry-run      which line of which ConfigMap it would change
 
-One line of the target's text changes. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+One line of the target's text changes. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `unsuspend`.
 pub(crate) const UNSUSPEND_EXAMPLES: &str = "Example:
   kubectl drift unsuspend proxies
 
-One line of the target's text changes. Exit codes: 0 done, 2 cannot tell, 3 bad usage";
+One line of the target's text changes. Exit codes: 0 done, 2 unknown, 3 bad usage";
 
 /// The target to suspend or unsuspend.
 #[derive(Clone, Debug, clap::Args)]

@@ -133,9 +133,9 @@ fn all_that_holds_a_tried_correction_is_told() {
     let objects = "apiVersion: dns.example/v1, kind: Record";
     let paused = ", annotations: {driftpoller.dev/paused: \"true\"}";
     for (correct, more, expected) in [
-        ("", "", &["nobody was asked", "the target only observes"][..]),
-        (correct, "", &["nobody was asked", "no steps for update"]),
-        (correct, paused, &["nobody was asked", "no steps for update", "paused by its annotation"]),
+        ("", "", &["no external system was asked", "the target only observes"][..]),
+        (correct, "", &["no external system was asked", "no steps for update"]),
+        (correct, paused, &["no external system was asked", "no steps for update", "paused by its annotation"]),
     ] {
         let text = target("records", objects, correct) + &record(&format!("name: www, namespace: team-a{more}"));
         let (code, told) = tried(&text, &["-o", "json"]);

@@ -5,6 +5,7 @@
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::object::LeanObject;
 use drift_kube::access::missing::RightsNews;
+use drift_kube::access::with_roles;
 use drift_kube::cleanup::Selection;
 use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
@@ -107,7 +108,7 @@ impl Announcer {
 
     /// Reports that the API server refuses a write to the object.
     pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
-        let note = format!("the object cannot be written: {sentence}");
+        let note = format!("the object cannot be written: {}", with_roles(sentence));
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
         tracing::error!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
         self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);

@@ -104,6 +104,8 @@ pub type Sending<'s> = Pin<Box<dyn Future<Output = Sent> + Send + 's>>;
 #[derive(Debug)]
 pub struct SendContext<'s> {
     sender: &'s RequestSender,
+    /// Name of the poll target, for log lines.
+    target: &'s str,
     object: &'s Uid,
     /// Maximum concurrent requests of the target.
     concurrent: u32,
@@ -199,8 +201,9 @@ impl RequestSender {
     /// Sends the request rendered last, using the held places of its host. If `begins`, it is not sent during shutdown
     /// or while the host asks for a delay.
     pub async fn send(&self, requests: &mut Requests<'_>, index: usize, begins: bool, held: &mut HeldHosts) -> Sent {
-        let Requests { object, concurrent, system } = requests;
-        system.send(index, SendContext { sender: self, object, concurrent: *concurrent, begins, held }).await
+        let Requests { target, object, concurrent, system } = requests;
+        let context = SendContext { sender: self, target, object, concurrent: *concurrent, begins, held };
+        system.send(index, context).await
     }
 
     /// Returns the output of `send`; `None` if this process does not lead any more. Leadership is checked on every

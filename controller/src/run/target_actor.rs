@@ -139,10 +139,11 @@ impl TargetActor {
         match effect {
             Effect::Do(uid, work) => self.pass_on(uid, work),
             Effect::ReadAnew(known) => {
-                let (writer, inputs) = (self.executor.writer.clone(), self.inputs.clone());
+                let (executor, inputs) = (self.executor.clone(), self.inputs.clone());
                 self.spawn(async move {
                     // If the actor has ended, the answer is not needed.
-                    let _ = inputs.send(Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)));
+                    let live = executor.writer.read_anew(&executor.target.name, &known).await;
+                    let _ = inputs.send(Input::ReadAnew(live.map(Box::new)));
                 });
             }
             Effect::Report(Report::Holds(held)) => self.context.holds.set_held(&self.executor.target.name, &held),

@@ -22,8 +22,8 @@ use crate::run::context::Context;
 const WITHOUT_STATUS: &str =
     "the API server finds the object and not its /status; its kind has to have the status subresource";
 
-/// Writes the condition if the object still has the state `before`.
-pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite) -> EndedWrite {
+/// Writes the condition for a poll target if the object still has the state `before`.
+pub async fn write(writer: &ObjectWriter, target: &str, before: LeanObject, begun: BegunWrite) -> EndedWrite {
     let slot = writer.slots.enter().await;
     let (observed, generation) = (before.conditions.observed.as_ref(), before.generation);
     reach(KillPoint::PollerBeforeCondition);
@@ -41,7 +41,7 @@ pub async fn write(writer: &ObjectWriter, before: LeanObject, begun: BegunWrite)
         Err(WriteError::Unavailable(sentence)) => {
             let (namespace, name) = (before.id.namespace.as_deref(), &*before.id.name);
             let kind = &*writer.kind.resource.kind;
-            tracing::warn!(kind, namespace, name, "cannot write driftObserved: {sentence}");
+            tracing::warn!(target, kind, namespace, name, "cannot write driftObserved: {sentence}");
             (None, WriteOutcome::Unavailable)
         }
         Err(WriteError::NotLeading) => (None, WriteOutcome::NotLeading),

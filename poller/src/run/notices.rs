@@ -8,8 +8,8 @@ use std::time::Duration;
 use drift_api::condition::Condition;
 use drift_api::object::ObjectId;
 use drift_api::timing::token_bucket::TokenBucket;
-use drift_kube::access::Right;
 use drift_kube::access::missing::RightsNews;
+use drift_kube::access::{Right, with_roles};
 use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_kube::kinds::KindNews;
@@ -49,7 +49,7 @@ impl ObjectNotices {
 
     /// Reports that the API server refuses the verdict of an object, for the reason in this sentence.
     pub(crate) fn refusal(&self, object: &ObjectId, sentence: &str) {
-        let note = format!("driftObserved cannot be written: {sentence}");
+        let note = format!("driftObserved cannot be written: {}", with_roles(sentence));
         let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
         tracing::error!(target, kind, namespace, name = &*object.name, "{note}");
         self.emit(object, NoticeKind::Warning, "WriteRefused", "Record", note);

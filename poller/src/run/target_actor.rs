@@ -141,12 +141,14 @@ impl TargetActor {
                 );
             }
             Effect::Write(before, begun) => {
-                let writer = self.writer.clone();
-                self.begin(async move { Input::WriteEnded(Box::new(write(&writer, *before, begun).await)) });
+                let (writer, target) = (self.writer.clone(), self.target.clone());
+                self.begin(
+                    async move { Input::WriteEnded(Box::new(write(&writer, &target.name, *before, begun).await)) },
+                );
             }
             Effect::ReadAnew(known) => {
-                let writer = self.writer.clone();
-                self.begin(async move { Input::ReadAnew(writer.read_anew(&known).await.map(Box::new)) });
+                let (writer, target) = (self.writer.clone(), self.target.clone());
+                self.begin(async move { Input::ReadAnew(writer.read_anew(&target.name, &known).await.map(Box::new)) });
             }
             Effect::Attest(attestation) => self.context.attestations.set(&self.target.name, attestation),
             Effect::Report(report) => self.reporting.tell(report, &self.engine, now),

@@ -135,7 +135,7 @@ impl ObjectWriter {
     /// Reads an object live, with retries, if a list and the known state contradict each other. `None` if it is gone,
     /// which the watch reports too. After a restore of the API server's store nearly all objects may need it at once.
     /// Only a few of them wait for a slot, each try takes a new one, and none is held during a pause.
-    pub async fn read_anew(&self, known: &LeanObject) -> Option<LeanObject> {
+    pub async fn read_anew(&self, target: &str, known: &LeanObject) -> Option<LeanObject> {
         let mut backoff = Backoff::new(Series::API_UNAVAILABLE);
         loop {
             let turn = self.slots.reads_anew.acquire().await;
@@ -144,7 +144,7 @@ impl ObjectWriter {
                 Ok(live) => return live.map(|live| live.read_after(known)),
                 Err(error) => {
                     let (namespace, name) = (known.id.namespace.as_deref(), &*known.id.name);
-                    tracing::debug!(kind = self.kind.resource.kind, namespace, name, "not read again: {error}");
+                    tracing::debug!(target, kind = self.kind.resource.kind, namespace, name, "not read again: {error}");
                 }
             }
             drop((slot, turn));
@@ -285,7 +285,7 @@ mod tests {
             let name = format!("o-{number}");
             let known = json!({"metadata": {"uid": name, "name": name, "namespace": "a", "resourceVersion": "9"}});
             let (writer, known) = (writer.clone(), LeanObject::prune(&known, &FieldPaths::default()));
-            async move { writer.read_anew(&known).await.is_some() }
+            async move { writer.read_anew("flags", &known).await.is_some() }
         });
         let slots = writer.slots.clone();
         let write = async move {

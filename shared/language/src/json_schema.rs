@@ -8,6 +8,8 @@ mod annotated;
 mod descriptions;
 mod required;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 pub use self::annotated::annotated_target;
@@ -19,15 +21,19 @@ use crate::yaml::recording::{Expectation, Recording};
 /// Documents that together cover every section of the language.
 const SAMPLES: &str = include_str!("json_schema/samples.yaml");
 
+/// The expectations of the reader at every place of the language.
+pub(crate) static RECORDED: LazyLock<Recording> =
+    LazyLock::new(|| SAMPLES.split("---\n").fold(Recording::default(), record));
+
 /// Returns the schema in draft 7, which editors support.
 #[must_use]
 pub fn json_schema() -> Value {
-    let recording = SAMPLES.split("---\n").fold(Recording::default(), record);
+    let recording = &*RECORDED;
     let mut schema = Map::from_iter([
         ("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#")),
         ("title".to_owned(), json!("A poll target of drift-poller and drift-controller")),
     ]);
-    if let Value::Object(root) = schema_at(&recording, "") {
+    if let Value::Object(root) = schema_at(recording, "") {
         schema.extend(root);
     }
     Value::Object(schema)
@@ -128,9 +134,9 @@ mod tests {
 
     #[test]
     fn every_key_is_described_and_no_other() {
-        let recording = SAMPLES.split("---\n").fold(Recording::default(), record);
+        let recording = &*RECORDED;
         let mut found = Vec::new();
-        places(&recording, "", &mut found);
+        places(recording, "", &mut found);
         found.sort();
         found.dedup();
         let missing: Vec<_> = found.iter().filter(|place| description(place).is_none()).collect();

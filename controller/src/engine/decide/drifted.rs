@@ -99,7 +99,7 @@ fn decide_timing(
 ) -> Decision {
     let &Situation { object, target, memory, now, .. } = situation;
     if memory.delay.doubts_another(target.correct_hash) {
-        let text = "the target changed while nobody knows whether the correction was done";
+        let text = "the target changed while the result of the correction is unknown";
         // The status records the outcome of a correction, so it is written even while the scope is incomplete.
         return Decision::WriteStatus(status.in_doubt(text, object.generation));
     }

@@ -20,7 +20,7 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 const TAKEN: u16 = 200;
 
 /// Cause when a patch changes nothing.
-const NOBODY_WOKEN: &str = "the object carries this already, so nobody was woken: write ${correction} into a value";
+const NOT_WOKEN: &str = "the object carries this already, so no operator was woken: write ${correction} into a value";
 
 /// One nudge of an operator.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +86,7 @@ impl Nudge {
                 StepOutcome::Accepted
             }
             NudgeReply::Taken(_) => {
-                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(NOBODY_WOKEN.to_owned()) };
+                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(NOT_WOKEN.to_owned()) };
                 StepOutcome::Refused { refusal, did_nothing: true }
             }
             NudgeReply::OfAnother | NudgeReply::Refused(ApiRefusal { status: Some(404 | 409), .. }) => {

@@ -22,14 +22,14 @@ impl Run<'_> {
     }
 
     async fn claims(&self, holder: &ObjectRef, resource: &ResourceName) -> bool {
-        let writer = &self.executor.writer;
+        let (writer, target) = (&self.executor.writer, &self.executor.target.name);
         let (kind, group) = holder.kind_and_group();
         let _call = writer.slots.enter().await;
         let kind = match locate_served_kind(writer.objects.client(), group, kind, std::iter::empty()).await {
             Ok(kind) => kind,
             Err(KindError::Missing { .. }) => return false,
             Err(error) => {
-                tracing::warn!(%holder, "the kind of an object that has an external resource cannot be read: {error}");
+                tracing::warn!(target, %holder, "the kind of an object that has an external resource cannot be read: {error}");
                 return true;
             }
         };
@@ -37,7 +37,7 @@ impl Run<'_> {
         match writer.objects.find(&kind, &id).await {
             Ok(found) => found.is_some_and(|object| object.claims(resource)),
             Err(error) => {
-                tracing::warn!(%holder, "an object that has an external resource cannot be read: {error}");
+                tracing::warn!(target, %holder, "an object that has an external resource cannot be read: {error}");
                 true
             }
         }

@@ -28,6 +28,8 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Requests of one correction, with their metadata.
 pub struct Requests<'a> {
+    /// Name of the poll target.
+    pub(super) target: &'a str,
     pub(super) object: Uid,
     /// Maximum concurrent requests of the target.
     pub(super) concurrent: u32,
@@ -83,7 +85,8 @@ pub fn render<'a>(
             Box::new(NudgeRequest::new(nudge, object.id.clone(), ways.writer))
         }
     };
-    Ok(Requests { object: object.id.uid.clone(), concurrent: target.correct.limits.concurrent, system })
+    let concurrent = target.correct.limits.concurrent;
+    Ok(Requests { target: &target.name, object: object.id.uid.clone(), concurrent, system })
 }
 
 impl fmt::Debug for Requests<'_> {

@@ -97,7 +97,7 @@ impl SystemRequests for HttpRequests<'_> {
                 Some(Some(answer)) => {
                     heard(&answer, clock::wall()).into_iter().for_each(|heard| context.note(&place, heard));
                     match answer {
-                        Err(failure) => Sent::Unanswered(doubt(&host, &failure)),
+                        Err(failure) => Sent::Unanswered(doubt(context.target, &host, &failure)),
                         Ok(reply) => Sent::Answered(self.judge(index, &reply)),
                     }
                 }
@@ -106,24 +106,24 @@ impl SystemRequests for HttpRequests<'_> {
     }
 }
 
-fn doubt(host: &str, failure: &HttpFailure) -> Doubt {
+fn doubt(target: &str, host: &str, failure: &HttpFailure) -> Doubt {
     match failure {
         HttpFailure::Unreachable(cause) => {
-            tracing::warn!(host, "a correction got no answer: {cause}");
+            tracing::warn!(target, host, "a correction got no answer: {cause}");
             Doubt::NoAnswer
         }
         HttpFailure::CredentialUnavailable(cause) => {
-            tracing::warn!(host, "a correction was not sent: {cause}");
+            tracing::warn!(target, host, "a correction was not sent: {cause}");
             Doubt::CredentialUnavailable
         }
         failure @ (HttpFailure::TokenRefused(_)
         | HttpFailure::TokenUnavailable(_)
         | HttpFailure::TokenPaused { .. }) => {
-            tracing::warn!(host, "a correction was not sent: {failure}");
+            tracing::warn!(target, host, "a correction was not sent: {failure}");
             Doubt::TokenUnavailable
         }
         refused @ HttpFailure::AddressRefused { .. } => {
-            tracing::warn!("a correction was not sent: {refused}");
+            tracing::warn!(target, host, "a correction was not sent: {refused}");
             Doubt::AddressRefused
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use drift_api::requests::job::{Job, JobStage};
 use drift_api::timing::moment::Moment;
+use drift_kube::access::with_roles;
 use drift_kube::client::CallError;
 use drift_kube::jobs::JobClient;
 use drift_kube::object_writer::CallSlots;
@@ -94,7 +95,13 @@ impl<'a> JobRequest<'a> {
             None => self.look().await,
         };
         done.unwrap_or_else(|error| {
-            tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not begun: {error}");
+            tracing::warn!(
+                target = self.job.target,
+                job = self.job.name,
+                namespace = self.job.namespace,
+                "a Job is not begun: {}",
+                with_roles(&error.to_string())
+            );
             JobReply::Refused(refusal_of(&error))
         })
     }
@@ -106,6 +113,7 @@ impl<'a> JobRequest<'a> {
         let Turn::After(held) = self.job.turn(&found) else { return Ok(JobReply::Clear) };
         for job in &held {
             tracing::info!(
+                target = self.job.target,
                 job = job.name,
                 namespace = self.job.namespace,
                 "a Job that is not wanted any more is deleted"
@@ -116,7 +124,12 @@ impl<'a> JobRequest<'a> {
                 _ => {}
             }
         }
-        tracing::debug!(job = self.job.name, namespace = self.job.namespace, "another Job of the object has not ended");
+        tracing::debug!(
+            target = self.job.target,
+            job = self.job.name,
+            namespace = self.job.namespace,
+            "another Job of the object has not ended"
+        );
         Ok(JobReply::Occupied)
     }
 
@@ -162,12 +175,18 @@ impl<'a> JobRequest<'a> {
             Ok(_) => return JobReply::Ended(followed.deleted.unwrap_or(JobEnd::Gone)),
             // The Job continues, whether we can read it or not.
             Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
-                tracing::debug!(job = self.job.name, "not seen: {error}");
+                tracing::debug!(target = self.job.target, job = self.job.name, "not seen: {error}");
                 self.followed = Some(followed);
                 return JobReply::Open(None);
             }
             Err(error) => {
-                tracing::warn!(job = self.job.name, namespace = self.job.namespace, "a Job is not seen: {error}");
+                tracing::warn!(
+                    target = self.job.target,
+                    job = self.job.name,
+                    namespace = self.job.namespace,
+                    "a Job is not seen: {}",
+                    with_roles(&error.to_string())
+                );
                 return JobReply::Ended(JobEnd::Unseen(refusal_of(&error)));
             }
         }
@@ -191,7 +210,7 @@ impl<'a> JobRequest<'a> {
     /// Deletes the Job. Returns its end once it is gone; `None` if the deletion failed and is retried.
     async fn delete_overdue(&self, job: &Job) -> Option<JobEnd> {
         if let Err(error) = self.client.delete(&self.job.namespace, job).await {
-            tracing::debug!(job = self.job.name, "not deleted: {error}");
+            tracing::debug!(target = self.job.target, job = self.job.name, "not deleted: {error}");
             return None;
         }
         let was_taken_up = job.stage() != Some(JobStage::NotTakenUp);

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use drift_api::object::cluster_resource::ResourceError;
+use drift_kube::access::with_roles;
 use drift_kube::resources::ResourceClient;
 use drift_systems::HostReply;
 use serde_json::Value;
@@ -89,7 +90,9 @@ impl SystemRequests for ManifestRequests<'_> {
                 }
                 Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
                 Ok(Err(error)) => {
-                    tracing::warn!(resource = %self.manifests.resource, "a correction is not accepted: {error}");
+                    let (target, resource) = (context.target, &self.manifests.resource);
+                    let sentence = with_roles(&error.to_string()).into_owned();
+                    tracing::warn!(target, %resource, "a correction is not accepted: {sentence}");
                     (reply_of(&error), heard(&error))
                 }
             };

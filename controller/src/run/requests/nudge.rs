@@ -4,6 +4,7 @@
 
 use drift_api::names::NUDGE_MANAGER;
 use drift_api::object::ObjectId;
+use drift_kube::access::with_roles;
 use drift_kube::client::CallError;
 use drift_kube::object_writer::{CallSlot, ObjectWriter};
 
@@ -27,14 +28,21 @@ impl<'a> NudgeRequest<'a> {
         Self { nudge, object, writer }
     }
 
-    async fn merge(&self, slot: &CallSlot) -> NudgeReply {
+    async fn merge(&self, slot: &CallSlot, target: &str) -> NudgeReply {
         match self.writer.merge(slot, &self.object, self.nudge.patch(), NUDGE_MANAGER).await {
             Ok(object) => NudgeReply::Taken(Box::new(object)),
             Err(error) if error.is_about_another() => NudgeReply::OfAnother,
             Err(error) => {
                 let (namespace, name) = (self.object.namespace.as_deref(), &*self.object.name);
                 let kind = &*self.writer.kind.resource.kind;
-                tracing::warn!(kind, namespace, name, "a nudge is not accepted: {error}");
+                tracing::warn!(
+                    target,
+                    kind,
+                    namespace,
+                    name,
+                    "a nudge is not accepted: {}",
+                    with_roles(&error.to_string())
+                );
                 NudgeReply::Refused(refusal_of(&error))
             }
         }
@@ -60,7 +68,9 @@ impl SystemRequests for NudgeRequest<'_> {
             if !context.sender.may_send(context.begins) {
                 return Sent::NotSent;
             }
-            let Some(reply) = context.sender.while_leading(self.merge(&slot)).await else { return Sent::CutOff };
+            let Some(reply) = context.sender.while_leading(self.merge(&slot, context.target)).await else {
+                return Sent::CutOff;
+            };
             let answer = StepAnswer::of(self.nudge.judge(&reply));
             let object = if let NudgeReply::Taken(object) = reply { Some(object) } else { None };
             Sent::Answered(StepAnswer { object, ..answer })

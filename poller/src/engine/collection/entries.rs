@@ -85,12 +85,12 @@ impl Entries {
         read: impl FnOnce(&Value) -> Result<Observation, Failure>,
     ) -> Result<Observation, Failure> {
         if self.repeated.contains(name) {
-            return Err(invalid(&"its key stands twice"));
+            return Err(invalid(&"its key occurs twice"));
         }
         match self.found.get(name) {
             Some(entry) => read(entry),
             // The missing entry may be one of the repeated ones under a wrong name.
-            None if !self.repeated.is_empty() => Err(invalid(&"a key stands twice")),
+            None if !self.repeated.is_empty() => Err(invalid(&"a key occurs twice")),
             None => Ok(Observation::Absent),
         }
     }

@@ -12,6 +12,7 @@ pub mod target_rights;
 
 pub use of_account::{Account, missing_rights_of};
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::client;
-use crate::client::{CALL_DEADLINE, CallError};
+use crate::client::{CALL_DEADLINE, CallError, MISSING_RIGHT};
 use crate::telemetry::health::HealthPart;
 
 /// Interval of checks while rights are missing: a person is probably adding them.
@@ -93,6 +94,17 @@ impl Right {
             namespace: self.namespace.clone(),
             ..ResourceAttributes::default()
         }
+    }
+}
+
+/// Adds the command that prints the roles to the message of the API server about a right that our ServiceAccount lacks.
+/// The message itself names the ServiceAccount, the verb and the resource.
+#[must_use]
+pub fn with_roles(refusal: &str) -> Cow<'_, str> {
+    if refusal.contains(MISSING_RIGHT) {
+        Cow::Owned(format!("{refusal}; `kubectl drift rbac` prints the role that grants it"))
+    } else {
+        Cow::Borrowed(refusal)
     }
 }
 
@@ -207,6 +219,18 @@ mod tests {
             "may not patch proxies/status (demo.example) in all namespaces: add {apiGroups: [\"demo.example\"], resources: [proxies/status], verbs: [patch]} to a ClusterRole"
         );
         assert!(right(Some("team-a")).missing().ends_with("to a Role in namespace team-a"));
+    }
+
+    #[test]
+    fn a_refusal_for_a_missing_right_names_the_command() {
+        let forbidden = "403 Forbidden: proxies.demo.example \"a\" is forbidden: User \"system:serviceaccount:drift-system:drift-poller\" \
+                         cannot patch resource \"proxies/status\" in API group \"demo.example\"";
+        let expected = format!("{forbidden}; `kubectl drift rbac` prints the role that grants it");
+        assert_eq!(with_roles(forbidden), expected);
+        for other in ["403 Forbidden: the admission policy strong denies it", "422 Invalid: spec.a (FieldValueInvalid)"]
+        {
+            assert_eq!(with_roles(other), other);
+        }
     }
 
     #[tokio::test(start_paused = true)]

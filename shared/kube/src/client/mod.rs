@@ -49,6 +49,9 @@ pub(crate) const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum characters of a cause. A chain of transport errors adds nothing new after that.
 const MAX_CAUSE_CHARACTERS: usize = 300;
 
+/// Part of the API server's message about a missing right. Refusals of admission name no user there.
+pub(crate) const MISSING_RIGHT: &str = " is forbidden: User ";
+
 /// The reason of a failed call to the API server.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -243,7 +246,7 @@ pub(crate) fn not_asked_for(error: serde_json::Error) -> CallError {
 pub fn refusal_text(status: &Status) -> String {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     let fields: Vec<_> = causes.iter().map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
-    let detail = if status.code == 403 && status.message.contains(" is forbidden: User ") {
+    let detail = if status.code == 403 && status.message.contains(MISSING_RIGHT) {
         clipped(&status.message)
     } else if let Some(policy) = denying_policy(&status.message) {
         format!("the admission policy {} denies it", clipped(policy))

@@ -49,7 +49,7 @@ pub(super) fn read_write_only(
         let twice = field.as_ref().is_some_and(|field| fields.iter().flatten().any(|known| known.path == field.path));
         fields.push(field);
         if twice {
-            reader.refuse::<()>(item.at, format!("{place}.path: it stands here twice"));
+            reader.refuse::<()>(item.at, format!("{place}.path: it is written twice here"));
         }
     }
     fields.into_iter().collect()

@@ -108,7 +108,7 @@ fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<St
             let mistake = if key.is_empty() {
                 "a key is the name of a field".to_owned()
             } else {
-                format!("`{key}` stands twice")
+                format!("`{key}` is written twice")
             };
             return reader.refuse(item.at, format!("{place}: {mistake}"));
         }

@@ -1,7 +1,6 @@
 //! An annotated target document: every key once, with its type, bounds and meaning.
 
-use super::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, REQUIRED, SAMPLES, alike, below, description, types};
-use crate::document::record;
+use super::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, RECORDED, REQUIRED, alike, below, description, types};
 use crate::yaml::recording::{Expectation, Recording};
 
 /// The longest line. A comment that does not fit beside its key goes above it.
@@ -10,9 +9,8 @@ const WIDTH: usize = 118;
 /// The whole language as one commented YAML document, from the tables of the JSON Schema.
 #[must_use]
 pub fn annotated_target() -> String {
-    let recording = SAMPLES.split("---\n").fold(Recording::default(), record);
     let mut lines = Vec::new();
-    section(&recording, "", 0, &mut lines);
+    section(&RECORDED, "", 0, &mut lines);
     lines.join("\n") + "\n"
 }
 

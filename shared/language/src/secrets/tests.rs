@@ -148,7 +148,7 @@ fn what_cannot_be_read_back_is_sent_by_every_change() {
         ),
         (
             "[{path: /b, secret: password}, {path: /b, secret: password}]",
-            "12:87 compare.writeOnly[1].path: it stands here twice",
+            "12:87 compare.writeOnly[1].path: it is written twice here",
         ),
         ("[{path: /b}]", "12:57 compare.writeOnly[0].secret is missing"),
         ("[]", "12:56 compare.writeOnly: the list is empty; leave the key out instead"),

@@ -131,7 +131,7 @@ fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<
             reader.refuse::<()>(item.at, format!("{place}: `{name}` is no namespace"));
             whole = false;
         } else if namespaces.iter().any(|known| known == name) {
-            reader.refuse::<()>(item.at, format!("{place}: `{name}` stands twice"));
+            reader.refuse::<()>(item.at, format!("{place}: `{name}` is written twice"));
             whole = false;
         } else {
             namespaces.push(name.to_owned());

@@ -251,7 +251,7 @@ impl Node {
                             1 => "one line above".to_owned(),
                             lines => format!("{lines} lines above"),
                         };
-                        let message = format!("`{}` stands here twice, first {first}", entry.key);
+                        let message = format!("`{}` is written twice here, first {first}", entry.key);
                         found.push(Fault { at: entry.key_at, message });
                     }
                     entry.value.duplicates(found);
@@ -368,8 +368,8 @@ mod tests {
         assert_eq!(
             places,
             [
-                (2, 11, "`c` stands here twice, first in the same line"),
-                (3, 1, "`a` stands here twice, first 2 lines above")
+                (2, 11, "`c` is written twice here, first in the same line"),
+                (3, 1, "`a` is written twice here, first 2 lines above")
             ]
         );
     }

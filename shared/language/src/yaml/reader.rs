@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::cel::is_template;
 use crate::cel::{Names, Scope, Site, TemplateError};
-use crate::misplaced_keys::why_misplaced;
+use crate::misplaced_keys::{where_it_belongs, why_misplaced};
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::known_keys::KnownKeys;
@@ -113,13 +113,19 @@ impl<'d> Reader<'d> {
             } else if let Some(above) = empty {
                 let (above_key, known) = (&above.key, known.join(", "));
                 let message = format!(
-                    "nothing stands at `{above_key}`{within}; if `{key}` belongs there, indent that and what follows; \
+                    "`{above_key}`{within} is empty; if `{key}` belongs there, indent that and what follows; \
                      else it is unknown here; known: {known}"
                 );
                 self.refuse_nothing::<()>(&above.value, message);
             } else {
+                // A recording reads the samples, from which the sections are taken.
+                let belongs = if self.recording.is_none() { where_it_belongs(place, key) } else { None };
                 let known = known.join(", ");
-                self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}; known: {known}"));
+                let message = match belongs {
+                    Some(belongs) => format!("{belongs}; known here: {known}"),
+                    None => format!("unknown key `{key}`{within}; known: {known}"),
+                };
+                self.refuse::<()>(entry.key_at, message);
             }
         }
         Some(fields)

@@ -36,6 +36,12 @@ impl Recording {
         *known = asked.max(known.clone());
     }
 
+    /// Returns the places of the sections with this key.
+    pub(crate) fn sections_with<'r>(&'r self, key: &'r str) -> impl Iterator<Item = &'r str> {
+        let has_it = move |asked: &Expectation| matches!(asked, Expectation::Keys(keys) if keys.iter().any(|known| known == key));
+        self.places.iter().filter(move |(_, asked)| has_it(asked)).map(|(place, _)| place.as_str())
+    }
+
     /// Returns the expectation at a place.
     pub(crate) fn at(&self, place: &str) -> Option<&Expectation> {
         self.places.get(place)

@@ -49,7 +49,7 @@ pub(crate) fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) ->
                 Some(format!("the header `{name}` cannot be set here; credentials are given by auth"))
             }
             Some(name) if headers.iter().any(|(known, _)| known == name) => {
-                Some(format!("the header `{name}` stands twice"))
+                Some(format!("the header `{name}` is written twice"))
             }
             Some(_) => None,
         };
