@@ -400,6 +400,46 @@ async fn define_record(world: &World, items: Value) -> Result<()> {
 }
 
 #[tokio::test]
+async fn check_knows_the_types_of_the_kind() -> Result<()> {
+    World::run("check types", async |world| {
+        let text = json!({"type": "string"});
+        let items = json!({"type": "object", "properties": {"type": text, "status": text, "reason": text, "message": text,
+            "observedGeneration": {"type": "integer"}, "lastTransitionTime": text}});
+        define_record(world, items).await?;
+        let objects = json!({"apiVersion": format!("records.{}/v1", world.group()), "kind": "Record",
+            "namespaces": [world.objects_namespace()]});
+        let target = |size: &str, note: &str| {
+            let desired = json!({"size": format!("${{{size}}}"), "note": format!("${{{note}}}")});
+            let target = Target::shipped(world, "http://127.0.0.1:9")?.with("/spec/objects", objects.clone());
+            target.with("/spec/compare/desired", desired).without("/spec/correct").text()
+        };
+        let (file, kubeconfig) = (world.folder().join("target.yaml"), world.control_plane().admin_kubeconfig());
+        let (path, kubeconfig) = (file.display().to_string(), kubeconfig.display().to_string());
+        let check = ["check", &path, "--kubeconfig", &kubeconfig, "-n", world.programs_namespace()];
+        // It builds the program where that was not done, for which no deadline is long enough.
+        world.run_command(&["--version"]).await?;
+        let said_of = async |text: String, expected: &str| {
+            std::fs::write(&file, text)?;
+            // The schema that the API server publishes follows a definition after a moment.
+            wait::until(format!("check to say {expected}"), wait::DEADLINE, async || {
+                let ended = world.run_command(&check).await?;
+                let said = format!("{}{}", ended.output, ended.complaints);
+                Ok(if said.contains(expected) { Seen::Met(said) } else { Seen::Instead(said) })
+            })
+            .await
+        };
+        let bad = said_of(target("self.spec.size == '2'", "self.spec.note")?, "which are never equal").await?;
+        ensure!(bad.contains("write 2 without quotes") && bad.contains("0 good targets, 2 errors"), "{bad}");
+        ensure!(bad.contains("`self.spec.note` may be missing: "), "{bad}");
+        ensure!(bad.contains("write `self.spec.?note.orValue(…)`, or test `has(self.spec.note)` before"), "{bad}");
+        let good = said_of(target("self.spec.size == 2", "self.spec.?note.orValue('')")?, "1 good target, ").await?;
+        ensure!(good.contains("0 errors"), "{good}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
 async fn check_tries_a_write_of_the_condition() -> Result<()> {
     World::run("check trial", async |world| {
         let text = json!({"type": "string"});
