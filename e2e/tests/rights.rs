@@ -61,6 +61,13 @@ impl Grant {
         format!("may not {} {resource}{group}{name} in ", self.verb)
     }
 
+    /// Returns true for the poller's right to read the controller's Lease. Only the status page needs it and says so.
+    fn is_for_the_page(&self) -> bool {
+        self.rule()["resourceNames"] == json!([Which::Controller.name()])
+            && self.verb == "get"
+            && self.role.metadata.name.as_deref() == Some(Which::Poller.name())
+    }
+
     fn words(&self) -> String {
         format!("{} {}", self.verb, self.rule()["resources"][0].as_str().unwrap_or_default())
     }
@@ -139,7 +146,7 @@ async fn every_right_is_missed(world: &World, which: Which) -> Result<()> {
     world.apply_target(&Target::shipped(world, toxiproxy.url())?).await?;
     let grants = grants(world, which).await?;
     ensure!(grants.len() >= 10, "only {} grants were found", grants.len());
-    for grant in &grants {
+    for grant in grants.iter().filter(|grant| !grant.is_for_the_page()) {
         start_without(world, which, grant).await?;
     }
     world.start(which, Options::default()).await.map(drop)
