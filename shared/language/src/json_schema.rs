@@ -8,22 +8,13 @@ mod annotated;
 mod descriptions;
 mod required;
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Value, json};
 
 pub use self::annotated::annotated_target;
 use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, TYPES};
 use self::required::REQUIRED;
-use crate::document::record;
+use crate::document::sections::RECORDED;
 use crate::yaml::recording::{Expectation, Recording};
-
-/// Documents that together cover every section of the language.
-const SAMPLES: &str = include_str!("json_schema/samples.yaml");
-
-/// The expectations of the reader at every place of the language.
-pub(crate) static RECORDED: LazyLock<Recording> =
-    LazyLock::new(|| SAMPLES.split("---\n").fold(Recording::default(), record));
 
 /// Returns the schema in draft 7, which editors support.
 #[must_use]

@@ -9,6 +9,7 @@ use crate::checks::field_place::{locate_field, locate_written};
 use crate::checks::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::document::parse::{Parsed, parse};
 use crate::document::places::place_of_key;
+use crate::document::sections::where_it_belongs;
 use crate::target::Target;
 use crate::yaml::problem::{DocumentName, Problem};
 use crate::yaml::{Fault, Position};
@@ -221,7 +222,7 @@ fn in_order(offers: Vec<Offer>) -> Vec<Offer> {
 
 impl Good {
     fn parse(name: &DocumentName, text: &str) -> Result<Arc<Self>, Vec<Problem>> {
-        let Parsed { target, name_at, objects_at, doubts } = parse(name, text)?;
+        let Parsed { target, name_at, objects_at, doubts } = parse(name, text, where_it_belongs)?;
         let lookalikes = lookalikes(text).into_iter().map(|at| Fault { at, message: NO_TEMPLATE.to_owned() });
         let mut doubts: Vec<Fault> = doubts.into_iter().chain(lookalikes).collect();
         // One message per position.

@@ -5,7 +5,16 @@ pub(crate) mod hash;
 pub(crate) mod manifests;
 mod parse;
 pub(crate) mod places;
+pub(crate) mod sections;
 pub(crate) mod suspension;
 
-pub use parse::parse_document;
-pub(crate) use parse::record;
+use crate::target::Target;
+use crate::yaml::problem::{DocumentName, Problem};
+
+/// Parses and checks one document, and reports every problem at once.
+///
+/// # Errors
+/// Returns all problems found.
+pub fn parse_document(document: &DocumentName, text: &str) -> Result<Target, Vec<Problem>> {
+    parse::parse(document, text, sections::where_it_belongs).map(|parsed| parsed.target)
+}

@@ -25,7 +25,7 @@ use crate::target::Target;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
 use crate::yaml::problem::{DocumentName, Problem};
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::reader::{Fields, FindHome, Reader};
 use crate::yaml::recording::Recording;
 use crate::yaml::templates::expression;
 use crate::yaml::{self, Fault, Node, Position};
@@ -50,28 +50,20 @@ pub(crate) struct Parsed {
     pub(crate) doubts: Vec<Fault>,
 }
 
-/// Parses and checks one document, and reports every problem at once.
-///
-/// # Errors
-/// Returns all problems found.
-pub fn parse_document(document: &DocumentName, text: &str) -> Result<Target, Vec<Problem>> {
-    parse(document, text).map(|parsed| parsed.target)
-}
-
-pub(crate) fn parse(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Problem>> {
+pub(super) fn parse(document: &DocumentName, text: &str, find_home: FindHome) -> Result<Parsed, Vec<Problem>> {
     if text.len() > MAX_DOCUMENT_BYTES {
         let message = format!("a document is at most {MAX_DOCUMENT_BYTES} bytes long");
         return Err(vec![Problem::new(document, Position::default(), message)]);
     }
-    stacker::grow(STACK_BYTES, || parse_within(document, text))
+    stacker::grow(STACK_BYTES, || parse_within(document, text, find_home))
 }
 
-fn parse_within(document: &DocumentName, text: &str) -> Result<Parsed, Vec<Problem>> {
+fn parse_within(document: &DocumentName, text: &str, find_home: FindHome) -> Result<Parsed, Vec<Problem>> {
     let problems = |faults: Vec<Fault>| {
         faults.into_iter().map(|fault| Problem::new(document, fault.at, fault.message)).collect::<Vec<_>>()
     };
     let root = yaml::parse(text).map_err(|fault| problems(vec![fault]))?;
-    let mut reader = Reader::new(text);
+    let mut reader = Reader::new(text).finding_homes(find_home);
     let mut duplicates = Vec::new();
     root.duplicates(&mut duplicates);
     reader.extend(duplicates);

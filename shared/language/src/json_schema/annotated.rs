@@ -1,6 +1,7 @@
 //! An annotated target document: every key once, with its type, bounds and meaning.
 
-use super::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, RECORDED, REQUIRED, alike, below, description, types};
+use super::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, REQUIRED, alike, below, description, types};
+use crate::document::sections::RECORDED;
 use crate::yaml::recording::{Expectation, Recording};
 
 /// The longest line. A comment that does not fit beside its key goes above it.

@@ -87,83 +87,79 @@ fn an_optional_field_needs_a_guard() {
     }
 }
 
+/// An expression, and the mistake in it.
+const WRONG_TYPES: &[(&str, &str)] = &[
+    (
+        "self.spec.port == '80'",
+        "`self.spec.port` is a number and `'80'` is a text, which are never equal: write 80 without quotes",
+    ),
+    (
+        "self.spec.fqdn != 1",
+        "`self.spec.fqdn` is a text and `1` is a number, which are never equal: write '1' in quotes",
+    ),
+    (
+        "self.spec.on == 'true'",
+        "`self.spec.on` is true or false and `'true'` is a text, which are never equal: write true without quotes",
+    ),
+    (
+        "self.spec.port > '80'",
+        "`self.spec.port` is a number and `'80'` is a text, which have no order: write 80 without quotes",
+    ),
+    ("size(self.spec.port)", "`self.spec.port` is a number, and `size` takes a text, bytes, a list or a map"),
+    ("self.spec.port.size()", "`self.spec.port` is a number, and `size` takes a text, bytes, a list or a map"),
+    (
+        "'p' + self.spec.port",
+        "`'p'` is a text and `self.spec.port` is a number, which cannot be added: write `string(self.spec.port)`",
+    ),
+    ("self.spec.on + self.spec.on", "`self.spec.on` is true or false, and `+` takes a number, a text, bytes or a list"),
+    (
+        "self.spec.port.matches('8')",
+        "`self.spec.port` is a number, and `matches` takes a text: write `string(self.spec.port)`",
+    ),
+    (
+        "self.spec.fqdn.startsWith(self.spec.port)",
+        "`self.spec.port` is a number, and `startsWith` takes a text: write `string(self.spec.port)`",
+    ),
+    ("self.spec.fqdn * 2", "`self.spec.fqdn` is a text, and `*` takes a number or a time"),
+    (
+        "self.spec.port in self.spec.tags",
+        "`self.spec.port` is a number, and each item of the list is a text, so it is never in the list",
+    ),
+    (
+        "self.spec.members.exists(m, m.name == 1)",
+        "`m.name` is a text and `1` is a number, which are never equal: write '1' in quotes",
+    ),
+    ("self.spec.fqdn ? 1 : 2", "`self.spec.fqdn` is a text, and a condition is true or false: compare it with a value"),
+    ("!self.spec.port", "`self.spec.port` is a number, and a condition is true or false: compare it with a value"),
+    (
+        "self.spec.fqdn && self.spec.on",
+        "`self.spec.fqdn` is a text, and a condition is true or false: compare it with a value",
+    ),
+    ("self.spec.port.number", "`self.spec.port` is a number: a number has no field `number`"),
+    ("self.spec.port.all(p, p == 1)", "a loop needs a list or a map, and this is a number"),
+    (
+        "sha256(self.spec.port)",
+        "`self.spec.port` is a number, and `sha256` takes a text: write `string(self.spec.port)`",
+    ),
+    (
+        "self.spec.members.map(m, m.nmae)",
+        "g.example/v1 Record has no field spec.members[].nmae, which a template reads: did you mean `name`?",
+    ),
+    (
+        "self.metadata.nmae",
+        "g.example/v1 Record has no field metadata.nmae, which a template reads: did you mean `name`?",
+    ),
+    ("self.spec.?ttl.orValue(1) == 'x'", "the left side is a number and `'x'` is a text, which are never equal"),
+    (
+        "self.spec.tags.filter(t, t != 'a').size() == '1'",
+        "the left side is a number and `'1'` is a text, which are never equal: write 1 without quotes",
+    ),
+];
+
 #[test]
 fn a_wrong_type_is_found() {
-    let table = [
-        (
-            "self.spec.port == '80'",
-            "`self.spec.port` is a number and `'80'` is a text, which are never equal: write 80 without quotes",
-        ),
-        (
-            "self.spec.fqdn != 1",
-            "`self.spec.fqdn` is a text and `1` is a number, which are never equal: write '1' in quotes",
-        ),
-        (
-            "self.spec.on == 'true'",
-            "`self.spec.on` is true or false and `'true'` is a text, which are never equal: write true without quotes",
-        ),
-        (
-            "self.spec.port > '80'",
-            "`self.spec.port` is a number and `'80'` is a text, which have no order: write 80 without quotes",
-        ),
-        ("size(self.spec.port)", "`self.spec.port` is a number, and `size` takes a text, bytes, a list or a map"),
-        ("self.spec.port.size()", "`self.spec.port` is a number, and `size` takes a text, bytes, a list or a map"),
-        (
-            "'p' + self.spec.port",
-            "`'p'` is a text and `self.spec.port` is a number, which cannot be added: write `string(self.spec.port)`",
-        ),
-        (
-            "self.spec.on + self.spec.on",
-            "`self.spec.on` is true or false, and `+` takes a number, a text, bytes or a list",
-        ),
-        (
-            "self.spec.port.matches('8')",
-            "`self.spec.port` is a number, and `matches` takes a text: write `string(self.spec.port)`",
-        ),
-        (
-            "self.spec.fqdn.startsWith(self.spec.port)",
-            "`self.spec.port` is a number, and `startsWith` takes a text: write `string(self.spec.port)`",
-        ),
-        ("self.spec.fqdn * 2", "`self.spec.fqdn` is a text, and `*` takes a number or a time"),
-        (
-            "self.spec.port in self.spec.tags",
-            "`self.spec.port` is a number, and each item of the list is a text, so it is never in the list",
-        ),
-        (
-            "self.spec.members.exists(m, m.name == 1)",
-            "`m.name` is a text and `1` is a number, which are never equal: write '1' in quotes",
-        ),
-        (
-            "self.spec.fqdn ? 1 : 2",
-            "`self.spec.fqdn` is a text, and a condition is true or false: compare it with a value",
-        ),
-        ("!self.spec.port", "`self.spec.port` is a number, and a condition is true or false: compare it with a value"),
-        (
-            "self.spec.fqdn && self.spec.on",
-            "`self.spec.fqdn` is a text, and a condition is true or false: compare it with a value",
-        ),
-        ("self.spec.port.number", "`self.spec.port` is a number: a number has no field `number`"),
-        ("self.spec.port.all(p, p == 1)", "a loop needs a list or a map, and this is a number"),
-        (
-            "sha256(self.spec.port)",
-            "`self.spec.port` is a number, and `sha256` takes a text: write `string(self.spec.port)`",
-        ),
-        (
-            "self.spec.members.map(m, m.nmae)",
-            "g.example/v1 Record has no field spec.members[].nmae, which a template reads: did you mean `name`?",
-        ),
-        (
-            "self.metadata.nmae",
-            "g.example/v1 Record has no field metadata.nmae, which a template reads: did you mean `name`?",
-        ),
-        ("self.spec.?ttl.orValue(1) == 'x'", "the left side is a number and `'x'` is a text, which are never equal"),
-        (
-            "self.spec.tags.filter(t, t != 'a').size() == '1'",
-            "the left side is a number and `'1'` is a text, which are never equal: write 1 without quotes",
-        ),
-    ];
-    for (expression, expected) in table {
-        assert_eq!(messages(expression), [expected], "{expression}");
+    for (expression, expected) in WRONG_TYPES {
+        assert_eq!(messages(expression), [*expected], "{expression}");
         let result = run(expression, &full());
         let never = match expression.contains("!=") && !expression.contains("filter") {
             true => json!(true),

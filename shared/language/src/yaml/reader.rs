@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::cel::is_template;
 use crate::cel::{Names, Scope, Site, TemplateError};
-use crate::misplaced_keys::{where_it_belongs, why_misplaced};
+use crate::misplaced_keys::why_misplaced;
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::known_keys::KnownKeys;
@@ -21,6 +21,9 @@ use crate::yaml::{Content, Entry, Fault, Node, Position};
 /// The hint for a wrong template with backslashes in double quotes.
 const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write the template in single quotes";
 
+/// Returns the sentence about the section that an unknown key of this place belongs in; `None` if there is none.
+pub(crate) type FindHome = fn(place: &str, key: &str) -> Option<String>;
+
 /// Reads nodes and collects the problems of one document.
 pub(crate) struct Reader<'d> {
     document: &'d str,
@@ -30,12 +33,18 @@ pub(crate) struct Reader<'d> {
     known_keys: KnownKeys,
     /// Expectations at each place, if they are recorded.
     recording: Option<Recording>,
+    find_home: Option<FindHome>,
 }
 
 impl<'d> Reader<'d> {
     pub(crate) fn new(document: &'d str) -> Self {
         let (names, known_keys) = (Arc::default(), KnownKeys::default());
-        Self { document, faults: Vec::new(), doubts: Vec::new(), names, known_keys, recording: None }
+        Self { document, faults: Vec::new(), doubts: Vec::new(), names, known_keys, recording: None, find_home: None }
+    }
+
+    /// Looks for the sections of unknown keys with this function.
+    pub(crate) fn finding_homes(self, find_home: FindHome) -> Self {
+        Self { find_home: Some(find_home), ..self }
     }
 
     /// Starts to record the expectations at each place.
@@ -118,8 +127,7 @@ impl<'d> Reader<'d> {
                 );
                 self.refuse_nothing::<()>(&above.value, message);
             } else {
-                // A recording reads the samples, from which the sections are taken.
-                let belongs = if self.recording.is_none() { where_it_belongs(place, key) } else { None };
+                let belongs = self.find_home.and_then(|find_home| find_home(place, key));
                 let known = known.join(", ");
                 let message = match belongs {
                     Some(belongs) => format!("{belongs}; known here: {known}"),
