@@ -6,19 +6,23 @@ use super::{FAULTS, Group, HOSTILE, NARROW, Shown};
 const HEAD: &str = "\
 # Reliability
 
-What the end-to-end suite plays between the two programs, the real API server and an external system, and what held.
-Written by `cargo run -p drift-e2e --bin reliability` from what the tests handed in; a sequence stands here only if its
-test passed in that run. The figures are of that one run on two cores, which all tests share; none of them is a promise.
+This page lists the failures that the tests cause, and the results. Example: the API server rejects every request for
+ten minutes. The programs correct no outdated spec, and work again within seconds after the failure.
+
+The first sections come from end-to-end tests. They run both programs with a real API server and an external system.
+A row appears only if its test passed in the last full run. `cargo run -p drift-e2e --bin reliability` writes this page.
+
+The figures are from one run on two cores, which all tests share. They are measurements, not guarantees.
 ";
 
 /// The text above the rows of narrower tests.
 const NARROW_HEAD: &str = "
-## Shown by narrower tests
+## Unit tests and simulations
 
-What needs no whole system: tables, properties and random histories over the pure parts, and loopback sockets that
-misbehave. The last column names the test's file; `cargo test` runs all of them.
+These tests do not run the whole system. They use tables, properties, random histories and local sockets with faults.
+`cargo test` runs all of them. The last column names the file of the test.
 
-| Sequence | Injected | What held | Test |
+| Situation | What the test does | Result | Test file |
 |---|---|---|---|
 ";
 
@@ -26,10 +30,12 @@ misbehave. The last column names the test's file; `cargo test` runs all of them.
 const FAULTS_HEAD: &str = "
 ## Thirty faults
 
-How far the tests prove each fault. *Whole*: a test plays it and checks what must hold. *Partly*: the last column says what
-no test plays.
+This table shows how far the tests cover thirty production faults.
 
-| Fault | Proved | Tests | Missing |
+- *Whole*: a test causes the fault and checks the required behaviour.
+- *Partly*: the last column names the part without a test.
+
+| Fault | Covered | Tests | Without a test |
 |---|---|---|---|
 ";
 
@@ -73,7 +79,7 @@ pub fn render(rows: &[Shown]) -> String {
         if section != Some(row.group) {
             section = Some(row.group);
             document.push_str(&format!("\n## {}\n\n", row.group.title()));
-            document.push_str("| Sequence | Injected | What held | Figures |\n|---|---|---|---|\n");
+            document.push_str("| Situation | What the test does | Result | Figures |\n|---|---|---|---|\n");
         }
         let cells = [&row.sequence, &row.injected, &row.held, &row.figures].map(|cell| cell.replace('|', "\\|"));
         document.push_str(&format!("| {} |\n", cells.join(" | ")));
