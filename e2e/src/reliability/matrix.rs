@@ -6,11 +6,13 @@ use super::{FAULTS, Group, HOSTILE, NARROW, Shown};
 const HEAD: &str = "\
 # Reliability
 
-This page lists the failures that the tests cause, and the results. Example: the API server rejects every request for
-ten minutes. The programs correct no outdated spec, and work again within seconds after the failure.
+This page lists the failures that the tests cause, and the results.
 
-The first sections come from end-to-end tests. They run both programs with a real API server and an external system.
-A row appears only if its test passed in the last full run. `cargo run -p drift-e2e --bin reliability` writes this page.
+Example: the API server answers every request with 500 or 503 for ten minutes. The programs correct no outdated spec.
+They work again within seconds after the failure.
+
+The first sections come from end-to-end tests of both programs, with a real API server and an external system. A row
+appears only if its test passed. `cargo run -p drift-e2e --bin reliability` writes this page after a full test run.
 
 The figures are from one run on two cores, which all tests share. They are measurements, not guarantees.
 ";
@@ -20,6 +22,7 @@ const NARROW_HEAD: &str = "
 ## Unit tests and simulations
 
 These tests do not run the whole system. They use tables, properties, random histories and local sockets with faults.
+
 `cargo test` runs all of them. The last column names the file of the test.
 
 | Situation | What the test does | Result | Test file |

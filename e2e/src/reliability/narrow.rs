@@ -127,7 +127,7 @@ pub const NARROW: &[Narrow] = &[
     },
     Narrow {
         sequence: "Answers are malicious",
-        injected: "1 MiB of empty maps, repeated keys, deep nesting, huge numbers or JSON in texts; any headers",
+        injected: "1 MiB of empty maps, repeated keys, nesting, huge numbers or JSON texts. Any bytes and headers",
         held: "a verdict on that object alone, in bounded time",
         test: "poller/tests/hostile.rs a_mebibyte_of_anything_is_judged_in_time",
     },
