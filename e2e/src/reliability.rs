@@ -29,7 +29,7 @@ pub enum Group {
     Corrections,
     /// Results that come late, out of order, or for an object that changed in the meantime.
     Ordering,
-    /// Reports that are no longer true.
+    /// Verdicts that are no longer true.
     Staleness,
     /// Ownership of an external resource.
     Claim,
@@ -47,7 +47,7 @@ pub enum Group {
     Replicas,
     /// Kinds with an unusual status.
     Kinds,
-    /// Hints about changes from outside.
+    /// Notifications of changes: webhooks and watches of cluster resources.
     Hints,
     /// An API server that rejects, forgets, garbles, stalls or lags.
     ApiServer,
@@ -60,19 +60,19 @@ impl Group {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::Corrections => "Ineffective and refused corrections",
+            Self::Corrections => "Corrections without effect",
             Self::Ordering => "Late and reordered results",
-            Self::Staleness => "Nothing rests on a stale word",
-            Self::Claim => "Claim",
-            Self::Deletion => "Deletes and releases",
-            Self::Storms => "Storms",
-            Self::HostOutage => "Host outage",
-            Self::Configuration => "Configuration",
+            Self::Staleness => "Outdated verdicts",
+            Self::Claim => "Ownership of external resources",
+            Self::Deletion => "Deletions and releases",
+            Self::Storms => "Many objects at once",
+            Self::HostOutage => "Outage of an external system",
+            Self::Configuration => "Changes of targets",
             Self::Crashes => "Crashes",
             Self::Replicas => "Replicas",
-            Self::Kinds => "Kinds as they are",
-            Self::Hints => "Hints from outside",
-            Self::ApiServer => "An API server that struggles",
+            Self::Kinds => "Kinds with an unusual status",
+            Self::Hints => "Change notifications",
+            Self::ApiServer => "API server failures",
             Self::Tenants => "Tenants",
         }
     }

@@ -1,23 +1,23 @@
-//! Thirty production faults of a pair of controllers, and how far the tests prove each.
+//! Thirty production faults of a pair of controllers, and their tests.
 //!
-//! A fault is proved as a whole if a test plays it and checks the required behaviour. If a test plays it smaller,
-//! shorter or by a model, it is proved in part, and the row says what is missing.
+//! A fault is covered if a test causes it and checks the required behaviour. If the test uses fewer objects, less time
+//! or a model, the fault is partly covered. Its row names the missing part.
 
-/// A fault and the tests that play it.
+/// A fault and its tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// Short description of the fault.
     pub fault: &'static str,
-    /// The tests: for each its file in this repository, a space, its function.
+    /// Tests. Each is a file in this repository, a space and a function.
     pub tests: &'static [&'static str],
-    /// The part that no test plays. Empty: the fault is proved as a whole.
+    /// The part without a test. Empty if the fault is covered.
     pub missing: &'static str,
 }
 
 /// The faults, in the order of the document.
 pub const FAULTS: &[Fault] = &[
     Fault {
-        fault: "The poller is killed at each point between a read and a write",
+        fault: "The poller dies at each point between a read and a write",
         tests: &[
             "e2e/tests/crashes.rs a_poller_dies_during_a_creation",
             "e2e/tests/crashes.rs a_poller_dies_during_an_update",
@@ -25,45 +25,45 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "The controller is killed between the external write and its record",
+        fault: "The controller dies between the external write and its record",
         tests: &["e2e/tests/crashes.rs a_controller_that_dies_creating_is_succeeded"],
         missing: "",
     },
     Fault {
-        fault: "A restart with many objects and nothing changed",
+        fault: "A restart with many unchanged objects",
         tests: &["e2e/tests/silence.rs fifty_quiet_intervals_cost_no_write"],
         missing: "100,000 objects",
     },
     Fault {
-        fault: "A restart in the midst of many corrections",
+        fault: "A restart during many corrections",
         tests: &["e2e/tests/storms.rs three_hundred_are_healed_within_the_limits"],
         missing: "10,000 objects",
     },
     Fault {
-        fault: "A watch is held while a spec changes to B, back to A and to C",
+        fault: "Watch events are late while a spec changes to B, back to A and to C",
         tests: &["e2e/tests/api_server/behind.rs a_held_watch_corrects_no_old_spec"],
         missing: "",
     },
     Fault {
-        fault: "The API server answers from an old state",
+        fault: "The API server returns an old state",
         tests: &[
             "e2e/tests/api_server/behind.rs minutes_behind_no_old_spec_is_corrected",
             "e2e/tests/api_server/behind.rs a_start_on_a_stale_list_corrects_no_old_spec",
         ],
-        missing: "a second API server on the same etcd; the test's gate plays it from old lists and late events",
+        missing: "a second API server on the same etcd. The test simulates one with old lists and late events",
     },
     Fault {
-        fault: "410 Gone again and again, and within a list",
+        fault: "Repeated 410 Gone, also within a list",
         tests: &[
             "shared/kube/src/watch/collection.rs a_forgotten_version_is_listed_again",
             "e2e/tests/api_server.rs forgotten_versions_end_no_poll",
         ],
-        missing: "memory over hours",
+        missing: "memory use over hours",
     },
     Fault {
         fault: "A half-open watch",
         tests: &["e2e/tests/staleness.rs a_dead_watch_attests_nothing"],
-        missing: "notice within 60 s: a dead watch is noticed after 105 to 190 s, and attests nothing from then on",
+        missing: "detection within 60 s. It takes 105 to 190 s. From then on, the watch attests nothing",
     },
     Fault {
         fault: "Broken frames, and an object that cannot be decoded",
@@ -79,7 +79,7 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "Another writer changes the object without pause",
+        fault: "Another writer changes the object continuously",
         tests: &["e2e/tests/ordering.rs writers_who_never_rest_lose_nothing"],
         missing: "",
     },
@@ -89,10 +89,10 @@ pub const FAULTS: &[Fault] = &[
             "e2e/tests/api_server.rs errors_for_everything_leave_no_trace",
             "e2e/tests/api_server.rs ten_minutes_of_errors_leave_no_trace",
         ],
-        missing: "etcd without space",
+        missing: "etcd without free space",
     },
     Fault {
-        fault: "The leader is frozen past its Lease",
+        fault: "The leader is frozen for longer than its Lease",
         tests: &[
             "e2e/tests/replicas.rs a_controller_frozen_past_its_lease_writes_nothing",
             "e2e/tests/replicas.rs a_poller_frozen_past_its_lease_writes_nothing",
@@ -100,7 +100,7 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "A clock that is an hour off",
+        fault: "A clock is wrong by an hour",
         tests: &["e2e/tests/replicas.rs a_clock_an_hour_off_changes_nothing"],
         missing: "",
     },
@@ -110,25 +110,25 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "Hosts that hang beside hosts that answer",
+        fault: "Some hosts hang, others answer",
         tests: &[
             "e2e/tests/host_outage.rs an_outage_is_told_slowly_and_delays_nobody",
             "shared/systems/src/guard/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
         ],
-        missing: "50 of 100 hosts",
+        missing: "50 of 100 hosts hang",
     },
     Fault {
-        fault: "Answers that trickle, never end, or expand",
+        fault: "Answers trickle, never end, or expand",
         tests: &["e2e/tests/misbehaving.rs no_misbehaviour_outside_is_called_drift"],
         missing: "",
     },
     Fault {
-        fault: "DNS that fails, is slow, or turns to another address",
+        fault: "DNS fails, is slow, or changes to another address",
         tests: &["e2e/tests/destinations.rs an_object_leads_to_no_forbidden_network"],
         missing: "slow DNS, SERVFAIL",
     },
     Fault {
-        fault: "TLS that fails, and certificates that rotate",
+        fault: "TLS fails, and certificates rotate",
         tests: &[
             "shared/systems/src/http/tests/tls.rs a_certificate_for_another_name_is_refused",
             "shared/systems/src/http/tests/client_certificate.rs a_rotated_certificate_is_shown_from_the_next_request_on",
@@ -141,7 +141,7 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "A collection that is incomplete or contradicts itself",
+        fault: "A collection is incomplete or contradicts itself",
         tests: &[
             "e2e/tests/reading.rs a_collection_read_in_part_says_nothing",
             "e2e/tests/reading.rs a_collection_with_a_wrong_page_says_nothing",
@@ -154,7 +154,7 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "A value that changes at every poll",
+        fault: "A value changes at every poll",
         tests: &[
             "poller/src/engine/object/object_state/published_tests.rs a_verdict_that_alternates_is_written_seldom",
             "e2e/tests/misbehaving.rs a_flapping_host_costs_a_bucket_of_writes",
@@ -167,7 +167,7 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "The external system lags behind, or shows a value in another form",
+        fault: "The external system lags, or returns a value in another form",
         tests: &["e2e/tests/corrections.rs a_lagging_outside_gets_one_write"],
         missing: "",
     },
@@ -194,7 +194,7 @@ pub const FAULTS: &[Fault] = &[
         missing: "",
     },
     Fault {
-        fault: "Objects made to harm",
+        fault: "Malicious objects",
         tests: &[
             "e2e/tests/destinations.rs an_object_leads_to_no_forbidden_network",
             "e2e/tests/jobs/tenants.rs stuck_jobs_of_a_tenant_hold_up_no_other",

@@ -6,19 +6,26 @@ use super::{FAULTS, Group, HOSTILE, NARROW, Shown};
 const HEAD: &str = "\
 # Reliability
 
-What the end-to-end suite plays between the two programs, the real API server and an external system, and what held.
-Written by `cargo run -p drift-e2e --bin reliability` from what the tests handed in; a sequence stands here only if its
-test passed in that run. The figures are of that one run on two cores, which all tests share; none of them is a promise.
+This page lists the failures that the tests cause, and the results.
+
+Example: the API server answers every request with 500 or 503 for ten minutes. The programs correct no outdated spec.
+They work again within seconds after the failure.
+
+The first sections come from end-to-end tests of both programs, with a real API server and an external system. A row
+appears only if its test passed. `cargo run -p drift-e2e --bin reliability` writes this page after a full test run.
+
+The figures are from one run on two cores, which all tests share. They are measurements, not guarantees.
 ";
 
 /// The text above the rows of narrower tests.
 const NARROW_HEAD: &str = "
-## Shown by narrower tests
+## Unit tests and simulations
 
-What needs no whole system: tables, properties and random histories over the pure parts, and loopback sockets that
-misbehave. The last column names the test's file; `cargo test` runs all of them.
+These tests do not run the whole system. They use tables, properties, random histories and local sockets with faults.
 
-| Sequence | Injected | What held | Test |
+`cargo test` runs all of them. The last column names the file of the test.
+
+| Situation | What the test does | Result | Test file |
 |---|---|---|---|
 ";
 
@@ -26,10 +33,12 @@ misbehave. The last column names the test's file; `cargo test` runs all of them.
 const FAULTS_HEAD: &str = "
 ## Thirty faults
 
-How far the tests prove each fault. *Whole*: a test plays it and checks what must hold. *Partly*: the last column says what
-no test plays.
+This table shows how far the tests cover thirty production faults.
 
-| Fault | Proved | Tests | Missing |
+- *Whole*: a test causes the fault and checks the required behaviour.
+- *Partly*: the last column names the part without a test.
+
+| Fault | Covered | Tests | Without a test |
 |---|---|---|---|
 ";
 
@@ -37,28 +46,41 @@ no test plays.
 const LONG_RUNS: &str = "
 ## Long runs
 
-Random tests again and again with new values, in a build without optimisation, on two cores that other work kept busy (22
-November 2026, the last four rows a day later). None failed, but for what the last four rows say; all that failed pass now.
-The goal of a million composed histories was not reached.
+These runs repeat the random tests with new inputs. They took place on 22 and 23 November 2026, on two cores that were
+busy with other work.
 
-| Part | Time | What ran |
+These parts ran on 22 November without a failure, in a build without optimization:
+
+| Part | Time | Runs |
 |---|---|---|
-| the reader of YAML | 153 s | 20 runs of its tests with 20,000 cases each |
-| where a template ends in a text | 125 s | 16 runs with 20,000 cases each |
-| the compiler of CEL | 157 s | 15 runs with 20,000 cases each |
-| values in a URL | 135 s | 2 runs with 20,000 cases each |
-| values in SQL | 99 s | 2 runs with 20,000 cases each |
-| JSON of answers | 63 s | 11 runs with 20,000 cases each |
-| conditions, the tag and the note | 306 s | 1 run with 20,000 cases each |
-| rules of `compare`: numbers, units, forms, paths | 100 s | 15 runs with 4,000 cases each |
-| the differ, against its slow definition | 287 s | 5 runs with 5,000 cases each |
-| what people are told of a difference | 136 s | 5 runs with 5,000 cases each |
-| what is known of an answer against what is judged | 140 s | 6 runs with 500 cases each |
-| hostile answers, judged whole | 247 s | 34 runs with 500 cases each |
-| both programs in composed histories, built with little optimisation | 14 min | 187,000 histories of seeds below 289,000. 16 failed: one because a correction went on though somebody had taken the finalizer off, which is mended; 11 by mistakes of the histories; 4 by what is accepted, a request that was answered and is sent again with its key ([adr/0040](adr/0040-repeated-requests.md)) |
-| the same after these mends | 16 min | seeds below 140,000 again. Two failed: one because an object came back into a target with its old claim, after another one had adopted its resource, and both owned it, which is mended; the other by a mistake of the histories, which took what others had made anew for the resource of another object, which was gone |
-| the same with Jobs, before the mends of the second run | 41 min | seeds below 584,000. 22 failed: one by two owners again, the others by three mistakes of the histories. A Secret that the target does not send any more counted as a difference; a verdict was put back before anybody had heard of another; what an adopting claim names was not taken for its own |
-| the same with Jobs, after them | 20 min, 5 min | seeds from 400,000 to 640,000, of which one failed by the last of these mistakes; then, with that mended, those from 640,000 to 700,000, of which none did |
+| YAML reader | 153 s | 20 runs of 20,000 cases for each test |
+| end of a template in a text | 125 s | 16 runs of 20,000 cases |
+| CEL compiler | 157 s | 15 runs of 20,000 cases |
+| values in a URL | 135 s | 2 runs of 20,000 cases |
+| values in SQL | 99 s | 2 runs of 20,000 cases |
+| JSON of answers | 63 s | 11 runs of 20,000 cases |
+| conditions, with tag and note | 306 s | 1 run of 20,000 cases |
+| rules of `compare`: numbers, units, forms, paths | 100 s | 15 runs of 4,000 cases |
+| differ, compared with a slow reference | 287 s | 5 runs of 5,000 cases |
+| messages about differences | 136 s | 5 runs of 5,000 cases |
+| reused findings, compared with new ones | 140 s | 6 runs of 500 cases |
+| verdicts on hostile answers | 247 s | 34 runs of 500 cases |
+
+Random histories of both programs had failures, in a build with little optimization. All failed histories pass now:
+
+| Histories | Time | Seeds | Failures |
+|---|---|---|---|
+| without Jobs, first run | 14 min | below 289,000 (187,000 histories) | 16: 1 fault, 11 test errors, 4 accepted repeats |
+| without Jobs, after fixes | 16 min | below 140,000 | 2: 1 fault, 1 test error |
+| with Jobs, before the second fixes | 41 min | below 584,000 | 22: 1 fault, 21 test errors of three kinds |
+| with Jobs, after the second fixes | 20 min | 400,000 to 640,000 | 1: a test error |
+| with Jobs, after all fixes | 5 min | 640,000 to 700,000 | none |
+
+- The fault of the first run: a correction continued although another writer had removed the finalizer. It is fixed.
+- The fault of the second and third run: an object came back with its old claim after another object had adopted the
+  resource, so that both owned it. It is fixed.
+- An accepted repeat sends an answered request again with its key ([adr/0040](adr/0040-repeated-requests.md)).
+- The goal of one million histories was not reached.
 ";
 
 /// The faults that the random histories find, with their figures.
@@ -73,7 +95,7 @@ pub fn render(rows: &[Shown]) -> String {
         if section != Some(row.group) {
             section = Some(row.group);
             document.push_str(&format!("\n## {}\n\n", row.group.title()));
-            document.push_str("| Sequence | Injected | What held | Figures |\n|---|---|---|---|\n");
+            document.push_str("| Situation | What the test does | Result | Figures |\n|---|---|---|---|\n");
         }
         let cells = [&row.sequence, &row.injected, &row.held, &row.figures].map(|cell| cell.replace('|', "\\|"));
         document.push_str(&format!("| {} |\n", cells.join(" | ")));
