@@ -10,7 +10,7 @@ use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::timing::moment::Moment;
-use drift_language::Confirm;
+use drift_language::{Actions, Confirm};
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::rendered::Rendered;
 use drift_poller::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState, SILENT_INTERVALS};
@@ -26,6 +26,7 @@ const SETTINGS: PollSettings = PollSettings {
     interval: INTERVAL,
     settle: Duration::from_secs(2),
     corrects: true,
+    actions: Actions::NONE,
     settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
     keeps_requests: false,

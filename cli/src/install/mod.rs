@@ -16,7 +16,7 @@ use overlay::{Overlay, rendered};
 const EXAMPLES: &str = "Examples:
   kubectl drift install --images registry.example | kubectl apply -f -
   kubectl drift install --images registry.example --overlay observe-only --without-demo | kubectl apply -f -
-  kubectl drift install --images registry.example --version 0.2.0 --namespace drift-team-b > install.yaml
+  kubectl drift install --images registry.example --version 0.2.0 --overlay observe-only > install.yaml
 
 The manifests are those of this program's version, as `kubectl kustomize manifests/overlays/NAME` prints them.
 Exit codes: 0 printed, 3 bad usage";

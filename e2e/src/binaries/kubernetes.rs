@@ -25,7 +25,9 @@ impl Kubernetes {
     /// # Errors
     /// Fails if it names another one.
     pub fn chosen() -> Result<Self> {
-        let Some(wanted) = std::env::var_os(VARIABLE) else { return Ok(Self::Newest) };
+        let Some(wanted) = std::env::var_os(VARIABLE).filter(|wanted| !wanted.is_empty()) else {
+            return Ok(Self::Newest);
+        };
         let wanted = wanted.to_string_lossy();
         let mut known = Vec::new();
         for version in Self::ALL {

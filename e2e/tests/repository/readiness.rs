@@ -24,7 +24,7 @@ const ROWS: &[Row] = &[
     ("exhausted", ObservedReason::FieldsDiffer, false, Some(CorrectedReason::AttemptsExhausted), "Failed", "Degraded"),
     ("unreachable from the start", ObservedReason::ExternalUnreachable, false, None, "InProgress", "Progressing"),
     ("unreachable after in sync", ObservedReason::ExternalUnreachable, true, None, "InProgress", "Progressing"),
-    ("wrong template", ObservedReason::RuleError, true, None, "Failed", "Progressing"),
+    ("wrong template", ObservedReason::RuleError, true, None, "Failed", "Degraded"),
     ("suspended", ObservedReason::Suspended, true, None, "InProgress", "Suspended"),
 ];
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use drift_language::{Confirm, Mode, Target};
+use drift_api::condition::{ObservedReason, Verdict};
+use drift_language::{Actions, Confirm, Mode, Target};
 
 use crate::engine::schedule::Phase;
 
@@ -24,6 +25,8 @@ pub struct PollSettings {
     pub settle: Duration,
     /// True if the target corrects drift.
     pub corrects: bool,
+    /// The actions of its corrections: none in mode Observe.
+    pub actions: Actions,
     /// True if an edit of the object must settle like a correction, because another operator acts first.
     pub settles_edits: bool,
     /// Number of confirmations that a finding needs.
@@ -39,15 +42,28 @@ impl PollSettings {
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let corrects = target.correct.mode == Mode::Correct;
+        let actions = if corrects { target.correct.actions() } else { Actions::NONE };
         Self {
             interval: target.interval,
             keeps_requests: target.interval <= REQUESTS_KEPT_UP_TO,
             settle: target.correct.settle,
             corrects,
-            settles_edits: corrects && target.correct.actions().nudge,
+            actions,
+            settles_edits: actions.nudge,
             confirm: target.confirm,
             ready: target.ready,
             shared_phase: target.read.keys().map(|_| Phase::of(&target.name, target.interval)),
+        }
+    }
+
+    /// Returns true if the target has an action against the drift of this verdict.
+    #[must_use]
+    pub const fn has_action_for(&self, verdict: &Verdict) -> bool {
+        let Actions { create, update, replace, nudge, .. } = self.actions;
+        match verdict.reason {
+            ObservedReason::NotCreated | ObservedReason::ExternalMissing => create || nudge,
+            _ if verdict.tag.replace => replace || nudge,
+            _ => update || nudge,
         }
     }
 }

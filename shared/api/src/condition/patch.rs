@@ -9,6 +9,7 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::condition::{Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, Placed, StatusFields};
+use crate::names::OBSERVED_GENERATION;
 use crate::resource_version::ResourceVersion;
 
 /// The state that a write is based on.
@@ -111,6 +112,9 @@ pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
         placed.condition.kind == ConditionKind::Observed && placed.condition.message.tag().is_some_and(|tag| tag.ready);
     let readiness = base.conditions.readiness.iter().filter(|_| is_with_readiness).flat_map(|entries| &entries.placed);
     operations.extend(removals(readiness.chain([placed])));
+    if is_with_readiness {
+        operations.extend([(OBSERVED_GENERATION, Value::Null)].into_iter().collect::<StatusFields>().operations());
+    }
     into_patch(operations)
 }
 

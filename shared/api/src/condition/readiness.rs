@@ -3,11 +3,10 @@
 //! kstatus reads them, and through it Flux and Helm; so do Argo CD and `kubectl wait`. They follow from the verdict and
 //! the correction record, so this function of both is all that there is to them.
 
-use std::borrow::Cow;
-
+use super::text::fit_message;
 use super::{
-    Condition, ConditionKind, ConditionStatus, Conditions, CorrectedReason, CurrentVerdict, ObservedReason, Placed,
-    Verdict,
+    Condition, ConditionKind, ConditionStatus, Conditions, CorrectedReason, CurrentVerdict, Message, ObservedReason,
+    Placed, Verdict,
 };
 
 /// The entries of `ready: true` on an object.
@@ -65,23 +64,25 @@ pub fn readiness_writes(verdict: &Verdict, conditions: &Conditions, corrects: bo
 }
 
 /// The readiness of an object.
-struct Readiness<'v> {
+struct Readiness {
     ready: ConditionStatus,
     stalled: bool,
     reason: &'static str,
-    message: Cow<'v, str>,
+    message: String,
     generation: Option<i64>,
 }
 
-fn judge<'v>(verdict: &'v Verdict, conditions: &'v Conditions, corrects: bool) -> Readiness<'v> {
+fn judge(verdict: &Verdict, conditions: &Conditions, corrects: bool) -> Readiness {
     let of_verdict = |ready, stalled| Readiness {
         ready,
         stalled,
         reason: verdict.reason.as_str(),
-        message: verdict.text.as_ref().into(),
+        // As the verdict's own condition says it, cut to its size.
+        message: fit_message(&verdict.text, &verdict.tag),
         generation: verdict.generation,
     };
-    let record = conditions.corrected();
+    // The record of an older spec says nothing about this one.
+    let record = conditions.corrected().filter(|record| record.observed_generation == verdict.generation);
     let held = record.and_then(|record| Some((record, CorrectedReason::parse(&record.reason)?)));
     let held = held.filter(|(_, reason)| reason.needs_a_person());
     match (verdict.reason, held) {
@@ -89,7 +90,7 @@ fn judge<'v>(verdict: &'v Verdict, conditions: &'v Conditions, corrects: bool) -
         (ObservedReason::RuleError | ObservedReason::NotAllowed, _) => of_verdict(ConditionStatus::False, true),
         (reason, Some((record, held))) if reason.status() == ConditionStatus::True => Readiness {
             reason: held.as_str(),
-            message: record.message.text().into(),
+            message: record.message.text().to_owned(),
             ..of_verdict(ConditionStatus::False, true)
         },
         // Nothing in sight removes the drift. Before the first sync, another operator may still be at work.
@@ -99,7 +100,7 @@ fn judge<'v>(verdict: &'v Verdict, conditions: &'v Conditions, corrects: bool) -
     }
 }
 
-impl Readiness<'_> {
+impl Readiness {
     /// Returns the condition to have over `current`; `None` if there should be none.
     fn condition(&self, kind: ConditionKind, current: Option<&Condition>, now: &str) -> Option<Condition> {
         let status = match kind {
@@ -112,7 +113,7 @@ impl Readiness<'_> {
             kind,
             status,
             reason: self.reason.into(),
-            message: self.message.as_ref().into(),
+            message: Message::from(self.message.as_str()).sentence().into(),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(current, status, now),
         })
@@ -138,7 +139,8 @@ mod tests {
     }
 
     fn record(reason: CorrectedReason) -> Value {
-        json!({"type": "driftCorrected", "status": reason.status().as_str(), "reason": reason.as_str(), "message": "m"})
+        json!({"type": "driftCorrected", "status": reason.status().as_str(), "reason": reason.as_str(), "message": "m",
+            "observedGeneration": 3})
     }
 
     /// Returns the conditions that a bare object gets, as `Ready False FieldsDiffer, Stalled True FieldsDiffer`.
@@ -187,9 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn the_record_of_an_older_spec_holds_nothing() {
+        let mut edited = verdict(ObservedReason::NotUpdated, false);
+        edited.generation = Some(4);
+        let shown = shown(&edited, Some(CorrectedReason::AttemptsExhausted), true);
+        assert_eq!(shown, "Ready False NotUpdated, Reconciling True NotUpdated");
+    }
+
+    #[test]
     fn right_entries_are_not_written_again() {
-        for reason in ObservedReason::ALL {
-            let verdict = verdict(*reason, false);
+        let long = "x".repeat(2_000);
+        for (reason, text) in ObservedReason::ALL.iter().flat_map(|reason| [(reason, "text"), (reason, long.as_str())])
+        {
+            let verdict = Verdict { text: text.to_owned().into(), ..verdict(*reason, false) };
             let fields = |conditions: &Conditions| {
                 StatusFields::NONE.with_entries(readiness_writes(&verdict, conditions, true, NOW))
             };
@@ -201,6 +213,8 @@ mod tests {
             json_patch::patch(&mut object, &patch).unwrap();
             let written = Conditions::from_status(object.get("status"));
             assert!(fields(&written).is_empty(), "{reason}: {object}");
+            let said = Verdict::said_by(written.observed().unwrap()).unwrap();
+            assert_eq!(readiness_writes(&said, &written, true, NOW), [], "{reason}: read back");
             assert_eq!(object["status"]["conditions"][0], json!({"type": "Other"}));
 
             let base = PatchBase { conditions: &written, ..base };

@@ -20,6 +20,11 @@ pub struct Actions {
     pub nudge: bool,
 }
 
+impl Actions {
+    /// No action.
+    pub const NONE: Self = Self { create: false, update: false, delete: false, replace: false, nudge: false };
+}
+
 /// The inputs of the requests of one action.
 #[derive(Debug, Default)]
 pub(crate) struct MadeOf {

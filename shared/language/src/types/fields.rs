@@ -59,7 +59,9 @@ impl<'s, 'e> Inference<'s, 'e> {
     }
 
     fn is_assumed(&self, place: &Place<'s>, path: &str) -> bool {
-        let is_below = |told: &String| path.starts_with(told.as_str());
+        let is_below = |told: &String| {
+            path.strip_prefix(told.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
         self.assumed.contains(path) || self.assumed.contains(&place.path_of("*")) || self.told.iter().any(is_below)
     }
 

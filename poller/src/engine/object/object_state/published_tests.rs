@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use drift_api::condition::ObservedReason;
-use drift_language::{Confirm, Target};
+use drift_language::{Actions, Confirm, Target};
 use serde_json::{Value, json};
 
 use super::*;
@@ -35,6 +35,7 @@ impl Published {
             interval: target.interval,
             settle: Duration::ZERO,
             corrects: true,
+            actions: Actions::NONE,
             settles_edits: false,
             confirm,
             keeps_requests: false,

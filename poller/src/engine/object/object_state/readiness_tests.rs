@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use drift_api::condition::{ObservedReason, PatchBase, condition_patch};
-use drift_language::{Confirm, Target};
+use drift_language::{Actions, Confirm, Target};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::fixtures::{TEXT, at, target};
+use crate::engine::judgement::drift::Drift;
 use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::writes::write_attempts::WriteOutcome;
@@ -33,7 +34,8 @@ impl Stored {
         let target = target(text);
         let object = LeanObject::prune(&whole, &target.poll_fields);
         let confirm = Confirm { absent: 1, ..Confirm::default() };
-        let settings = PollSettings { confirm, settle: Duration::ZERO, corrects: true, ..PollSettings::of(&target) };
+        let actions = Actions { create: true, ..Actions::NONE };
+        let settings = PollSettings { confirm, settle: Duration::ZERO, actions, ..PollSettings::of(&target) };
         let state =
             ObjectState::new(object.clone(), appraise(&target, &object), Arc::new(settings), Arrival::Later, at(0));
         Self { target, whole, state, version: 1 }
@@ -99,11 +101,22 @@ fn readiness_comes_with_the_verdict_and_never_again() {
 }
 
 #[test]
+fn drift_without_an_action_is_stalled() {
+    let mut object = Stored::new();
+    object.poll(1, Finding::InSync);
+    object.write(1);
+    object.poll(31, Finding::Differs(Drift::default()));
+    object.poll(61, Finding::Differs(Drift::default()));
+    assert_eq!(object.write(61).as_deref(), Some("Ready False, Stalled True"));
+}
+
+#[test]
 fn a_changed_record_moves_readiness_without_a_poll() {
     let mut object = Stored::new();
     object.poll(1, Finding::Absent);
     object.write(1);
-    let refused = json!({"type": "driftCorrected", "status": "False", "reason": "NotOurs", "message": "not ours"});
+    let refused = json!({"type": "driftCorrected", "status": "False", "reason": "NotOurs", "message": "not ours",
+        "observedGeneration": 1});
     object.set_condition(2, refused);
     assert_eq!(object.write(2).as_deref(), Some("Ready False, Stalled True"));
     assert_eq!(object.write(3), None);
@@ -131,6 +144,7 @@ fn readiness_goes_with_the_key() {
     let mut edited = Stored::of(TEXT, object.whole);
     edited.poll(2, Finding::InSync);
     assert_eq!(edited.write(2).as_deref(), Some(""));
+    assert_eq!(edited.whole["status"].get("observedGeneration"), None);
     edited.poll(32, Finding::InSync);
     assert_eq!(edited.write(32), None);
 }

@@ -10,7 +10,7 @@ use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use drift_api::condition::StatusFields;
 use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::object::object_view::ObjectView;
-use drift_language::Confirm;
+use drift_language::{Actions, Confirm};
 use drift_systems::{HttpReply, ReplyBody};
 
 const SETTINGS: PollSettings = PollSettings {
@@ -19,6 +19,7 @@ const SETTINGS: PollSettings = PollSettings {
     ready: false,
     settle: Duration::from_secs(2),
     corrects: true,
+    actions: Actions::NONE,
     settles_edits: false,
     confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
     shared_phase: None,

@@ -116,11 +116,12 @@ impl ObjectState {
     /// Returns the changes of the conditions of `ready: true` that a verdict at this time causes.
     fn unready(&self, verdict: &Verdict, wall: &str) -> StatusFields {
         let conditions = &self.object.conditions;
-        let entries = readiness_writes(verdict, conditions, self.settings.corrects, wall);
+        let entries = readiness_writes(verdict, conditions, self.settings.has_action_for(verdict), wall);
         let written = conditions.readiness.as_ref().and_then(|entries| entries.observed_generation);
-        let is_due = verdict.tag.ready && written != verdict.generation;
-        let generation = verdict.generation.filter(|_| is_due);
-        let fields = generation.map(|generation| (OBSERVED_GENERATION, generation.into()));
+        let due = verdict.generation.filter(|_| verdict.tag.ready);
+        let is_left = !verdict.tag.ready && self.current().is_some_and(|current| current.tag.ready);
+        let fields =
+            (due.is_some_and(|due| written != Some(due)) || is_left).then(|| (OBSERVED_GENERATION, due.into()));
         fields.into_iter().collect::<StatusFields>().with_entries(entries)
     }
 

@@ -52,10 +52,10 @@ fn target(line: &TargetLine) -> Markup {
             }
         }
         @for why in &line.held {
-            tr.held data-key={ "held " (line.name) } { td colspan="9" { strong { "No corrections: " } (why) } }
+            tr.held data-key={ "held " (line.name) " " (why) } { td colspan="9" { strong { "No corrections: " } (why) } }
         }
         @for why in line.listed() {
-            tr.held data-key={ "held " (line.name) } { td colspan="9" { strong { "Held: " } (why) } }
+            tr.held data-key={ "held " (line.name) " " (why) } { td colspan="9" { strong { "Held: " } (why) } }
         }
     }
 }
