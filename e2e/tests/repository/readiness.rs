@@ -30,7 +30,7 @@ const ROWS: &[Row] = &[
 
 fn object(reason: ObservedReason, seen: bool, held: Option<CorrectedReason>) -> Value {
     let record = held
-        .map(|reason| json!({"type": "driftCorrected", "status": "False", "reason": reason.as_str(), "message": "m"}));
+        .map(|reason| json!({"type": "driftCorrected", "status": "False", "reason": reason.as_str(), "message": "m", "observedGeneration": 1}));
     let mut object = json!({"apiVersion": "net.example/v1", "kind": "DnsRecord",
         "metadata": {"name": "www", "namespace": "team-a", "uid": "u", "resourceVersion": "1", "generation": 1},
         "status": {"conditions": Vec::from_iter(record)}});

@@ -11,6 +11,12 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_language::cel::did_you_mean;
 use drift_language::{KindSchema, TypeMistake, UnknownField, type_mistakes};
 
+/// The key of a target that writes [`drift_api::names::OBSERVED_GENERATION`].
+const READY: &str = "ready";
+/// The fix for a kind without that field.
+const NEEDED_BY_READY: &str =
+    ": add observedGeneration: {type: integer, format: int64} to the properties of status in its schema";
+
 /// Fields that every object has, regardless of its schema.
 const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 
@@ -64,7 +70,10 @@ fn undeclared(
         }
         let Some(next) = schema.property(place, field) else {
             let known = place.get("properties").and_then(Value::as_object);
-            let hint = did_you_mean(field, known.into_iter().flatten().map(|(name, _)| name.as_str()));
+            let hint = match written_by {
+                Some(READY) => NEEDED_BY_READY.to_owned(),
+                _ => did_you_mean(field, known.into_iter().flatten().map(|(name, _)| name.as_str())),
+            };
             let use_of_it = written_by.map_or_else(|| "a template reads".to_owned(), |key| format!("`{key}` writes"));
             let message =
                 format!("{} has no field {}, which {use_of_it}{hint}", schema.name(), path[..=depth].join("."));
@@ -133,6 +142,8 @@ mod tests {
         let schema = Schema { document: &document, kind: &kind };
         let said = |key, field| messages(undeclared_status(&schema, [(key, field)])).concat();
         assert_eq!(said("store", "externalId"), "");
+        let ready = said("ready", "observedGeneration");
+        assert!(ready.contains("which `ready` writes: add observedGeneration: {type: integer,"), "{ready}");
         assert_eq!(
             said("publish", "externalID"),
             "g.example/v1 Record has no field status.externalID, which `publish` writes: did you mean `externalId`?"
