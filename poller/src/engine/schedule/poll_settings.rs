@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{ObservedReason, Verdict};
+use drift_api::condition::Verdict;
 use drift_language::{Actions, Confirm, Mode, Target};
 
 use crate::engine::schedule::Phase;
@@ -61,7 +61,7 @@ impl PollSettings {
     pub const fn has_action_for(&self, verdict: &Verdict) -> bool {
         let Actions { create, update, replace, nudge, .. } = self.actions;
         match verdict.reason {
-            ObservedReason::NotCreated | ObservedReason::ExternalMissing => create || nudge,
+            reason if reason.is_absence() => create || nudge,
             _ if verdict.tag.replace => replace || nudge,
             _ => update || nudge,
         }

@@ -54,17 +54,13 @@ fn entry_operations(base: &PatchBase<'_>, is_first: bool, entries: &[EntryWrite]
     let mut operations = Vec::new();
     for EntryWrite { placed, condition } in entries {
         let Some(condition) = condition else { continue };
-        let path = match placed {
-            Some(placed) => {
-                operations.extend(entry_tests(placed));
-                operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
-                continue;
-            }
-            None => format!("/status/conditions/{length}/type"),
-        };
-        length += 1;
-        operations.push(json!({"op": "add", "path": "/status/conditions/-", "value": condition.to_json()}));
-        operations.push(json!({"op": "test", "path": path, "value": condition.kind.as_str()}));
+        if let Some(placed) = placed {
+            operations.extend(entry_tests(placed));
+            operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
+        } else {
+            operations.extend(append(length, condition));
+            length += 1;
+        }
     }
     let gone = entries.iter().filter(|entry| entry.condition.is_none()).filter_map(|entry| entry.placed.as_ref());
     operations.extend(removals(gone));
@@ -98,10 +94,17 @@ fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
         }
         operations.push(add("/status/conditions", json!([])));
     }
-    let place = format!("/status/conditions/{}/type", length.unwrap_or_default());
-    operations.push(add("/status/conditions/-", condition.to_json()));
-    operations.push(json!({"op": "test", "path": place, "value": condition.kind.as_str()}));
+    operations.extend(append(length.unwrap_or_default(), condition));
     operations
+}
+
+/// Appends an entry to a list of this length, and tests that the list had no more and no fewer entries.
+fn append(length: u32, condition: &Condition) -> [Value; 2] {
+    let place = format!("/status/conditions/{length}/type");
+    [
+        json!({"op": "add", "path": "/status/conditions/-", "value": condition.to_json()}),
+        json!({"op": "test", "path": place, "value": condition.kind.as_str()}),
+    ]
 }
 
 /// Returns the patch on `/status` that removes the entry at `placed`, and with a verdict the conditions of `ready: true`.

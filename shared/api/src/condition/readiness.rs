@@ -78,7 +78,7 @@ fn judge(verdict: &Verdict, conditions: &Conditions, corrects: bool) -> Readines
         stalled,
         reason: verdict.reason.as_str(),
         // As the verdict's own condition says it, cut to its size.
-        message: fit_message(&verdict.text, &verdict.tag),
+        message: Message::from(fit_message(&verdict.text, &verdict.tag)).sentence().to_owned(),
         generation: verdict.generation,
     };
     // The record of an older spec says nothing about this one.
@@ -113,7 +113,7 @@ impl Readiness {
             kind,
             status,
             reason: self.reason.into(),
-            message: Message::from(self.message.as_str()).sentence().into(),
+            message: self.message.as_str().into(),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(current, status, now),
         })
