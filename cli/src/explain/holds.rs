@@ -74,6 +74,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
         }
         let mut held = tried_only(facts);
         held.extend(deletion_holds(facts.target, facts.object));
+        held.extend(facts.target.correct.window_hold(facts.object, now).map(|hold| hold.sentence));
         // A deletion needs no attestation.
         held.extend(of_controller(facts, leases, now));
         return held;
@@ -86,6 +87,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(other);
     held.extend(of_target(facts));
     held.extend(paused(facts.object));
+    held.extend(facts.target.correct.window_hold(facts.object, now).map(|hold| hold.sentence));
     held.extend(of_ownership(facts));
     held.extend(of_conditions(facts));
     held.extend(of_leases(facts, leases, now));

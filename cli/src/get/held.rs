@@ -35,6 +35,9 @@ impl LeaseHolds {
         if !next.awaits_controller(object) {
             return None;
         }
+        if let Some(hold) = target.correct.window_hold(object, now) {
+            return Some(hold);
+        }
         let unattested = if next == Next::Correction { self.unattested(target, object) } else { None };
         match &self.held {
             Some(None) => Some(Hold::no_controller()),

@@ -211,6 +211,7 @@ impl Scene {
             scope_complete: true,
             attested: true,
             breaker_holds: false,
+            window_opens: None,
             room: Room::Free,
         };
         let memory = ObjectMemory::new(at(0), None);

@@ -11,12 +11,15 @@ mod watching;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_api::attestation::Attestation;
 use drift_api::collections::fifo::Fifo;
 use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
+use jiff::Timestamp;
 
 use super::effect::{Effect, Report};
 use super::input::{Input, Now};
@@ -39,6 +42,9 @@ use unreadable::Unreadable;
 /// it, a target with thousands of finalizers to add would delay all other targets. A quarter of all calls keeps the
 /// API server busy.
 const WRITES_AT_ONCE: usize = 8;
+
+/// Longest wait for a window to open. After it the engine reads the wall clock again, because a clock may be set.
+const LONGEST_WAIT_FOR_WINDOW: Duration = Duration::from_mins(10);
 
 /// Engine of one version of a target.
 #[derive(Debug)]
@@ -186,7 +192,7 @@ impl<P: SharedState> Target<P> {
     }
 
     fn attend_object(&mut self, uid: &Uid, now: Now) {
-        let begun = match self.decide(uid, now.moment) {
+        let begun = match self.decide(uid, now) {
             Some(decision) => self.begin(uid, decision, now),
             None => false,
         };
@@ -196,9 +202,9 @@ impl<P: SharedState> Target<P> {
     }
 
     /// Decides on an object and queues its next decision. Returns the decision if there is something to do.
-    fn decide(&mut self, uid: &Uid, now: Moment) -> Option<Decision> {
+    fn decide(&mut self, uid: &Uid, now: Now) -> Option<Decision> {
         let shared = self.shared_facts(uid, now);
-        let mut decision = self.objects.decide(uid, shared, now)?;
+        let mut decision = self.objects.decide(uid, shared, now.moment)?;
         if let Decision::TakeUp { holders, .. } = &mut decision {
             holders.retain(|holder| !self.program.sees(holder));
         }
@@ -226,14 +232,23 @@ impl<P: SharedState> Target<P> {
         held.is_none().then_some(decision)
     }
 
-    fn shared_facts(&self, uid: &Uid, now: Moment) -> SharedFacts {
+    fn shared_facts(&self, uid: &Uid, now: Now) -> SharedFacts {
         let object = self.objects.object(uid);
-        let attested = object.is_some_and(|object| self.program.attests(&object.id, now));
+        let attested = object.is_some_and(|object| self.program.attests(&object.id, now.moment));
         let claimant = self.objects.claimant(uid);
         let scope_complete = self.program.is_scope_complete(object.is_some_and(|object| object.deleting));
         let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
         let secrets = object.and_then(|object| self.program.secrets_of(object));
-        SharedFacts { attested, rights, scope_complete, secrets }
+        let window_opens = object.and_then(|object| self.window_opens(object, now));
+        SharedFacts { attested, rights, scope_complete, window_opens, secrets }
+    }
+
+    /// Returns the time at which the target's windows open for the object, or an earlier time to look at the clock again.
+    fn window_opens(&self, object: &LeanObject, now: Now) -> Option<Moment> {
+        let wall = Timestamp::UNIX_EPOCH.saturating_add(now.wall).unwrap_or(Timestamp::MAX);
+        let opens = self.text.correct.outside_window(object, wall)?;
+        let wait = Duration::try_from(opens.duration_since(wall)).unwrap_or(LONGEST_WAIT_FOR_WINDOW);
+        Some(now.moment + wait.min(LONGEST_WAIT_FOR_WINDOW))
     }
 
     /// Sets the reason why the object is held. Returns the previous reason.
@@ -251,7 +266,7 @@ impl<P: SharedState> Target<P> {
     fn report_hold(&mut self, uid: &Uid, held: Option<Held>) {
         let (Some(object), Some(why)) = (self.objects.object(uid), held) else { return };
         match why {
-            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails if object.deleting => {
+            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails | Held::OutsideWindow if object.deleting => {
                 let report = Report::DeletionHeld(Box::new(object.clone()), why);
                 self.report(report);
             }

@@ -68,6 +68,7 @@ impl Announcer {
     /// Reports a deletion that waits for a decision.
     pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, why: Held) {
         let note = match why {
+            Held::OutsideWindow => "not deleted outside: no window of `correct.deletionWindows` is open",
             Held::Suspended => "not deleted outside: the target is suspended for this object",
             Held::Paused => "not deleted outside: the object is paused",
             Held::NotAllowed => "not deleted outside: a requirement of the target does not hold for this object",

@@ -101,7 +101,7 @@ impl<P: SharedState> Target<P> {
 
     /// Returns the summary of the objects that is asked for.
     #[must_use]
-    pub fn overview(&self, question: &Question, now: Moment) -> TargetOverview {
+    pub fn overview(&self, question: &Question, now: Now) -> TargetOverview {
         overview(&self.text, self.objects.states(), question, now)
     }
 

@@ -102,7 +102,7 @@ impl TargetActor {
                     hinted.drain(..).for_each(|hint| self.step(Input::Hint(hint)));
                 }
                 Some(asked) = self.questions.recv() => {
-                    asked.answer_with(|question| self.engine.overview(question, clock::now()));
+                    asked.answer_with(|question| self.engine.overview(question, now()));
                 }
                 () = tokio::time::sleep_until(wake) => {}
             }
@@ -121,7 +121,7 @@ impl TargetActor {
     }
 
     fn step(&mut self, input: Input) {
-        let now = Now { moment: clock::now(), wall: clock::wall_since_epoch() };
+        let now = now();
         for effect in self.engine.step(now, input) {
             self.perform(effect, now);
         }
@@ -180,4 +180,8 @@ fn input_of(event: ObjectEvent) -> Input {
         ObjectEvent::Listed => Input::Listed,
         ObjectEvent::Alive { since } => Input::Alive { since },
     }
+}
+
+fn now() -> Now {
+    Now { moment: clock::now(), wall: clock::wall_since_epoch() }
 }

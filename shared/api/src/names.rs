@@ -89,9 +89,19 @@ pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at
 /// Annotation with an identity that the object gives up. While it is present, the object does not participate
 /// in that resource.
 pub const GIVE_UP_ANNOTATION: &str = "driftpoller.dev/give-up";
+/// Annotation on an object. Until this time (RFC 3339), corrections and deletions of the object may begin outside of the
+/// target's windows.
+pub const WINDOW_OPEN_UNTIL_ANNOTATION: &str = "driftpoller.dev/window-open-until";
 /// Annotations that owners of objects may set.
 pub const OBJECT_ANNOTATIONS: &[&str] =
-    &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, GIVE_UP_ANNOTATION];
+&[
+    PAUSED_ANNOTATION,
+    ORPHAN_ANNOTATION,
+    POLL_REQUESTED_ANNOTATION,
+    RETRY_REQUESTED_ANNOTATION,
+    GIVE_UP_ANNOTATION,
+    WINDOW_OPEN_UNTIL_ANNOTATION,
+];
 /// Annotation on the poller's Lease: the attested targets, as JSON of target
 /// name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";

@@ -26,7 +26,7 @@ mod values;
 mod yaml;
 
 pub use compare::{Compare, Form, ListKind, Meaning, RulePlace, Rules, WriteOnly, item_key, json_of};
-pub use correct::{Correct, CorrectLimits, Existing, Mode};
+pub use correct::{Correct, CorrectLimits, Existing, Mode, Windows};
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, HolderLabel, find_documents, manifests_of};
 pub use document::parse_document;

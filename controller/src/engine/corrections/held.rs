@@ -80,6 +80,8 @@ words! {
     JobPodNotReady => "job_pod_not_ready",
     /// The target's limits are used up.
     Limited => "limited",
+    /// The target's windows are closed.
+    OutsideWindow => "outside_window",
     /// The first full list is not read yet.
     NotListed => "not_listed",
     /// The API server refuses our writes to this object. They are retried later.

@@ -60,6 +60,9 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
     if let Some(until) = situation.memory.unsent_until(retry, situation.now) {
         return Decision::Wait { until, why: Held::Unsendable };
     }
+    if let Some(until) = situation.closed_until(Action::Delete, status) {
+        return Decision::Wait { until, why: Held::OutsideWindow };
+    }
     match situation.surroundings.room {
         Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, resource, status))),
         Room::AfterAnEnd => Decision::Nothing(Held::Limited),
@@ -151,6 +154,15 @@ mod tests {
         for (held, change) in table {
             assert_eq!(deleting().with(change).decide(), Decision::Nothing(*held));
         }
+    }
+
+    #[test]
+    fn a_deletion_waits_for_its_window() {
+        let closed = |scene: &mut Scene| scene.surroundings.window_opens = Some(at(2000));
+        let wait = Decision::Wait { until: at(2000), why: Held::OutsideWindow };
+        assert_eq!(deleting().with(closed).decide(), wait);
+        let orphaned = deleting().with(closed).with(|scene| scene.object.orphan = true);
+        assert_eq!(orphaned.decide(), released(true), "nothing is done outside");
     }
 
     #[test]

@@ -137,6 +137,9 @@ fn decide_timing(
     if let Some(until) = memory.unsent_until(retry, now) {
         return Decision::Wait { until, why: Held::Unsendable };
     }
+    if let Some(until) = situation.closed_until(drift.action, status) {
+        return Decision::Wait { until, why: Held::OutsideWindow };
+    }
     match situation.surroundings.room {
         Room::Free => {}
         Room::AfterAnEnd => return Decision::Nothing(Held::Limited),

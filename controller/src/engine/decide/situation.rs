@@ -46,6 +46,8 @@ pub struct Surroundings {
     pub attested: bool,
     /// True if the breaker holds the object's incident.
     pub breaker_holds: bool,
+    /// Time at which the target's windows open for the object; `None` if they are open.
+    pub window_opens: Option<Moment>,
     /// Room within the target's limits.
     pub room: Room,
 }
@@ -76,13 +78,24 @@ impl Situation<'_> {
         (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
     }
 
+    /// Returns true if the action continues one whose end this process did not see.
+    fn resumes(&self, action: Action, status: &CorrectionStatus) -> bool {
+        (action == Action::Create || self.target.by_job) && status.is_interrupted()
+    }
+
+    /// Returns the time at which the windows open for the action; `None` if it may begin. What began in a window is
+    /// continued outside of it.
+    #[must_use]
+    pub fn closed_until(&self, action: Action, status: &CorrectionStatus) -> Option<Moment> {
+        self.surroundings.window_opens.filter(|_| !self.resumes(action, status))
+    }
+
     /// Returns a correction of the object in its current state.
     #[must_use]
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
         // Secrets sent to another resource, or to one that is given up, do not count.
         let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
-        let goes_on = action == Action::Create || self.target.by_job;
-        let resumes = goes_on && status.is_interrupted();
+        let resumes = self.resumes(action, status);
         let correction = Correction {
             action,
             number: status.correction.saturating_add(1),

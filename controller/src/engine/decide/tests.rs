@@ -462,6 +462,25 @@ fn an_interrupted_create_is_asked_for_again_by_its_key() {
 }
 
 #[test]
+fn a_closed_window_holds_what_has_not_begun() {
+    let closed = |scene: &mut Scene| scene.surroundings.window_opens = Some(at(2000));
+    let wait = Decision::Wait { until: at(2000), why: Held::OutsideWindow };
+    for reason in [ObservedReason::NotCreated, ObservedReason::NotUpdated, ObservedReason::FieldsDiffer] {
+        assert_eq!(Scene::new().observed(reason).with(closed).decide(), wait, "{reason}");
+    }
+    let interrupted = |reason: ObservedReason| {
+        let started = status(7, owns("db")).keeping(CorrectedReason::CorrectionStarted, "creating", Some(3));
+        let mut scene = Scene::new().with(closed);
+        set_corrected(&mut scene.object.conditions, &started.interrupted(Some(3)));
+        scene.observed(reason).decide()
+    };
+    assert_eq!(acted(interrupted(ObservedReason::NotCreated)), Some((Action::Create, 9, false)));
+    assert_eq!(interrupted(ObservedReason::FieldsDiffer), wait);
+    let in_sync = Scene::new().with(closed).observed(ObservedReason::InSync).decide();
+    assert_eq!(in_sync, Decision::Nothing(Held::InSync));
+}
+
+#[test]
 fn an_interrupted_job_is_followed_whatever_it_does() {
     let asked_as = |by_job: bool| {
         let started = status(7, owns("db")).keeping(CorrectedReason::CorrectionStarted, "adopting", Some(3));

@@ -32,6 +32,7 @@ impl World {
             scope_complete: true,
             attested: self.attested && !self.moved,
             breaker_holds: false,
+            window_opens: None,
             room: Room::Free,
         };
         let situation = Situation {

@@ -45,6 +45,8 @@ pub struct SharedFacts {
     /// True if all objects are known that must be known before this one claims something or, for a deletion, before
     /// something is deleted.
     pub scope_complete: bool,
+    /// Time at which the target's windows open for the object; `None` if they are open.
+    pub window_opens: Option<Moment>,
     /// Current versions of the object's write-only secrets.
     pub secrets: Option<SecretMarks>,
 }
@@ -223,6 +225,7 @@ impl ObjectStore {
             scope_complete: shared.scope_complete,
             attested: shared.attested,
             breaker_holds: self.breaker.holds(uid),
+            window_opens: shared.window_opens,
             room: self.room(&Line::of(&known.object, self.target.by_job), now),
         };
         let ObjectEntry { object, facts, memory, .. } = known;

@@ -26,7 +26,7 @@ impl<P: SharedState> Target<P> {
         self.objects.object(&uid)?;
         self.see(object, now);
         self.attend_breaker(now.moment);
-        let decision = self.decide(&uid, now.moment)?;
+        let decision = self.decide(&uid, now)?;
         if matches!(&decision, Decision::Correct(correction) if correction.takes_resource()) && !self.claim(&uid) {
             self.queue.add(&uid);
             return None;

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use drift_api::collections::first::first;
-use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 pub use field_change::{FieldChange, FieldChanges};
@@ -24,6 +23,7 @@ pub use question::{Question, Shown};
 pub use row::{ObjectRow, Rank, RowCondition};
 
 use crate::engine::object::object_state::ObjectState;
+use crate::engine::schedule::Now;
 use row::{Cause, cause, rank};
 
 /// The most objects in one answer, and on the page. More cannot be read. With their messages they take at most half a megabyte.
@@ -74,7 +74,7 @@ pub fn overview<'a>(
     target: &Target,
     states: impl Iterator<Item = &'a ObjectState>,
     question: &Question,
-    now: Moment,
+    now: Now,
 ) -> TargetOverview {
     let mut found = TargetOverview::default();
     let mut meant = Vec::new();
@@ -87,7 +87,7 @@ pub fn overview<'a>(
             Rank::Deleting => &mut found.counts.deleting,
             Rank::InSync => &mut found.counts.in_sync,
         } += 1;
-        found.lateness = found.lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now - due));
+        found.lateness = found.lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now.moment - due));
         if has_rows && question.means(rank, &state.object().id) {
             meant.push((rank, state));
         }

@@ -164,7 +164,7 @@ impl ShownObject<'_> {
         let reason = row.verdict.as_ref().and_then(|verdict| ObservedReason::parse(&verdict.reason));
         let object = HeldObject { uid: &row.id.uid, is_incident: reason.is_some_and(ObservedReason::is_incident) };
         let holds = target.listed_holds.applying(&target.name, object, now);
-        holds.into_iter().map(|hold| hold.sentence).collect()
+        row.window.iter().cloned().chain(holds).map(|hold| hold.sentence).collect()
     }
 }
 

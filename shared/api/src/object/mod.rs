@@ -93,6 +93,8 @@ pub struct AnnotationRequests {
     pub retry: Option<SharedText>,
     /// The identity that the object gives up.
     pub give_up: Option<SharedText>,
+    /// The time until which its windows are open, seconds since 1970. 0 if missing or invalid.
+    pub window_open_until: u32,
     /// `metadata.deletionTimestamp`, seconds since 1970. 0 if missing or invalid.
     pub deletion: u32,
 }
@@ -133,6 +135,7 @@ impl LeanObject {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
             give_up: annotation(names::GIVE_UP_ANNOTATION),
+            window_open_until: annotation(names::WINDOW_OPEN_UNTIL_ANNOTATION).map_or(0, |time| since_epoch(&time)),
             deletion: since_epoch(text("deletionTimestamp")),
         };
         Self {
@@ -193,6 +196,12 @@ impl LeanObject {
     #[must_use]
     pub fn given_up(&self) -> Option<&str> {
         self.asked.as_ref()?.give_up.as_deref()
+    }
+
+    /// Returns the time until which its windows are open, seconds since 1970. 0 if they are not, or if it is invalid.
+    #[must_use]
+    pub fn window_open_until(&self) -> u32 {
+        self.asked.as_ref().map_or(0, |asked| asked.window_open_until)
     }
 
     /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.

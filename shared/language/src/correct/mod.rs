@@ -1,5 +1,7 @@
 //! `correct`: how the controller corrects drift, for every kind of system.
 
+mod windows;
+
 use crate::systems::actions::Actions;
 use crate::systems::section::CorrectSection;
 use crate::systems::{DESTINATIONS, Destination, read_destination};
@@ -8,6 +10,9 @@ use crate::yaml::reader::Reader;
 use crate::yaml::{Content, Node};
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
+
+pub use windows::Windows;
+use windows::read_windows;
 
 /// Maximum `settle`. With a longer one, drift would persist for more than an hour without a visible reason.
 const MAX_SETTLE: Duration = Duration::from_hours(1);
@@ -19,7 +24,7 @@ const MAX_PER_MINUTE: u32 = 60_000;
 const MAX_ATTEMPTS: u32 = 1_000;
 
 /// The keys that control whether and when a correction starts.
-pub(crate) const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits"];
+pub(crate) const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits", "windows", "deletionWindows"];
 
 /// The settings of the controller.
 #[derive(Debug)]
@@ -32,6 +37,10 @@ pub struct Correct {
     pub settle: Duration,
     /// Rates and limits.
     pub limits: CorrectLimits,
+    /// The times at which creates, updates, replacements and nudges may begin.
+    pub windows: Windows,
+    /// The times at which deletions may begin.
+    pub deletion_windows: Windows,
     /// The way to correct. `None` if the target only observes.
     pub destination: Option<Destination>,
 }
@@ -43,6 +52,8 @@ impl Default for Correct {
             existing: Existing::Refuse,
             settle: Duration::ZERO,
             limits: CorrectLimits::default(),
+            windows: Windows::default(),
+            deletion_windows: Windows::default(),
             destination: None,
         }
     }
@@ -149,8 +160,11 @@ pub(crate) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
         duration(reader, node, place, Duration::ZERO..=MAX_SETTLE)
     });
     let limits = reader.or(&fields, "limits", default.limits, read_limits);
+    let windows = reader.or(&fields, "windows", Windows::default(), read_windows);
+    let deletion_windows = reader.or(&fields, "deletionWindows", Windows::default(), read_windows);
     let destination = read_destination(reader, &fields);
     let (destination, mut limits) = (destination?, limits?);
+    let (windows, deletion_windows) = (windows?, deletion_windows?);
     let mut settle = settle;
     if let Some(section) = destination.as_ref().map(Destination::section) {
         if fields.get("settle").is_none() {
@@ -162,7 +176,7 @@ pub(crate) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
             return reader.refuse(node.at, message);
         }
     }
-    let correct = Correct { mode: mode?, existing: existing?, settle: settle?, limits, destination };
+    let correct = Correct { mode: mode?, existing: existing?, settle: settle?, limits, windows, deletion_windows, destination };
     if correct.mode == Mode::Correct && correct.destination.is_none() {
         return reader.refuse(
             fields.at(),

@@ -11,6 +11,7 @@ const CALM: SharedFacts = SharedFacts {
     attested: true,
     rights: Rights { ownership: Ownership::Held, shared: false },
     scope_complete: true,
+    window_opens: None,
     secrets: None,
 };
 

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
+use drift_api::held_corrections::Hold;
 use drift_api::object::ObjectId;
-use drift_api::timing::moment::Moment;
 use drift_language::Target;
+use jiff::Timestamp;
 
 use super::next::Next;
 use crate::engine::object::deletion::verdict_of;
 use crate::engine::object::object_state::ObjectState;
+use crate::engine::schedule::Now;
 
 /// The conditions of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct ObjectRow {
     pub next: Next,
     /// True if the controller takes that step.
     pub awaits_controller: bool,
+    /// The closed window that the step waits for.
+    pub window: Option<Hold>,
     /// Further marks, such as paused.
     pub marks: Vec<&'static str>,
     /// The time until the next poll; `None` during a poll, and if none will follow.
@@ -71,10 +75,13 @@ impl ObjectRow {
     }
 
     /// Builds the row of an object.
-    pub(super) fn new(target: &Target, state: &ObjectState, now: Moment) -> Self {
+    pub(super) fn new(target: &Target, state: &ObjectState, now: Now) -> Self {
         let shown = state.object();
         let next = Next::of(Some(target), shown);
-        let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now), "flapping")];
+        let awaits_controller = next.awaits_controller(shown);
+        let wall = Timestamp::UNIX_EPOCH.saturating_add(now.wall).unwrap_or(Timestamp::MAX);
+        let window = target.correct.window_hold(shown, wall).filter(|_| awaits_controller);
+        let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now.moment), "flapping")];
         Self {
             id: shown.id.clone(),
             deleting: shown.deleting,
@@ -87,9 +94,10 @@ impl ObjectRow {
                 RowCondition::new(condition, &text)
             }),
             next,
-            awaits_controller: next.awaits_controller(shown),
+            awaits_controller,
+            window,
             marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
-            next_poll: state.poll_due().map(|due| due - now),
+            next_poll: state.poll_due().map(|due| due - now.moment),
             alike: 1,
         }
     }

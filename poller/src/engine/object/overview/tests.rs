@@ -33,7 +33,7 @@ fn the_worst_objects_come_first_and_all_are_counted() {
     }
     let ask = |search: &str, shown| {
         let question = Question { search: search.to_owned(), shown, ..with_rows() };
-        overview(&target(TEXT), objects.states(), &question, at(10).moment)
+        overview(&target(TEXT), objects.states(), &question, at(10))
     };
     let all = ask("", Shown::All);
     assert_eq!(names(&all), ["b", "e", "c", "d", "a"]);
@@ -59,7 +59,7 @@ fn deleting_objects_have_a_count_of_their_own() {
         objects.see(deleted, at(1));
     }
     seen(&mut objects, "d", "True");
-    let ask = |shown| overview(&target(TEXT), objects.states(), &Question { shown, ..with_rows() }, at(10).moment);
+    let ask = |shown| overview(&target(TEXT), objects.states(), &Question { shown, ..with_rows() }, at(10));
     let all = ask(Shown::All);
     assert_eq!(all.counts, VerdictCounts { drifted: 1, deleting: 3, ..VerdictCounts::default() });
     assert_eq!(names(&all), ["d", "a", "b", "c"]);
@@ -74,7 +74,7 @@ fn an_answer_is_bounded() {
         seen(&mut objects, &format!("o{number}"), "");
     }
     seen(&mut objects, "z", "True");
-    let ask = |question: &Question| overview(&target(TEXT), objects.states(), question, at(10).moment);
+    let ask = |question: &Question| overview(&target(TEXT), objects.states(), question, at(10));
     let all = ask(&with_rows());
     assert_eq!((all.matching, all.rows.len(), names(&all)[0]), (MOST_ROWS + 2, MOST_ROWS, "z"));
     for elsewhere in [Question::default(), Question { target: Some("other".to_owned()), ..with_rows() }] {
@@ -89,7 +89,7 @@ fn names_with_numbers_are_in_natural_order() {
     for name in ["flag-10", "flag-9", "flag-1"] {
         seen(&mut objects, name, "True");
     }
-    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10).moment);
+    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10));
     assert_eq!(names(&all), ["flag-1", "flag-9", "flag-10"]);
 }
 
@@ -101,10 +101,10 @@ fn equal_unknowns_are_counted_beyond_the_rows() {
     }
     seen(&mut objects, "a", "");
     seen(&mut objects, "b", "True");
-    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10).moment);
+    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10));
     let alike = |name: &str| all.rows.iter().find(|row| &*row.id.name == name).map(|row| row.alike);
     assert_eq!([alike("a"), alike("b"), alike("o1")], [Some(1), Some(1), Some(MOST_ROWS + 5)]);
     let found = Question { search: "o1".to_owned(), ..with_rows() };
-    let found = overview(&target(TEXT), objects.states(), &found, at(10).moment);
+    let found = overview(&target(TEXT), objects.states(), &found, at(10));
     assert!(found.rows.iter().all(|row| row.alike == found.matching), "only objects that match count");
 }

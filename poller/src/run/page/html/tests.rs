@@ -25,6 +25,7 @@ fn row(name: &str, verdict: Option<RowCondition>) -> ObjectRow {
         correction: None,
         next: Next::Nothing,
         awaits_controller: false,
+        window: None,
         marks: Vec::new(),
         next_poll: Some(Duration::from_secs(12)),
         alike: 1,
