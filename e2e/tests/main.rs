@@ -48,4 +48,5 @@ mod steps;
 mod storms;
 mod stuck;
 mod toxiproxy;
+mod windows;
 mod world;

@@ -266,7 +266,9 @@ impl<P: SharedState> Target<P> {
     fn report_hold(&mut self, uid: &Uid, held: Option<Held>) {
         let (Some(object), Some(why)) = (self.objects.object(uid), held) else { return };
         match why {
-            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails | Held::OutsideWindow if object.deleting => {
+            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails | Held::OutsideWindow
+                if object.deleting =>
+            {
                 let report = Report::DeletionHeld(Box::new(object.clone()), why);
                 self.report(report);
             }

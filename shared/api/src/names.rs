@@ -93,8 +93,7 @@ pub const GIVE_UP_ANNOTATION: &str = "driftpoller.dev/give-up";
 /// target's windows.
 pub const WINDOW_OPEN_UNTIL_ANNOTATION: &str = "driftpoller.dev/window-open-until";
 /// Annotations that owners of objects may set.
-pub const OBJECT_ANNOTATIONS: &[&str] =
-&[
+pub const OBJECT_ANNOTATIONS: &[&str] = &[
     PAUSED_ANNOTATION,
     ORPHAN_ANNOTATION,
     POLL_REQUESTED_ANNOTATION,

@@ -176,7 +176,8 @@ pub(crate) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
             return reader.refuse(node.at, message);
         }
     }
-    let correct = Correct { mode: mode?, existing: existing?, settle: settle?, limits, windows, deletion_windows, destination };
+    let correct =
+        Correct { mode: mode?, existing: existing?, settle: settle?, limits, windows, deletion_windows, destination };
     if correct.mode == Mode::Correct && correct.destination.is_none() {
         return reader.refuse(
             fields.at(),

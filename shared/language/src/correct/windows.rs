@@ -105,7 +105,8 @@ fn read_window(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Wind
 }
 
 fn parse_cron(cron: &str, zone: &str) -> Result<Crontab, &'static str> {
-    let example = "is no cron expression of five fields; write for example `0 22 * * 1-5`: minute, hour, day, month, day of week";
+    let example =
+        "is no cron expression of five fields; write for example `0 22 * * 1-5`: minute, hour, day, month, day of week";
     if cron.split_whitespace().count() != CRON_FIELDS {
         return Err(example);
     }
@@ -182,7 +183,11 @@ mod tests {
             }
             let object = LeanObject::prune(&json!({"metadata": metadata}), &FieldPaths::default());
             let hold = correct.window_hold(&object, now);
-            assert_eq!(hold.as_ref().and_then(|hold| hold.until), expected.map(|time| time.parse().unwrap()), "{until:?}");
+            assert_eq!(
+                hold.as_ref().and_then(|hold| hold.until),
+                expected.map(|time| time.parse().unwrap()),
+                "{until:?}"
+            );
         }
     }
 }

@@ -55,4 +55,8 @@ pub(super) const REQUIRED: &[&str] = &[
     "correct.http.update[].method",
     "correct.http.delete[].method",
     "correct.http.replace[].method",
+    "correct.windows[].cron",
+    "correct.windows[].duration",
+    "correct.deletionWindows[].cron",
+    "correct.deletionWindows[].duration",
 ];

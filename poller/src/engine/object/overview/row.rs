@@ -81,7 +81,8 @@ impl ObjectRow {
         let awaits_controller = next.awaits_controller(shown);
         let wall = Timestamp::UNIX_EPOCH.saturating_add(now.wall).unwrap_or(Timestamp::MAX);
         let window = target.correct.window_hold(shown, wall).filter(|_| awaits_controller);
-        let marks = [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now.moment), "flapping")];
+        let marks =
+            [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now.moment), "flapping")];
         Self {
             id: shown.id.clone(),
             deleting: shown.deleting,
