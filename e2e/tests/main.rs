@@ -12,6 +12,7 @@ mod comparison;
 mod condition_writers;
 mod configuration;
 mod control_plane;
+mod correction_record;
 mod corrections;
 mod crashes;
 mod credentials;

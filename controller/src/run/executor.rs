@@ -4,6 +4,7 @@
 //! the wait for the host goes unseen. A place is held during the object's own read and claim, but not while those wait
 //! for a call to the API server. This module decides nothing: neither the operations nor their order.
 
+mod correction_record;
 mod holders;
 mod places;
 mod readiness;
@@ -28,6 +29,7 @@ use crate::run::notices::Announcer;
 use crate::run::requests::held_hosts::HeldHosts;
 use crate::run::requests::{RequestSender, Requests, Sent};
 use crate::run::secrets::Secrets;
+use correction_record::CorrectionRecord;
 pub use reports::ReportedCauses;
 
 /// Executes decisions for the objects of one target.
@@ -62,6 +64,8 @@ pub struct Run<'a> {
     rendered_for: Option<(ObjectView, Box<Correction>)>,
     /// True if the refusal of the outcome by the API server was reported.
     told_of_refusal: bool,
+    /// Record of the correction.
+    record: CorrectionRecord,
     /// True if the correction cannot be sent for a cause that was already reported.
     tells_nothing_new: bool,
 }
@@ -93,6 +97,7 @@ impl Executor {
             requests: None,
             rendered_for: None,
             told_of_refusal: false,
+            record: CorrectionRecord::default(),
             tells_nothing_new: false,
         }
     }
@@ -169,20 +174,21 @@ impl Run<'_> {
     async fn send(&mut self, index: usize, begins: bool) -> Event {
         self.call = None;
         if index == 0 {
+            self.record.begin(&self.object);
             self.log("correcting", None);
         }
         let Some(requests) = &mut self.requests else { return Event::NotSent };
+        let label = requests.system.plan().label(index);
         reach(KillPoint::ControllerBeforeStep);
         let sent = self.executor.requests.send(requests, index, begins, &mut self.hosts).await;
         reach(KillPoint::ControllerAfterStep);
-        match sent {
-            Sent::Answered(answer) => Event::Answered(answer),
-            Sent::Unanswered(doubt) => {
-                let outcome = StepOutcome::Indefinite(Uncertainty::unanswered(doubt));
-                Event::Answered(StepAnswer::of(outcome))
-            }
-            Sent::CutOff => Event::CutOff,
-            Sent::NotSent => Event::NotSent,
-        }
+        let answer = match sent {
+            Sent::Answered(answer) => answer,
+            Sent::Unanswered(doubt) => StepAnswer::of(StepOutcome::Indefinite(Uncertainty::unanswered(doubt))),
+            Sent::CutOff => return Event::CutOff,
+            Sent::NotSent => return Event::NotSent,
+        };
+        self.record.add(label.as_deref().map_or_else(|| (index + 1).to_string(), str::to_owned), &answer);
+        Event::Answered(answer)
     }
 }

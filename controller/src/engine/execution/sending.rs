@@ -184,7 +184,7 @@ impl Execution {
 
     pub(super) fn sent(&mut self, index: usize, event: Event) -> Step {
         match event {
-            Event::Answered(StepAnswer { outcome: answer, stored, label, object }) => {
+            Event::Answered(StepAnswer { outcome: answer, stored, label, object, .. }) => {
                 label.into_iter().for_each(|label| self.name_step(index, label));
                 object.into_iter().for_each(|object| self.see(*object));
                 self.progress.stored.extend(stored);

@@ -10,7 +10,7 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 
 use super::end::ExecutionEnd;
-use crate::engine::corrections::outcome::{Doubt, StepOutcome};
+use crate::engine::corrections::outcome::{Code, Doubt, StepOutcome};
 use crate::engine::decide::decision::Decision;
 use crate::engine::rendering::plan::Plan;
 
@@ -113,6 +113,8 @@ pub enum Event {
 pub struct StepAnswer {
     /// Meaning of the response.
     pub outcome: StepOutcome,
+    /// Code of the response, if there was one.
+    pub code: Option<Code>,
     /// Part of the response to store in the object's status.
     pub stored: StatusFields,
     /// Part of the step at which it ended.
@@ -125,7 +127,7 @@ impl StepAnswer {
     /// Creates an answer with only this meaning.
     #[must_use]
     pub const fn of(outcome: StepOutcome) -> Self {
-        Self { outcome, stored: StatusFields::NONE, label: None, object: None }
+        Self { outcome, code: None, stored: StatusFields::NONE, label: None, object: None }
     }
 }
 

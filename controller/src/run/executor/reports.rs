@@ -70,17 +70,39 @@ impl Run<'_> {
         self.executor.metrics.corrections.get_or_create(&labels).inc();
     }
 
+    /// Logs the begin or, with its outcome, the end of a correction. The end is the record of the correction, whose fields
+    /// are documented.
     pub(super) fn log(&self, text: &str, outcome: Option<&Outcome>) {
         let Some(correction) = &self.correction else { return };
         let (target, id, kind) = (&self.executor.target.name, &self.object.id, self.kind());
         let (namespace, name) = (id.namespace.as_deref(), &*id.name);
         let (action, number) = (correction.action.as_str(), correction.number);
-        let label = outcome.map(Outcome::as_label);
-        if outcome.is_some_and(Outcome::is_warning) {
-            tracing::warn!(target, kind, namespace, name, action, correction = number, outcome = label, "{text}");
-        } else {
-            tracing::info!(target, kind, namespace, name, action, correction = number, outcome = label, "{text}");
+        let Some(outcome) = outcome else {
+            tracing::info!(target, kind, namespace, name, action, correction = number, "{text}");
+            return;
+        };
+        let (uid, identity, label) = (&*id.uid, &*correction.resource.identity, outcome.as_label());
+        let (drift, steps, duration_ms) = (&self.record.drift, self.record.steps(), self.record.duration_ms());
+        macro_rules! record {
+            ($level:ident) => {
+                tracing::$level!(
+                    target,
+                    kind,
+                    namespace,
+                    name,
+                    uid,
+                    identity,
+                    action,
+                    correction = number,
+                    outcome = label,
+                    drift,
+                    steps,
+                    duration_ms,
+                    "{text}"
+                )
+            };
         }
+        if outcome.is_warning() { record!(warn) } else { record!(info) }
     }
 
     fn kind(&self) -> &str {

@@ -48,7 +48,8 @@ impl<'a> HttpRequests<'a> {
             let (target, status) = (&self.rendering.target().name, reply.status.as_u16());
             tracing::warn!(target, status, step = index, "a step of a correction is not accepted");
         }
-        StepAnswer { stored: self.rendering.take_stored(), ..StepAnswer::of(outcome) }
+        let code = Some(reply.status.as_u16().into());
+        StepAnswer { code, stored: self.rendering.take_stored(), ..StepAnswer::of(outcome) }
     }
 }
 

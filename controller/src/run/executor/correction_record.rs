@@ -1,0 +1,57 @@
+//! The record of a correction: the fields of the log line at its end.
+
+use std::time::Duration;
+
+use drift_api::condition::Tag;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+
+use crate::engine::StepAnswer;
+use crate::engine::corrections::outcome::{Code, StepOutcome};
+
+/// What is known of a correction from its first request on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CorrectionRecord {
+    began: Option<Moment>,
+    /// The differences as the poller found them, with redacted values.
+    pub(super) drift: String,
+    steps: Vec<String>,
+}
+
+impl CorrectionRecord {
+    /// Begins the record of a correction of this object. A Job that is followed further keeps its record.
+    pub(super) fn begin(&mut self, object: &LeanObject) {
+        if self.began.is_none() {
+            let verdict = object.conditions.observed().filter(|_| !object.deleting);
+            let drift = verdict.map(|condition| Tag::split(condition.message.text()).0.to_owned());
+            *self = Self { began: Some(clock::now()), drift: drift.unwrap_or_default(), steps: Vec::new() };
+        }
+    }
+
+    /// Adds the answer to a step with this name.
+    pub(super) fn add(&mut self, step: String, answer: &StepAnswer) {
+        let result = match (&answer.outcome, answer.code) {
+            (StepOutcome::Open(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken, _) => return,
+            (_, Some(code)) => code.short(),
+            (StepOutcome::Refused { refusal, .. }, None) => refusal.code.short(),
+            (StepOutcome::Indefinite(uncertainty), None) => {
+                uncertainty.code.map_or("no answer".to_owned(), Code::short)
+            }
+            (StepOutcome::NotThere, None) => "not there".to_owned(),
+            (_, None) => "done".to_owned(),
+        };
+        self.steps.push(format!("{step}: {result}"));
+    }
+
+    /// The answers in order: `1: 201, 2: 204`.
+    pub(super) fn steps(&self) -> String {
+        self.steps.join(", ")
+    }
+
+    /// The time from the first request to now, in milliseconds.
+    pub(super) fn duration_ms(&self) -> Option<u64> {
+        let span: Duration = clock::now() - self.began?;
+        u64::try_from(span.as_millis()).ok()
+    }
+}
