@@ -31,6 +31,7 @@ mod manifests;
 mod misbehaving;
 mod missing;
 mod nudging;
+mod object_may;
 mod ordering;
 mod other_writers;
 mod outside;

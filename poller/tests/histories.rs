@@ -10,7 +10,7 @@ use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::timing::moment::Moment;
-use drift_language::{Actions, Confirm};
+use drift_language::{Actions, Confirm, ObjectMay};
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::rendered::Rendered;
 use drift_poller::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState, SILENT_INTERVALS};
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 const INTERVAL: Duration = Duration::from_secs(30);
 const SETTINGS: PollSettings = PollSettings {
+    object_may: ObjectMay { ignore: false, interval: false },
     interval: INTERVAL,
     settle: Duration::from_secs(2),
     corrects: true,

@@ -8,6 +8,7 @@ use drift_language::{Auth, ListKind, RulePlace, Source, Target};
 use serde_json::Value;
 use url::Url;
 
+use drift_poller::engine::judgement::comparison::without_ignored;
 use drift_poller::engine::judgement::description::{
     Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo,
 };
@@ -158,10 +159,11 @@ pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec
     let Ok(desired) = target.desired_of(subject.object) else { return Vec::new() };
     let mut description = Description::without(subject.credentials).with_room(MAX_LINES);
     let mut found = |difference: &Difference<'_, '_>| description.add(difference);
-    if find_differences(&target.compare.rules, &desired, observed, &mut found).is_err() {
+    let observed = without_ignored(target, subject.object, observed);
+    if find_differences(&target.compare.rules, &desired, &observed, &mut found).is_err() {
         return Vec::new();
     }
-    find_moved(target, subject.moved, &mut found);
+    find_moved(target, subject.moved, &target.object_may.ignored(subject.object), &mut found);
     description.lines()
 }
 

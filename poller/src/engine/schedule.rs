@@ -94,6 +94,17 @@ impl Schedule {
         Self { phase, regular: phase.next(now), deviation: None }
     }
 
+    /// Follows this phase after the next poll. Returns true if it is another one.
+    pub fn follow(&mut self, phase: Phase) -> bool {
+        std::mem::replace(&mut self.phase, phase) != phase
+    }
+
+    /// Returns the time between regular polls.
+    #[must_use]
+    pub const fn interval(&self) -> Duration {
+        self.phase.interval()
+    }
+
     /// Returns true if the last regular poll may have been missed: a new process cannot know if its predecessor was
     /// still polling. With a short interval, the next regular poll is soon enough.
     #[must_use]

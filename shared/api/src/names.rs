@@ -92,6 +92,11 @@ pub const GIVE_UP_ANNOTATION: &str = "driftpoller.dev/give-up";
 /// Annotation on an object. Until this time (RFC 3339), corrections and deletions of the object may begin outside of the
 /// target's windows.
 pub const WINDOW_OPEN_UNTIL_ANNOTATION: &str = "driftpoller.dev/window-open-until";
+/// Annotation on an object of a target that permits it: keys of the desired state that another owner manages, separated
+/// by commas.
+pub const IGNORE_ANNOTATION: &str = "driftpoller.dev/ignore";
+/// Annotation on an object of a target that permits it: a longer interval between polls.
+pub const INTERVAL_ANNOTATION: &str = "driftpoller.dev/interval";
 /// Annotations that owners of objects may set.
 pub const OBJECT_ANNOTATIONS: &[&str] = &[
     PAUSED_ANNOTATION,
@@ -100,6 +105,8 @@ pub const OBJECT_ANNOTATIONS: &[&str] = &[
     RETRY_REQUESTED_ANNOTATION,
     GIVE_UP_ANNOTATION,
     WINDOW_OPEN_UNTIL_ANNOTATION,
+    IGNORE_ANNOTATION,
+    INTERVAL_ANNOTATION,
 ];
 /// Annotation on the poller's Lease: the attested targets, as JSON of target
 /// name to [`crate::attestation::Attestation`].

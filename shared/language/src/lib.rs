@@ -41,6 +41,7 @@ pub use secrets::needed_secret::Credential;
 pub use secrets::needed_secret::NeededSecret;
 pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
+pub use spec::object_may::ObjectMay;
 pub use spec::objects::ObjectSelection;
 pub use spec::polling::Confirm;
 pub use spec::requirements::Requirement;

@@ -14,6 +14,7 @@ use crate::network::Network;
 use crate::read::Read;
 use crate::scope::IdentityScope;
 use crate::secrets::DeclaredSecret;
+use crate::spec::object_may::ObjectMay;
 use crate::spec::objects::ObjectSelection;
 use crate::spec::polling::Confirm;
 use crate::spec::requirements::Requirement;
@@ -40,6 +41,8 @@ pub struct Target {
     pub document: DocumentName,
     /// The selected objects.
     pub objects: ObjectSelection,
+    /// What annotations of single objects may change.
+    pub object_may: ObjectMay,
     /// The template of the external resource's name. Use [`Target::identity_of`].
     pub identity: TextTemplate,
     /// Fields in addresses that are not part of the identity and do not select the resource.
@@ -170,12 +173,14 @@ impl Target {
         Ok(DesiredState { hash: self.fingerprint(object, shown.as_ref().unwrap_or(&desired)), value: desired })
     }
 
-    /// Renders `desired` without ignored paths, if its fingerprint is already known.
+    /// Renders `desired` without what the target and the object ignore, if its fingerprint is already known.
     ///
     /// # Errors
     /// Fails if a template cannot be evaluated for this object.
     pub fn desired_of(&self, object: &Value) -> Result<Value, EvaluationError> {
-        self.compare.render(object)
+        let mut desired = self.compare.render(object)?;
+        self.object_may.apply(object, &mut desired)?;
+        Ok(desired)
     }
 
     /// A verdict is about one resource. If an object names another resource, it has another desired state, even with an

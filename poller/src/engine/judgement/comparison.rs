@@ -1,5 +1,7 @@
 //! From an observation to a finding: compares it with the desired state and evaluates the published fields.
 
+use std::borrow::Cow;
+
 use drift_api::condition::ObservedReason;
 use drift_language::cel::Variables;
 use drift_language::{Read, Target};
@@ -55,6 +57,7 @@ fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value)
         Ok(desired) => desired,
         Err(error) => return Finding::Failed(rule_error(&error)),
     };
+    let observed = &*without_ignored(target, subject.object, observed);
     if let Some(mistake) = mistake(&target.read, &desired, observed) {
         return Finding::Failed(invalid(&mistake));
     }
@@ -62,6 +65,19 @@ fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value)
         Ok(None) => Finding::InSync,
         Ok(Some(drift)) => Finding::Differs(drift),
         Err(TooMuchWork) => Finding::Failed(Failure::with(ObservedReason::RuleError, ALIKE)),
+    }
+}
+
+/// Returns the observation without the keys that the object leaves to another owner. They are no extra keys either.
+#[must_use]
+pub fn without_ignored<'o>(target: &Target, object: &Value, observed: &'o Value) -> Cow<'o, Value> {
+    let ignored = target.object_may.ignored(object);
+    match observed {
+        Value::Object(fields) if !ignored.is_empty() => {
+            let kept = fields.iter().filter(|(key, _)| !ignored.contains(&key.as_str()));
+            Cow::Owned(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
+        }
+        _ => Cow::Borrowed(observed),
     }
 }
 
@@ -91,6 +107,31 @@ mod tests {
   correct:
     mode: Correct
     http: {update: [{method: PUT, url: "https://h/x", text: "${secrets.password}", when: "${'password' in differs}"}]}"#;
+
+    #[test]
+    fn keys_of_another_owner_are_neither_missing_nor_extra() {
+        let text = |may: &str| {
+            format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+                 objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n{may}  identity: x\n  \
+                 compare: {{desired: {{a: 1, b: 2}}, rules: [{{path: '', extra: drift}}]}}\n  \
+                 read: {{http: {{url: \"http://h/x\"}}}}\n"
+            )
+        };
+        let object = json!({"metadata": {"name": "x", "annotations": {"driftpoller.dev/ignore": "b"}}});
+        let found = |may: &str, observed: Value| {
+            let target = drift_language::fixtures::target(&text(may));
+            compare(&target, &object, Ok(Observation::Present(observed))).finding
+        };
+        let may = "  objectMay: [ignore]\n";
+        assert_eq!(found(may, json!({"a": 1, "b": 3})), Finding::InSync);
+        assert_eq!(found(may, json!({"a": 1})), Finding::InSync);
+        for (may, observed) in
+            [("", json!({"a": 1, "b": 3})), (may, json!({"a": 2, "b": 2})), (may, json!({"a": 1, "c": 0}))]
+        {
+            assert!(matches!(found(may, observed.clone()), Finding::Differs(_)), "{may}{observed}");
+        }
+    }
 
     #[test]
     fn a_secret_that_moved_differs_though_nobody_reads_it() {

@@ -62,7 +62,7 @@ impl Drift {
             replace |= may_replace && difference.place.is_replaced();
         };
         find_differences(&target.compare.rules, desired, observed, &mut found)?;
-        find_moved(target, subject.moved, &mut found);
+        find_moved(target, subject.moved, &target.object_may.ignored(subject.object), &mut found);
         Ok(text.sentence().map(|text| Self { text, fields, replace }))
     }
 }

@@ -27,7 +27,7 @@ use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::poll_settings::PollSettings;
-use crate::engine::schedule::{Now, Phase, Schedule};
+use crate::engine::schedule::{Now, Schedule};
 use crate::engine::writes::urgency::Urgency;
 use writing::Writing;
 
@@ -125,10 +125,7 @@ impl ObjectState {
         };
         let basis = Basis::of(&object, rendered.desired_hash);
         let mut state = Self {
-            schedule: match settings.shared_phase {
-                Some(phase) => Schedule::new(phase, now),
-                None => Schedule::new(Phase::of(&object.id.uid, settings.interval), now),
-            },
+            schedule: Schedule::new(settings.phase_of(&object), now),
             confirmation: Confirmation::default(),
             seen_in_sync: false,
             last_failure: None,
@@ -227,7 +224,8 @@ impl ObjectState {
             // The object was not to be polled until now, so there was no silence.
             self.last_heard = now;
         }
-        if edited || asked || not_rejected || after != before {
+        let has_new_interval = self.schedule.follow(self.settings.phase_of(&self.object));
+        if edited || asked || not_rejected || has_new_interval || after != before {
             self.schedule.want_promptly(now);
         }
         self.believe_bar();

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use drift_api::condition::Verdict;
-use drift_language::{Actions, Confirm, Mode, Target};
+use drift_api::object::LeanObject;
+use drift_language::{Actions, Confirm, Mode, ObjectMay, Target};
 
 use crate::engine::schedule::Phase;
 
@@ -19,6 +20,8 @@ const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(10);
 pub struct PollSettings {
     /// Time between polls.
     pub interval: Duration,
+    /// What annotations of single objects may change.
+    pub object_may: ObjectMay,
     /// True if polls are so frequent that their first request is kept.
     pub keeps_requests: bool,
     /// Time until a read shows a correction.
@@ -45,6 +48,7 @@ impl PollSettings {
         let actions = if corrects { target.correct.actions() } else { Actions::NONE };
         Self {
             interval: target.interval,
+            object_may: target.object_may,
             keeps_requests: target.interval <= REQUESTS_KEPT_UP_TO,
             settle: target.correct.settle,
             corrects,
@@ -54,6 +58,13 @@ impl PollSettings {
             ready: target.ready,
             shared_phase: target.read.keys().map(|_| Phase::of(&target.name, target.interval)),
         }
+    }
+
+    /// Returns the times of an object's regular polls.
+    #[must_use]
+    pub fn phase_of(&self, object: &LeanObject) -> Phase {
+        let of_object = || Phase::of(&object.id.uid, self.object_may.interval_of(object, self.interval));
+        self.shared_phase.unwrap_or_else(of_object)
     }
 
     /// Returns true if the target has an action against the drift of this verdict.

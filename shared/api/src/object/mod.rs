@@ -93,6 +93,8 @@ pub struct AnnotationRequests {
     pub retry: Option<SharedText>,
     /// The identity that the object gives up.
     pub give_up: Option<SharedText>,
+    /// The requested interval of its polls, not parsed.
+    pub interval: Option<SharedText>,
     /// The time until which its windows are open, seconds since 1970. 0 if missing or invalid.
     pub window_open_until: u32,
     /// `metadata.deletionTimestamp`, seconds since 1970. 0 if missing or invalid.
@@ -135,6 +137,7 @@ impl LeanObject {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
             give_up: annotation(names::GIVE_UP_ANNOTATION),
+            interval: request(names::INTERVAL_ANNOTATION),
             window_open_until: annotation(names::WINDOW_OPEN_UNTIL_ANNOTATION).map_or(0, |time| since_epoch(&time)),
             deletion: since_epoch(text("deletionTimestamp")),
         };
@@ -175,6 +178,12 @@ impl LeanObject {
     #[must_use]
     pub fn retry_requested(&self) -> Option<&str> {
         self.asked.as_ref()?.retry.as_deref()
+    }
+
+    /// Returns the value of the annotation that requests a longer interval.
+    #[must_use]
+    pub fn interval_requested(&self) -> Option<&str> {
+        self.asked.as_ref()?.interval.as_deref()
     }
 
     /// Returns true if the object's record claims this resource, and the object does not give it up. A record that this

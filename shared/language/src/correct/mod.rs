@@ -23,7 +23,7 @@ const MAX_PER_MINUTE: u32 = 60_000;
 /// Maximum value of `attempts`.
 const MAX_ATTEMPTS: u32 = 1_000;
 
-/// The keys that control whether and when a correction starts.
+/// The keys that control whether and when a correction starts. They do not change its requests.
 pub(crate) const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits", "windows", "deletionWindows"];
 
 /// The settings of the controller.

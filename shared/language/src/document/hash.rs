@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::correct::WHEN_KEYS;
 use crate::yaml::Node;
 use drift_api::condition::canonical;
 
@@ -10,11 +11,19 @@ use drift_api::condition::canonical;
 const HASH_BYTES: usize = 8;
 
 /// The sections that a verdict depends on.
-const VERDICT_SECTIONS: &[&str] =
-    &["objects", "identity", "scope", "base", "let", "require", "suspendWhen", "read", "compare", "confirm"];
-
-/// The keys of `correct` that control when a correction starts. They do not change the request.
-const WHEN_SECTIONS: &[&str] = &["mode", "existing", "settle", "limits"];
+const VERDICT_SECTIONS: &[&str] = &[
+    "objects",
+    "objectMay",
+    "identity",
+    "scope",
+    "base",
+    "let",
+    "require",
+    "suspendWhen",
+    "read",
+    "compare",
+    "confirm",
+];
 
 /// The keys of a step that control the wait for its response, not the request. A raised `timeout` while an outcome is
 /// open must not result in another request.
@@ -42,7 +51,7 @@ pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
 pub(crate) fn correct_hash(spec: &Node) -> u64 {
     let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
     if let Some(fields) = correct.as_object_mut() {
-        fields.retain(|field, _| !WHEN_SECTIONS.contains(&field.as_str()));
+        fields.retain(|field, _| !WHEN_KEYS.contains(&field.as_str()));
         for section in ["http", "postgres"] {
             fields.get_mut(section).into_iter().for_each(forget_waiting);
         }

@@ -17,6 +17,7 @@ use crate::secrets::{DeclaredSecret, read_secrets};
 use crate::spec::destinations::read_allow_networks;
 use crate::spec::identity::read_identity;
 use crate::spec::naming::read_names;
+use crate::spec::object_may::{ObjectMay, read_object_may};
 use crate::spec::objects::{ObjectSelection, read_objects};
 use crate::spec::polling::{Confirm, confirm_chosen_ids, read_confirm, read_times};
 use crate::spec::requirements::{Requirement, read_requirements};
@@ -106,6 +107,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     let (spec, target) = (spec?, target?);
     version.and(kind)?;
     let mut poll_fields = fields_of_polls(&target);
+    target.object_may.field().into_iter().for_each(|field| poll_fields.insert(field));
     let mut all_fields = poll_fields.clone();
     all_fields.extend(&target.correct.fields());
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
@@ -125,6 +127,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         document_hash: document_hash(root),
         correct_hash: correct_hash(spec),
         objects: target.objects,
+        object_may: target.object_may,
         identity: target.identity,
         not_identifying: target.not_identifying,
         scope: target.scope,
@@ -174,6 +177,7 @@ fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Positi
 /// The content of `spec`.
 struct Spec {
     objects: ObjectSelection,
+    object_may: ObjectMay,
     identity: TextTemplate,
     not_identifying: FieldPaths,
     scope: IdentityScope,
@@ -197,6 +201,7 @@ struct Spec {
 /// Keys of `spec`.
 const SPEC_KEYS: &[&str] = &[
     "objects",
+    "objectMay",
     "identity",
     "notIdentifying",
     "scope",
@@ -228,6 +233,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     read_names(reader, &fields)?;
     let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
     let objects = reader.needed(&fields, "objects", read_objects);
+    let object_may = reader.or(&fields, "objectMay", ObjectMay::default(), read_object_may);
     let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
     let not_identifying = reader.or(&fields, "notIdentifying", FieldPaths::default(), read_not_identifying);
     let scope = reader.optional(&fields, "scope", read_scope);
@@ -260,6 +266,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     correct.section().into_iter().for_each(|section| section.check_fit(reader, spec, objects.as_ref(), &read.source));
     Some(Spec {
         objects: objects?,
+        object_may: object_may?,
         identity: identity?,
         not_identifying: not_identifying?,
         scope: scope?.unwrap_or_else(|| scope_of_read(&read, spec)),

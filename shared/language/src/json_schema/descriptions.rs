@@ -112,6 +112,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("compare.writeOnly[].path", "A JSON Pointer that desired does not have: /password."),
     ("compare.writeOnly[].secret", "A name of secrets."),
     ("publish", "Fields of the object's .status over observed. 1 to 16."),
+    ("objectMay", "Annotations of objects that the target permits: ignore, interval."),
     ("ready", "Keeps the conditions Ready, Reconciling and Stalled. Default: false."),
     ("hints", "Signals from outside that cause a poll."),
     ("hints.listen", "Notifications of a PostgreSQL server."),

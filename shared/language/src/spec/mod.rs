@@ -3,6 +3,7 @@
 pub(crate) mod destinations;
 pub(crate) mod identity;
 pub(crate) mod naming;
+pub(crate) mod object_may;
 pub(crate) mod objects;
 pub(crate) mod polling;
 pub(crate) mod requirements;

@@ -11,7 +11,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 /// Default deadline of a poll. A shorter interval shortens it.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bounds of `interval`.
-const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+pub(super) const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 /// Bounds of `timeout`. Below, no response could arrive in time. Above, a hung host would block its slot for too long.
 const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 /// Maximum polls that a change of verdict may need.

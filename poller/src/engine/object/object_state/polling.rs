@@ -79,7 +79,7 @@ impl ObjectState {
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
         let polled = !self.object.deleting && self.rendered.rejected.is_none();
-        polled.then(|| self.last_heard + self.settings.interval.saturating_mul(SILENT_INTERVALS))
+        polled.then(|| self.last_heard + self.schedule.interval().saturating_mul(SILENT_INTERVALS))
     }
 
     /// Begins a poll and returns the state that its result must match.

@@ -33,6 +33,7 @@ impl Published {
         let confirm = Confirm { absent: 1, ..Confirm::default() };
         let settings = PollSettings {
             interval: target.interval,
+            object_may: target.object_may,
             settle: Duration::ZERO,
             corrects: true,
             actions: Actions::NONE,

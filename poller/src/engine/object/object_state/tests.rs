@@ -10,11 +10,12 @@ use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use drift_api::condition::StatusFields;
 use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::object::object_view::ObjectView;
-use drift_language::{Actions, Confirm};
+use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
 
 const SETTINGS: PollSettings = PollSettings {
     interval: Duration::from_secs(30),
+    object_may: ObjectMay { ignore: false, interval: true },
     keeps_requests: false,
     ready: false,
     settle: Duration::from_secs(2),
@@ -188,6 +189,26 @@ fn a_request_is_kept_between_frequent_polls_alone() {
             ObjectState::new(object.clone(), appraise(&target, &object), Arc::new(settings), Arrival::Listed, at(0));
         let first = state.prepare(&target);
         assert_eq!(Arc::ptr_eq(&first, &state.prepare(&target)), keeps_requests);
+    }
+}
+
+#[test]
+fn an_object_with_a_longer_interval_is_polled_less_often() {
+    let mut state = tagged();
+    let mut second = 0;
+    for (version, (interval, expected)) in (1..).zip([(None, 30), (Some("2m"), 120), (Some("1s"), 30)]) {
+        let mut object = object(&spec(), 0, version);
+        object.asked.get_or_insert_default().interval = interval.map(Into::into);
+        see(&mut state, object);
+        let mut polls = Vec::new();
+        while polls.len() < 3 {
+            second += 1;
+            if state.poll_due().is_some_and(|due| due <= at(second).moment) {
+                poll(&mut state, second, Finding::InSync, None);
+                polls.push(second);
+            }
+        }
+        assert_eq!(polls[2] - polls[1], expected, "{interval:?}");
     }
 }
 

@@ -1,0 +1,110 @@
+//! `objectMay`: what the annotations of a single object may change. Each only leads to fewer corrections or polls.
+
+use std::time::Duration;
+
+use drift_api::names::IGNORE_ANNOTATION;
+use drift_api::object::LeanObject;
+use serde_json::Value;
+
+use super::polling::INTERVAL;
+use crate::cel::EvaluationError;
+use crate::yaml::Node;
+use crate::yaml::reader::Reader;
+
+/// The permitted annotations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectMay {
+    /// Permits the annotation that leaves fields of `desired` to another owner.
+    pub ignore: bool,
+    /// Permits the annotation that lengthens the interval.
+    pub interval: bool,
+}
+
+impl ObjectMay {
+    /// The field of objects that templates need for it.
+    pub(crate) fn field(self) -> Option<Vec<String>> {
+        self.ignore.then(|| ["metadata", "annotations", IGNORE_ANNOTATION].map(str::to_owned).to_vec())
+    }
+
+    /// The keys of `desired` that the object leaves to another owner.
+    #[must_use]
+    pub fn ignored(self, object: &Value) -> Vec<&str> {
+        let text = object.get("metadata").and_then(|metadata| metadata.get("annotations")?.get(IGNORE_ANNOTATION));
+        let text = text.and_then(Value::as_str).filter(|_| self.ignore).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
+    }
+
+    /// Removes these keys from a desired state.
+    ///
+    /// # Errors
+    /// Fails if the desired state has no such key: the object would be corrected although its owner expects otherwise.
+    pub(crate) fn apply(self, object: &Value, desired: &mut Value) -> Result<(), EvaluationError> {
+        let ignored = self.ignored(object);
+        let fields = desired.as_object_mut();
+        if ignored.is_empty() {
+            return Ok(());
+        }
+        let Some(fields) = fields.filter(|fields| ignored.iter().all(|key| fields.contains_key(*key))) else {
+            let cause = "it names a key that compare.desired does not have".to_owned();
+            return Err(EvaluationError { place: format!("the annotation {IGNORE_ANNOTATION}").into(), cause });
+        };
+        fields.retain(|key, _| !ignored.contains(&key.as_str()));
+        Ok(())
+    }
+
+    /// Returns the interval of an object in a target with this interval. A shorter or invalid one has no effect.
+    #[must_use]
+    pub fn interval_of(self, object: &LeanObject, interval: Duration) -> Duration {
+        let text = object.interval_requested().filter(|_| self.interval);
+        let wanted = text.and_then(|text| humantime::parse_duration(text).ok()).unwrap_or_default();
+        interval.max(wanted.min(*INTERVAL.end()))
+    }
+}
+
+/// Reads the list of permitted annotations.
+pub(crate) fn read_object_may(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ObjectMay> {
+    let only = |ignore: bool| ObjectMay { ignore, interval: !ignore };
+    let items = reader.items(node, place, 1..=2)?;
+    let permitted = reader.each(items, place, |reader, node, place| {
+        reader.choice(node, place, &[("ignore", only(true)), ("interval", only(false))])
+    })?;
+    let has = |which: fn(&ObjectMay) -> bool| permitted.iter().any(which);
+    Some(ObjectMay { ignore: has(|may| may.ignore), interval: has(|may| may.interval) })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_api::names::INTERVAL_ANNOTATION;
+    use drift_api::object::field_paths::FieldPaths;
+    use serde_json::json;
+
+    const ALL: ObjectMay = ObjectMay { ignore: true, interval: true };
+
+    #[test]
+    fn an_object_leaves_keys_to_another_owner() {
+        let object = |text: &str| json!({"metadata": {"annotations": {IGNORE_ANNOTATION: text}}});
+        let rest = |may: ObjectMay, text: &str| {
+            let mut desired = json!({"a": 1, "b": 2, "c": 3});
+            may.apply(&object(text), &mut desired).map(|()| desired)
+        };
+        assert_eq!(rest(ALL, " a,c ,"), Ok(json!({"b": 2})));
+        assert_eq!(rest(ALL, ""), Ok(json!({"a": 1, "b": 2, "c": 3})));
+        assert_eq!(rest(ObjectMay { ignore: false, ..ALL }, "a"), Ok(json!({"a": 1, "b": 2, "c": 3})));
+        let error = "the annotation driftpoller.dev/ignore: it names a key that compare.desired does not have";
+        assert_eq!(rest(ALL, "a,d").unwrap_err().to_string(), error);
+        assert!(ALL.apply(&object("a"), &mut json!("text")).is_err());
+    }
+
+    #[test]
+    fn an_object_is_polled_less_often_but_never_more() {
+        let minute = Duration::from_secs(60);
+        for (text, expected) in [("1h", 3600), ("1s", 60), ("soon", 60), ("90d", 86_400), ("", 60)] {
+            let metadata = json!({"name": "web", "annotations": {INTERVAL_ANNOTATION: text}});
+            let object = LeanObject::prune(&json!({"metadata": metadata}), &FieldPaths::default());
+            assert_eq!(ALL.interval_of(&object, minute).as_secs(), expected, "{text}");
+            assert_eq!(ObjectMay { interval: false, ..ALL }.interval_of(&object, minute), minute);
+        }
+    }
+}
