@@ -4,7 +4,9 @@
 //! The correct state follows only from the objects, the targets and the claims.
 
 use drift_api::identity::Uid;
-use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION};
+use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
@@ -150,7 +152,7 @@ fn lift_bars(world: &mut World, ending: Ending) {
         world.api.edit(&name, |object| {
             object["spec"]["forbidden"] = json!(false);
             if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
-                annotations.retain(|name, _| name == GIVE_UP_ANNOTATION);
+                annotations.retain(|name, _| [GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION].contains(&name.as_str()));
             }
         });
     }
@@ -211,6 +213,11 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     let mut corrected = world.api.objects.values().filter(|object| target_of(object).is_some_and(|text| text.correct));
     if let Some(object) = corrected.find(|object| is_begun(object)) {
         return Some(format!("a correction has no end: that of {}", object["metadata"]["uid"]));
+    }
+    let is_answered = |object: &Value| LeanObject::prune(object, &FieldPaths::default()).is_poll_answered();
+    let mut polled = world.api.objects.values().filter(|object| target_of(object).is_some());
+    if let Some(object) = polled.find(|object| !is_answered(object)) {
+        return Some(format!("a requested poll is not answered: that of {}", uid_of(object)));
     }
     let is_whole = |name: &str| world.attestation(name).is_some_and(|word| word.except.is_empty());
     let unattested = texts.keys().find(|name| !is_whole(name));

@@ -166,7 +166,10 @@ impl ObjectState {
             self.seen_in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
         let new = NewFinding { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
         match self.confirmation.count(&new, &self.settings.confirm) {
-            Belief::Confirmed => self.believe_poll(&finding, published, !self.asked_meanwhile, now),
+            Belief::Confirmed => {
+                let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
+                self.believe_poll(&finding, published, answers, now);
+            }
             Belief::PollAgainAfter(wait) => {
                 if flaps {
                     self.flapping.note_finding(finding.class(), now);
@@ -241,7 +244,8 @@ impl ObjectState {
         let current = self.current();
         let mut verdict = reach_verdict(finding, &basis, current.as_ref(), self.seen_in_sync);
         verdict.tag.ready = self.settings.ready;
-        let asked = self.object.poll_requested().filter(|_| answers).map(PollRequest::of);
+        let asked =
+            self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);
         verdict.tag.polled = asked.or_else(|| current.and_then(|current| current.tag.polled));
         self.seen_in_sync |= *finding == Finding::InSync;
         let before = self.disbelieve();
