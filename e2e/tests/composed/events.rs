@@ -383,7 +383,7 @@ fn job_event(random: &mut Random) -> JobEvent {
 
 pub(crate) fn object_event(random: &mut Random) -> Event {
     let object = two(random);
-    match random.below(20) {
+    match random.below(19) {
         0..2 => Event::Create { object, resource: two(random), value: random.below(3), labels: random.below(4) },
         2..5 => Event::Edit { object, resource: two(random), value: random.below(3) },
         5 => Event::Forbid { object, forbidden: random.one_in(2) },
@@ -397,7 +397,6 @@ pub(crate) fn object_event(random: &mut Random) -> Event {
         12 => Event::Alter { object, observed: random.one_in(2), value: random.below(3) },
         15 => Event::GiveUp { object, resource: (!random.one_in(3)).then(|| two(random)) },
         16 => Event::Relabel { object, labels: random.below(4) },
-        17..19 => Event::Replay { object },
-        _ => Event::Ask { object, request: random.below(4) },
+        _ => Event::Replay { object },
     }
 }
