@@ -34,6 +34,7 @@ mod ordering;
 mod other_writers;
 mod outside;
 mod page;
+mod pipelines;
 mod process;
 mod rbac;
 mod readiness;
