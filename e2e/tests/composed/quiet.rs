@@ -214,15 +214,19 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     if let Some(object) = corrected.find(|object| is_begun(object)) {
         return Some(format!("a correction has no end: that of {}", object["metadata"]["uid"]));
     }
-    let is_answered = |object: &Value| LeanObject::prune(object, &FieldPaths::default()).is_poll_answered();
-    let mut polled = world.api.objects.values().filter(|object| target_of(object).is_some());
-    if let Some(object) = polled.find(|object| !is_answered(object)) {
-        return Some(format!("a requested poll is not answered: that of {}", uid_of(object)));
-    }
     let is_whole = |name: &str| world.attestation(name).is_some_and(|word| word.except.is_empty());
     let unattested = texts.keys().find(|name| !is_whole(name));
     let wrong = RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of));
+    let wrong = wrong.or_else(|| unanswered(world, &target_of));
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
+}
+
+/// Checks that each requested poll of a selected object is answered.
+fn unanswered(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
+    let is_answered = |object: &Value| LeanObject::prune(object, &FieldPaths::default()).is_poll_answered();
+    let mut selected = world.api.objects.values().filter(|object| target_of(object).is_some());
+    let object = selected.find(|object| !is_answered(object))?;
+    Some(format!("a requested poll is not answered: that of {}", uid_of(object)))
 }
 
 /// Checks the external state. The object with the claim makes the resource as its spec says, if allowed. Without a

@@ -1,6 +1,6 @@
 //! `check --from-cluster --wait`: waits until the poller attests every target.
 //!
-//! The attestation proves that the poller has loaded the text, and found the kind and the rights that it needs.
+//! The attestation proves that the poller has loaded the text and renewed the verdicts that it concerns.
 
 use std::sync::Arc;
 use std::time::Duration;

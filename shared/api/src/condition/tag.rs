@@ -7,10 +7,14 @@
 //! The answered request has brackets of its own before the others: `[polled 2026-01-01T00:00:00Z] [desired …]`. Programs
 //! that do not know it read it as text, and still read the tag.
 
+mod poll_request;
+
 use std::fmt;
 
 use crate::condition::text::spells;
-use crate::condition::{DesiredHash, DifferingFields, PollRequest};
+use crate::condition::{DesiredHash, DifferingFields};
+
+pub use poll_request::PollRequest;
 
 /// The machine-readable part of a verdict. Empty parts are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -3,6 +3,7 @@
 //! A whole object in memory costs a hundred times more than the programs need. They keep its identity, the two
 //! conditions, our annotations, and otherwise only the fields that the target's templates read.
 
+mod answered_polls;
 pub mod cluster_resource;
 pub mod field_paths;
 pub mod kept_fields;
@@ -12,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::collections::shared_text::{SharedText, literal};
-use crate::condition::{Conditions, CorrectionStatus, PollRequest};
+use crate::condition::{Conditions, CorrectionStatus};
 use crate::identity::{ResourceName, Uid};
 use crate::names;
 use crate::object::field_paths::FieldPaths;
@@ -166,13 +167,6 @@ impl LeanObject {
     #[must_use]
     pub fn poll_requested(&self) -> Option<&str> {
         self.asked.as_ref()?.poll.as_deref()
-    }
-
-    /// Returns true if the verdict answers the request for an immediate poll, or there is none.
-    #[must_use]
-    pub fn is_poll_answered(&self) -> bool {
-        let Some(asked) = self.poll_requested().map(PollRequest::of) else { return true };
-        self.conditions.observed().and_then(|condition| condition.message.tag()?.polled) == Some(asked)
     }
 
     /// Returns the value of the annotation that requests one more correction.
