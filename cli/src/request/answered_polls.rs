@@ -7,8 +7,9 @@ use drift_api::condition::{ConditionStatus, PollRequest};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::printable;
+use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::annotations::ObjectRequest;
 use super::{RequestSettings, set};
@@ -69,7 +70,7 @@ pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
                 Err(error) => statuses.push(fail(kind, object, &error)?),
             }
         }
-        let end = Instant::now() + settings.timeout;
+        let end = clock::now() + settings.timeout;
         for one in &asked {
             statuses.push(match one.wait(&client, end).await {
                 Ok((status, verdict)) => {
@@ -98,7 +99,7 @@ async fn ask<'o>(client: &kube::Client, kind: &'o ServedKind, object: &'o LeanOb
 
 impl Asked<'_> {
     /// Waits for the verdict, and returns it with its exit status.
-    async fn wait(&self, client: &kube::Client, end: Instant) -> Result<(ExitStatus, String), String> {
+    async fn wait(&self, client: &kube::Client, end: Moment) -> Result<(ExitStatus, String), String> {
         let kind = resolved(self.kind);
         let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
         loop {
@@ -110,7 +111,7 @@ impl Asked<'_> {
                     return Ok(answer);
                 }
             }
-            if Instant::now() >= end {
+            if clock::now() >= end {
                 let hint = || "check that drift-poller runs and that a target selects the object".to_owned();
                 let why = read.err().map_or_else(hint, |error| error.to_string());
                 return Err(format!("no answer to the requested poll within the timeout: {why}"));

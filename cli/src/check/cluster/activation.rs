@@ -9,8 +9,9 @@ use drift_api::names::POLLER_LEASE;
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::config::documents_in;
 use drift_kube::kinds::WrittenKinds;
+use drift_kube::process::clock;
 use drift_language::Target;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::troubles::missing_targets;
 use super::{check_against, documents_of_maps, no_config_map};
@@ -37,11 +38,11 @@ pub(in crate::check) async fn wait_until_active(
     namespace: &str,
     timeout: Duration,
 ) -> Result<Report, CommandError> {
-    let (client, end) = (connect(cluster).await?, Instant::now() + timeout);
+    let (client, end) = (connect(cluster).await?, clock::now() + timeout);
     loop {
         // A call that fails may succeed later: the API server may restart.
         let maps = target_maps(&client, namespace).await;
-        let is_last = Instant::now() >= end;
+        let is_last = clock::now() >= end;
         if let Ok(maps) = &maps {
             let texts = documents_in(maps);
             let notes = lease_notes(&client, namespace, POLLER_LEASE).await;

@@ -214,6 +214,8 @@ mod tests {
             let message = tag.append_to(&text);
             let expected = (tag != Tag::default()).then(|| tag.clone());
             prop_assert_eq!(Tag::split(&message), (text.as_str(), expected));
+            let known_before = Tag { polled: None, ..tag }.to_string();
+            prop_assert!(message.ends_with(&known_before), "older programs read the last brackets: {}", message);
         }
 
         #[test]
