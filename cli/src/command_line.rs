@@ -9,7 +9,8 @@ use crate::explain::ExplainSettings;
 use crate::get::GetSettings;
 use crate::install::InstallSettings;
 use crate::rbac::RbacSettings;
-use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, POLL_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
+use crate::request::answered_polls::PollSettings;
+use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
 use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
 use crate::version::VersionSettings;
 
@@ -52,8 +53,7 @@ pub(crate) enum Command {
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(RequestSettings),
     /// Request an immediate poll of objects
-    #[command(after_help = POLL_EXAMPLES)]
-    Poll(RequestSettings),
+    Poll(PollSettings),
     /// Request one more correction of objects whose attempts are exhausted
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(RequestSettings),

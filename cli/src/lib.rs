@@ -67,7 +67,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Get(settings) => get::run(&settings),
         Command::Pause(settings) => request::run(&settings, &ObjectRequest::Pause),
         Command::Resume(settings) => request::run(&settings, &ObjectRequest::Resume),
-        Command::Poll(settings) => request::run(&settings, &ObjectRequest::Poll),
+        Command::Poll(settings) => request::answered_polls::run(&settings),
         Command::Retry(settings) => request::run(&settings, &ObjectRequest::Retry),
         Command::GiveUp(settings) => request::run(&settings.objects, &settings.request()),
         Command::Adopt(settings) => adopt::run(&settings),

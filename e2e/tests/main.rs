@@ -36,6 +36,7 @@ mod ordering;
 mod other_writers;
 mod outside;
 mod page;
+mod pipelines;
 mod process;
 mod rbac;
 mod readiness;

@@ -56,9 +56,10 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
     for namespace in base.filter(|document| document["kind"] == "Namespace") {
         kubectl.run_with_input(&["apply", "-f", "-"], &elsewhere(&namespace.to_string())).await?;
     }
-    // The component is also applied by itself.
-    let component = "components/condition-writers";
-    for overlay in ["overlays/demo", "overlays/production", "overlays/observe-only", "overlays/webhooks", component] {
+    // The components are also applied by themselves.
+    let components = ["components/condition-writers", "components/verify"];
+    let overlays = ["overlays/demo", "overlays/production", "overlays/observe-only", "overlays/webhooks"];
+    for overlay in overlays.into_iter().chain(components) {
         let rendered = manifests::render(&plane.binaries().kubectl, &manifests::folder().join(overlay))?;
         let rendered = elsewhere(&rendered);
         let arguments = ["apply", "--dry-run=server", "-f", "-"];
@@ -107,6 +108,8 @@ async fn the_version_is_the_same_wherever_it_stands() -> Result<()> {
     let read = |name: &str| std::fs::read_to_string(workspace.join(name)).with_context(|| name.to_owned());
     let version = env!("CARGO_PKG_VERSION");
     let install = read("manifests/install.yaml")?;
+    let job = read("manifests/components/verify/job.yaml")?;
+    ensure!(job.contains(&format!("image: kubectl-drift:{version}\n")), "the Job drift-verify has another version");
     let toolchain = read("rust-toolchain.toml")?;
     let toolchain = toolchain.split('"').nth(1).context("no toolchain")?;
     for program in ["poller", "controller"] {

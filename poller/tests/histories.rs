@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use drift_api::condition::{
-    ConditionStatus, CurrentVerdict, DesiredHash, ObservedReason, PatchBase, StatusFields, Verdict, condition_patch,
+    ConditionStatus, CurrentVerdict, DesiredHash, ObservedReason, PatchBase, PollRequest, StatusFields, Verdict,
+    condition_patch,
 };
-use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
+use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, POLL_REQUESTED_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::timing::moment::Moment;
@@ -77,6 +78,8 @@ enum Step {
     Hint(u64),
     /// Hints may have been missed.
     MissHints,
+    /// A person requests a poll.
+    Ask(u8),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -101,6 +104,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (1..60_u64).prop_map(Step::PauseHost),
         2 => prop_oneof![Just(0), 1..20_u64].prop_map(Step::Hint),
         1 => Just(Step::MissHints),
+        2 => (0..3_u8).prop_map(Step::Ask),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -273,10 +277,21 @@ impl World {
             Step::LoseAnswer => self.lose_answer = true,
             Step::Hint(seconds) => self.state.take_hint_after(Duration::from_secs(seconds), self.now.moment),
             Step::MissHints => self.state.miss_hints(self.now.moment),
+            Step::Ask(request) => self.ask(request),
             Step::Delete => {
                 self.change(|object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z"));
             }
         }
+    }
+
+    fn ask(&mut self, request: u8) {
+        let annotation = json!({POLL_REQUESTED_ANNOTATION: request.to_string()});
+        self.change(|object| object["metadata"]["annotations"] = annotation);
+    }
+
+    /// Returns the request that the verdict answers.
+    fn polled(&self) -> Option<PollRequest> {
+        lean(&self.object).conditions.observed().and_then(|condition| condition.message.tag()?.polled)
     }
 
     fn restart(&mut self) {
@@ -492,6 +507,7 @@ proptest! {
         let expected = if world.is_drifted() { ConditionStatus::True } else { ConditionStatus::False };
         if !world.is_deleting() {
             prop_assert_eq!(world.status(), Some(expected));
+            prop_assert!(lean(&world.object).is_poll_answered(), "a requested poll is not answered");
         }
         let before = world.writes;
         world.run_for(INTERVAL * 50);
@@ -708,4 +724,85 @@ fn a_pause_keeps_the_count_of_failed_polls() {
     world.take(Step::PauseHost(20));
     world.run_for(Duration::from_secs(21));
     assert_eq!(world.reason().as_deref(), Some("PollTimedOut"), "the third after the pause");
+}
+
+#[test]
+fn a_requested_poll_is_answered_by_one_write() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL * 2);
+    for request in 1..=3 {
+        let regular = world.state.poll_due().unwrap();
+        world.ask(request);
+        let due = world.state.poll_due().unwrap();
+        assert!(due < regular, "no prompt poll");
+        world.run_for(due - world.now.moment);
+        world.run_for(Duration::from_millis(1));
+        assert_eq!(world.polled(), Some(PollRequest::of(&request.to_string())));
+        world.run_for(INTERVAL * 10);
+        assert_eq!(world.writes, 1 + u32::from(request), "one write for each request");
+    }
+    world.take(Step::Restart);
+    world.run_for(INTERVAL * 10);
+    assert_eq!(world.writes, 4, "a restarted poller answers again");
+    world.change(|object| object["metadata"]["annotations"] = json!({}));
+    world.run_for(INTERVAL * 10);
+    assert_eq!(world.writes, 4, "a removed request is answered");
+}
+
+#[test]
+fn a_poll_from_before_the_request_is_no_answer() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    world.slow = true;
+    world.run_for(INTERVAL);
+    assert!(world.under_way.is_some(), "the test proves nothing");
+    world.ask(1);
+    world.answer();
+    world.act();
+    assert_eq!(world.polled(), None, "it began before");
+    world.take(Step::Slow(false));
+    world.run_for(Duration::from_secs(2));
+    assert_eq!(world.polled(), Some(PollRequest::of("1")));
+}
+
+#[test]
+fn a_request_from_before_the_start_is_polled_promptly() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    // No regular poll can have been missed this shortly before the next one.
+    world.pass_regular_poll(INTERVAL - Duration::from_secs(5));
+    world.run_for(INTERVAL - Duration::from_secs(5));
+    world.restart();
+    assert!(!world.state.wants_prompt_poll(), "the test proves nothing");
+    world.object["metadata"]["annotations"] = json!({POLL_REQUESTED_ANNOTATION: "1"});
+    world.restart();
+    assert!(world.state.wants_prompt_poll());
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.polled(), Some(PollRequest::of("1")));
+    world.restart();
+    assert!(!world.state.wants_prompt_poll(), "it is answered");
+}
+
+#[test]
+fn an_object_that_is_not_polled_answers_at_once() {
+    let mut world = World::new();
+    world.take(Step::Bar(true));
+    world.run_for(Duration::from_secs(1));
+    world.ask(1);
+    world.run_for(Duration::from_millis(1));
+    assert_eq!((world.reason().as_deref(), world.polled()), (Some("Suspended"), Some(PollRequest::of("1"))));
+}
+
+#[test]
+fn silence_answers_no_request() {
+    let mut world = World::new();
+    world.outside = Outside::Fulfils(1);
+    world.run_for(INTERVAL);
+    world.take(Step::Slow(true));
+    world.ask(1);
+    world.run_for(INTERVAL * (SILENT_INTERVALS + 1));
+    assert_eq!((world.reason().as_deref(), world.polled()), (Some("NotYetPolled"), None));
 }

@@ -11,6 +11,7 @@ pub(crate) mod written_kinds;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::program::settings::parse_namespace;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use crate::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::ending::{CommandError, ExitStatus};
+use cluster::activation::wait_until_active;
 use cluster::{check_files, check_live};
 use document::documents_of;
 use files::{read_sources, read_with_neighbours};
@@ -33,6 +35,7 @@ const EXAMPLES: &str = "Examples:
   kubectl drift check targets/ crds/      with the kinds that are defined in the files
   kubectl kustomize overlays/production | kubectl drift check -
   kubectl drift check --from-cluster -n drift-system
+  kubectl drift check --from-cluster --wait      until drift-poller has loaded each target
   kubectl drift check targets/ --context production      the same of targets that are not applied yet
 
 Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not be looked at, 3 bad";
@@ -56,6 +59,12 @@ pub(crate) struct CheckSettings {
     /// checked too where --kubeconfig or --context names a cluster
     #[arg(long)]
     from_cluster: bool,
+    /// Wait until each target is active: drift-poller has loaded its text and attests its verdicts
+    #[arg(long, requires = "from_cluster")]
+    wait: bool,
+    /// Longest time to wait
+    #[arg(long, requires = "wait", default_value = "2m", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    timeout: Duration,
     /// Namespace of the ConfigMaps with targets
     #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
@@ -106,7 +115,10 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitStatus, CommandError> 
 }
 
 fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
-    let CheckSettings { paths, filenames, from_cluster, namespace, cluster, .. } = settings;
+    let CheckSettings { paths, filenames, from_cluster, wait, timeout, namespace, cluster, .. } = settings;
+    if *wait {
+        return block_on(wait_until_active(cluster, namespace, *timeout));
+    }
     if *from_cluster {
         return block_on(check_live(cluster, namespace));
     }

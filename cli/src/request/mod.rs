@@ -16,9 +16,10 @@ use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::kinds::names::{ServedKind, find_kind};
 use crate::kinds::{resolved, served_kinds};
-use annotations::ObjectRequest;
+use annotations::{ObjectRequest, Setting};
 
 pub(crate) mod annotations;
+pub(crate) mod answered_polls;
 
 /// Shown at the end of `--help` of `pause`.
 pub(crate) const PAUSE_EXAMPLES: &str = "Examples:
@@ -32,12 +33,6 @@ pub(crate) const RESUME_EXAMPLES: &str = "Examples:
   kubectl drift resume proxies -l tier=prod -n team-a
 
 Takes the annotation driftpoller.dev/paused away. Exit codes: 0 done, 2 unknown, 3 bad usage";
-/// Shown at the end of `--help` of `poll`.
-pub(crate) const POLL_EXAMPLES: &str = "Examples:
-  kubectl drift poll proxy/web -n team-a
-  kubectl drift poll proxies web cache -n team-a
-
-Sets the annotation driftpoller.dev/poll-requested-at. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `retry`.
 pub(crate) const RETRY_EXAMPLES: &str = "Example:
   kubectl drift retry proxy/web -n team-a
@@ -94,20 +89,35 @@ pub(crate) struct RequestSettings {
     cluster: KubeconfigSettings,
 }
 
+impl RequestSettings {
+    fn selector(&self) -> Option<LabelSelector> {
+        self.selector.clone().or_else(|| self.all.then(LabelSelector::default))
+    }
+
+    fn named(&self) -> Result<NamedObjects<'_>, CommandError> {
+        named_objects(&self.objects, self.selector().is_some()).map_err(CommandError::BadUsage)
+    }
+
+    /// The objects that are meant. Says so if there are none.
+    async fn find(&self, client: &kube::Client) -> Result<Vec<(ServedKind, LeanObject)>, CommandError> {
+        let (namespace, selector) = (self.place.namespace(client), self.selector().unwrap_or_default());
+        let objects = find_objects(client, namespace, (&self.named()?, &selector)).await?;
+        if objects.is_empty() {
+            writeln!(anstream::stderr(), "no objects found in namespace {namespace}")?;
+        }
+        Ok(objects)
+    }
+}
+
 /// Sends the request to each object.
 ///
 /// # Errors
 /// When there is no such kind or object, or the API server does not answer.
 pub(crate) fn run(settings: &RequestSettings, request: &ObjectRequest) -> Result<ExitStatus, CommandError> {
-    let selector = settings.selector.clone().or_else(|| settings.all.then(LabelSelector::default));
-    let named = named_objects(&settings.objects, selector.is_some()).map_err(CommandError::BadUsage)?;
+    settings.named()?;
     block_on(async {
         let client = connect(&settings.cluster).await?;
-        let namespace = settings.place.namespace(&client);
-        let objects = find_objects(&client, namespace, (&named, &selector.unwrap_or_default())).await?;
-        if objects.is_empty() {
-            writeln!(anstream::stderr(), "no objects found in namespace {namespace}")?;
-        }
+        let objects = settings.find(&client).await?;
         let mut status = ExitStatus::Success;
         for (kind, object) in &objects {
             if let Err(error) = ask(&client, (kind, object), (request, settings.dry_run)).await? {
@@ -183,16 +193,8 @@ async fn ask(
         Ok(setting) => setting,
         Err(error) => return Ok(Err(CommandError::BadUsage(error.to_string()))),
     };
-    if !dry_run {
-        let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
-        let (patch, fields) = (setting.patch(&object.id.uid), FieldPaths::default());
-        match writer.merge(&resolved(kind), &object.id, &patch, PERSON_MANAGER, &fields).await {
-            Ok(_) => {}
-            Err(error) if error.is_about_another() => {
-                return Ok(Err(CommandError::CannotTell("it was replaced meanwhile".to_owned())));
-            }
-            Err(error) => return Ok(Err(CommandError::CannotTell(error.to_string()))),
-        }
+    if !dry_run && let Err(error) = set(client, (kind, object), &setting).await {
+        return Ok(Err(error));
     }
     let tried = if dry_run { " (dry run)" } else { "" };
     writeln!(anstream::stdout(), "{place}: {}{tried}\n  same as: {}", setting.words(), setting.kubectl(kind, object))?;
@@ -200,4 +202,19 @@ async fn ask(
         writeln!(anstream::stderr(), "note: {place}: {doubt}")?;
     }
     Ok(Ok(()))
+}
+
+/// Sets an annotation on one object.
+async fn set(
+    client: &kube::Client,
+    (kind, object): (&ServedKind, &LeanObject),
+    setting: &Setting,
+) -> Result<(), CommandError> {
+    let writer = ObjectClient::new(client.clone(), PERSON_MANAGER);
+    let (patch, fields) = (setting.patch(&object.id.uid), FieldPaths::default());
+    match writer.merge(&resolved(kind), &object.id, &patch, PERSON_MANAGER, &fields).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_about_another() => Err(CommandError::CannotTell("it was replaced meanwhile".to_owned())),
+        Err(error) => Err(CommandError::CannotTell(error.to_string())),
+    }
 }

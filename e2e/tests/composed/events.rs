@@ -4,7 +4,7 @@
 
 use drift_api::names::{
     DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION, PAUSED_ANNOTATION,
-    RETRY_REQUESTED_ANNOTATION,
+    POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION,
 };
 use serde_json::{Value, json};
 
@@ -83,6 +83,11 @@ pub(crate) enum Event {
     },
     /// Requests one more correction.
     Retry {
+        object: usize,
+        request: u8,
+    },
+    /// Requests a poll.
+    Ask {
         object: usize,
         request: u8,
     },
@@ -209,6 +214,13 @@ fn edit(world: &mut World, event: &Event) {
         }),
         Event::Retry { object, request } => {
             annotate(world, OBJECTS[object], RETRY_REQUESTED_ANNOTATION, request.to_string());
+        }
+        Event::Ask { object, request } => {
+            let World { api, ledger, .. } = world;
+            api.edit(OBJECTS[object], |object| {
+                ledger.note_asked(uid_of(object), &request.to_string());
+                object["metadata"]["annotations"][POLL_REQUESTED_ANNOTATION] = json!(request.to_string());
+            });
         }
         Event::Delete { object } => world.api.delete(OBJECTS[object]),
         Event::Strip { object, observed } => strip(world, OBJECTS[object], observed),

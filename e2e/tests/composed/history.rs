@@ -70,6 +70,7 @@ impl History {
         if opening == Opening::Any && random.one_in(3) {
             events.iter_mut().for_each(work_for_one_target);
         }
+        request_polls(&mut events, Random::of(!seed));
         Self { events, ending }
     }
 
@@ -108,6 +109,17 @@ impl History {
             part = if part == 1 { 0 } else { part.div_ceil(2) };
         }
         shortest
+    }
+}
+
+/// Requests polls at random times, in one history of four. The numbers are of their own, so that the other events stay.
+fn request_polls(events: &mut Vec<Event>, mut random: Random) {
+    if !random.one_in(4) {
+        return;
+    }
+    for _ in 0..=random.below(5) {
+        let at = usize::from(random.below(255)) % events.len();
+        events.insert(at, Event::Ask { object: usize::from(random.below(2)), request: random.below(4) });
     }
 }
 

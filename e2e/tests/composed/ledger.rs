@@ -6,10 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, CurrentVerdict, DesiredHash};
+use drift_api::condition::{
+    Condition, ConditionStatus, CorrectionStatus, CurrentVerdict, DesiredHash, ObservedReason, PollRequest,
+};
 use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
@@ -32,6 +35,10 @@ pub(crate) struct Ledger {
     active: Vec<Arc<Target>>,
     /// Object, desired state and K for which a poll truly saw drift (true) or none (false).
     seen: HashSet<(Uid, Option<DesiredHash>, u64, bool)>,
+    /// Requests for a poll.
+    asked: HashSet<(Uid, PollRequest)>,
+    /// Those after which the object was polled.
+    polled: HashSet<(Uid, PollRequest)>,
     /// The request sent with each idempotency key, and true if its outcome was definite.
     keys: HashMap<String, (String, bool)>,
     /// Objects whose last verdict is from another writer, and for which no poll has seen drift since.
@@ -118,6 +125,16 @@ impl Ledger {
         self.seen.insert((uid.clone(), basis.desired_hash, basis.correction, differs));
     }
 
+    /// Records a request for a poll.
+    pub(crate) fn note_asked(&mut self, uid: Uid, request: &str) {
+        self.asked.insert((uid, PollRequest::of(request)));
+    }
+
+    /// Records a poll, with or without a response. It answers all earlier requests.
+    pub(crate) fn note_poll(&mut self, uid: &Uid) {
+        self.polled.extend(self.asked.iter().filter(|(asked, _)| asked == uid).cloned());
+    }
+
     fn note_true_word(&mut self, uid: &Uid) {
         self.replayed.remove(uid);
         self.replaying.remove(uid);
@@ -143,6 +160,13 @@ impl Ledger {
         self.ensure(known, || {
             format!("a verdict says what no poll has seen: {} {}", condition.reason, condition.message)
         });
+        let answered = LeanObject::prune(&old, &FieldPaths::default());
+        let answered = answered.conditions.observed().and_then(|condition| condition.message.tag()?.polled);
+        let is_barred = |reason: ObservedReason| reason.needs_no_read() && reason != ObservedReason::NotYetPolled;
+        let needs_no_poll = ObservedReason::parse(&condition.reason).is_some_and(is_barred);
+        let is_polled = |asked: PollRequest| self.polled.contains(&(before.id.uid.clone(), asked));
+        let is_answer = tag.polled == answered || needs_no_poll || tag.polled.is_none_or(is_polled);
+        self.ensure(is_answer, || format!("a request is answered without a poll: of {}", before.id.uid));
         let generation = old["metadata"]["generation"].as_i64();
         self.ensure(generation == condition.observed_generation, || {
             format!("a verdict lands on another generation: {generation:?} and {:?}", condition.observed_generation)

@@ -316,6 +316,7 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
     let (found, known) = match prepared.first() {
         Ok(Request::Http(request)) => {
             let resource = resource_of(request);
+            scene.ledger.note_poll(&uid);
             let reply = scene.outside.read(&resource, fault);
             if fault == Fault::None {
                 let real = scene.outside.resources.get(&resource).map(|real| real.value);

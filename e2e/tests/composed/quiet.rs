@@ -4,7 +4,9 @@
 //! The correct state follows only from the objects, the targets and the claims.
 
 use drift_api::identity::Uid;
-use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION};
+use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
@@ -150,7 +152,7 @@ fn lift_bars(world: &mut World, ending: Ending) {
         world.api.edit(&name, |object| {
             object["spec"]["forbidden"] = json!(false);
             if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
-                annotations.retain(|name, _| name == GIVE_UP_ANNOTATION);
+                annotations.retain(|name, _| [GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION].contains(&name.as_str()));
             }
         });
     }
@@ -215,7 +217,16 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     let is_whole = |name: &str| world.attestation(name).is_some_and(|word| word.except.is_empty());
     let unattested = texts.keys().find(|name| !is_whole(name));
     let wrong = RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of));
+    let wrong = wrong.or_else(|| unanswered(world, &target_of));
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
+}
+
+/// Checks that each requested poll of a selected object is answered.
+fn unanswered(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
+    let is_answered = |object: &Value| LeanObject::prune(object, &FieldPaths::default()).is_poll_answered();
+    let mut selected = world.api.objects.values().filter(|object| target_of(object).is_some());
+    let object = selected.find(|object| !is_answered(object))?;
+    Some(format!("a requested poll is not answered: that of {}", uid_of(object)))
 }
 
 /// Checks the external state. The object with the claim makes the resource as its spec says, if allowed. Without a

@@ -112,6 +112,10 @@ mutants! {
     Unattested,
     /// A target is attested before its list is read.
     UnlistedAttested,
+    /// A poll that began before a request answers it.
+    EarlyAnswer,
+    /// A request for a poll is never answered.
+    Unanswered,
 }
 
 #[cfg(debug_assertions)]

@@ -28,6 +28,7 @@ use dry_run::try_write;
 use target_findings::TargetFindings;
 use troubles::{missing_targets, rate_trouble, secret_doubt, secret_trouble};
 
+pub(super) mod activation;
 mod dry_run;
 mod target_findings;
 mod troubles;

@@ -88,6 +88,8 @@ pub struct ObjectState {
     polling: Option<Moment>,
     /// True if the object changed since the running poll began, so that templates may have other results.
     edited_meanwhile: bool,
+    /// True if a poll was requested since the running one began, so that its result is no answer.
+    asked_meanwhile: bool,
     /// Entity tag of the state that was last in sync.
     tag: Option<Box<RememberedTag>>,
     /// Rendered request of its polls, kept only if they are frequent.
@@ -132,6 +134,7 @@ impl ObjectState {
             last_heard: now.moment,
             polling: None,
             edited_meanwhile: false,
+            asked_meanwhile: false,
             tag: None,
             prepared: None,
             known: None,
@@ -145,7 +148,8 @@ impl ObjectState {
             settings,
         };
         let may_be_late = state.schedule.may_have_been_missed(now.moment);
-        if arrival == Arrival::Later || may_be_late || !state.is_in_sync_as_desired() {
+        let is_asked = !state.object.is_poll_answered();
+        if arrival == Arrival::Later || may_be_late || is_asked || !state.is_in_sync_as_desired() {
             state.schedule.want_promptly(now.moment);
         }
         let is_verified = current.as_ref().is_some_and(|current| current.tag.correction >= state.correction);
@@ -208,6 +212,7 @@ impl ObjectState {
         let edited =
             view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested().is_some() && object.poll_requested() != self.object.poll_requested();
+        self.asked_meanwhile |= asked;
         let not_rejected = self.rendered.rejected.is_some() && rendered.rejected.is_none();
         self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);

@@ -28,6 +28,6 @@ pub use patch::{PatchBase, condition_patch, removal_patch};
 pub use readiness::{EntryWrite, ReadinessEntries, readiness_writes};
 pub use reason::{CorrectedReason, ObservedReason};
 pub use status_fields::StatusFields;
-pub use tag::Tag;
+pub use tag::{PollRequest, Tag};
 pub use text::{MAX_MESSAGE_BYTES, Message, closed_text};
 pub use transition_time::TransitionTime;

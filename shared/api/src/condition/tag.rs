@@ -3,11 +3,18 @@
 //!
 //! It carries the state for the next poll and the controller, in the only place that every conditions list keeps. Only
 //! this module writes and reads it. A text in another format is not a tag.
+//!
+//! The answered request has brackets of its own before the others: `[polled 2026-01-01T00:00:00Z] [desired …]`. Programs
+//! that do not know it read it as text, and still read the tag.
+
+mod poll_request;
 
 use std::fmt;
 
 use crate::condition::text::spells;
 use crate::condition::{DesiredHash, DifferingFields};
+
+pub use poll_request::PollRequest;
 
 /// The machine-readable part of a verdict. Empty parts are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,6 +33,8 @@ pub struct Tag {
     pub replace: bool,
     /// True if the poller also writes the conditions of `ready: true`.
     pub ready: bool,
+    /// The last request for a poll that a verdict answered.
+    pub polled: Option<PollRequest>,
 }
 
 impl Tag {
@@ -38,15 +47,18 @@ impl Tag {
     /// Splits a message from its tag.
     #[must_use]
     pub fn split(message: &str) -> (&str, Option<Self>) {
-        let found = message.rfind('[').and_then(|at| message.split_at_checked(at));
-        match found.and_then(|(text, tag)| Some((text.trim_end(), Self::parse(tag)?))) {
+        let (text, tag) = match split_brackets(message, Self::parse) {
             Some((text, tag)) => (text, Some(tag)),
             None => (message, None),
+        };
+        match split_brackets(text, PollRequest::parse) {
+            Some((text, polled)) => (text, Some(Self { polled: Some(polled), ..tag.unwrap_or_default() })),
+            None => (text, tag),
         }
     }
 
-    /// Returns true if it equals the other except for the fields that differ. Those change as often as the external
-    /// state, and such a change alone has no effect.
+    /// Returns true if it equals the other except for the fields that differ and the answered request. Those fields
+    /// change as often as the external state. A change of these parts alone has no effect.
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {
         let of = |tag: &Self| (tag.desired_hash, tag.seen, tag.correction, tag.unhealed, tag.replace, tag.ready);
@@ -60,6 +72,7 @@ impl Tag {
         if tag.is_empty() { text.to_owned() } else { format!("{text} {tag}") }
     }
 
+    /// Parses the last brackets.
     fn parse(text: &str) -> Option<Self> {
         let inside = text.strip_prefix('[')?.strip_suffix(']')?;
         let mut tag = Self::default();
@@ -80,6 +93,12 @@ impl Tag {
     }
 }
 
+/// Splits a text from the brackets at its end, if these can be parsed.
+fn split_brackets<T>(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<(&str, T)> {
+    let (text, brackets) = text.split_at_checked(text.rfind('[')?)?;
+    Some((text.trim_end(), parse(brackets)?))
+}
+
 fn parse_count<N: std::str::FromStr>(digits: &str) -> Option<N> {
     digits.parse().ok()
 }
@@ -87,6 +106,10 @@ fn parse_count<N: std::str::FromStr>(digits: &str) -> Option<N> {
 impl fmt::Display for Tag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut opening = "[";
+        if let Some(polled) = &self.polled {
+            write!(formatter, "{polled}")?;
+            opening = " [";
+        }
         let mut write = |is_said: bool, part: fmt::Arguments<'_>| {
             if !is_said {
                 return Ok(());
@@ -103,7 +126,7 @@ impl fmt::Display for Tag {
         write(!self.fields.is_empty(), format_args!("fields {}", self.fields))?;
         write(self.replace, format_args!("replace"))?;
         write(self.ready, format_args!("ready"))?;
-        if opening == "[" { Ok(()) } else { formatter.write_str("]") }
+        if opening == ", " { formatter.write_str("]") } else { Ok(()) }
     }
 }
 
@@ -132,6 +155,17 @@ mod tests {
     }
 
     #[test]
+    fn an_answered_request_precedes_the_tag() {
+        let polled = Some(PollRequest::of("2026-01-01T00:00:00Z"));
+        let alone = Tag { polled: polled.clone(), ..Tag::default() };
+        assert_eq!(alone.append_to("text"), "text [polled 2026-01-01T00:00:00Z]");
+        let tag = Tag { correction: 7, polled, ..Tag::default() };
+        assert_eq!(tag.append_to("text"), "text [polled 2026-01-01T00:00:00Z] [correction 7]");
+        assert_eq!(Tag::split("text [polled T] [correction 7] more"), ("text [polled T] [correction 7] more", None));
+        assert!(tag.says_as_much_as(&Tag { polled: None, ..tag.clone() }), "the controller has nothing to do for it");
+    }
+
+    #[test]
     fn foreign_and_broken_texts_are_no_tag() {
         let broken = [
             "",
@@ -152,6 +186,9 @@ mod tests {
             "text [replace, replace]",
             "text [ready, replace]",
             "text [correction 7,unhealed 2]",
+            "text [correction 7, polled T]",
+            "text [polled ]",
+            "text [polled a b]",
             "text [correction 99999999999999999999999]",
         ];
         for message in broken {
@@ -163,9 +200,11 @@ mod tests {
         fn tags()(
             desired_hash in proptest::option::of(any::<u32>()), seen: bool, correction: u64, unhealed: u32,
             names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool, ready: bool,
+            polled in proptest::option::of("\\PC{0,99}|[0-9TZ:.-]{1,40}"),
         ) -> Tag {
             let fields = DifferingFields::named(names.iter().map(String::as_str));
-            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, correction, unhealed, fields, replace, ready }
+            let polled = polled.as_deref().map(PollRequest::of);
+            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, correction, unhealed, fields, replace, ready, polled }
         }
     }
 
@@ -175,6 +214,8 @@ mod tests {
             let message = tag.append_to(&text);
             let expected = (tag != Tag::default()).then(|| tag.clone());
             prop_assert_eq!(Tag::split(&message), (text.as_str(), expected));
+            let known_before = Tag { polled: None, ..tag }.to_string();
+            prop_assert!(message.ends_with(&known_before), "older programs read the last brackets: {}", message);
         }
 
         #[test]

@@ -3,6 +3,7 @@
 //! A whole object in memory costs a hundred times more than the programs need. They keep its identity, the two
 //! conditions, our annotations, and otherwise only the fields that the target's templates read.
 
+mod answered_polls;
 pub mod cluster_resource;
 pub mod field_paths;
 pub mod kept_fields;

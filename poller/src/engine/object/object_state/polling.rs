@@ -20,7 +20,7 @@ use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::{Now, PROMPT_SPACING};
 use crate::engine::writes::urgency::is_change;
-use drift_api::condition::{CurrentVerdict, ObservedReason, StatusFields};
+use drift_api::condition::{CurrentVerdict, ObservedReason, PollRequest, StatusFields};
 
 /// A poll that began. The object may leave the selection and return meanwhile, and the result of an earlier poll may be
 /// outdated by then. So a result counts only for the running poll.
@@ -85,7 +85,7 @@ impl ObjectState {
     /// Begins a poll and returns the state that its result must match.
     pub fn begin_poll(&mut self, now: Now) -> BegunPoll {
         self.polling = Some(now.moment);
-        self.edited_meanwhile = false;
+        (self.edited_meanwhile, self.asked_meanwhile) = (false, false);
         self.schedule.begin(now);
         BegunPoll { basis: self.basis(), at: now.moment }
     }
@@ -166,7 +166,10 @@ impl ObjectState {
             self.seen_in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
         let new = NewFinding { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
         match self.confirmation.count(&new, &self.settings.confirm) {
-            Belief::Confirmed => self.believe_poll(&finding, published, now),
+            Belief::Confirmed => {
+                let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
+                self.believe_poll(&finding, published, answers, now);
+            }
             Belief::PollAgainAfter(wait) => {
                 if flaps {
                     self.flapping.note_finding(finding.class(), now);
@@ -184,7 +187,7 @@ impl ObjectState {
             self.last_heard = now;
             let failure = self.last_failure.as_deref().cloned();
             let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
-            self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), now);
+            self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), false, now);
         }
     }
 
@@ -229,16 +232,21 @@ impl ObjectState {
         }
     }
 
-    fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, now: Moment) {
-        self.believe(finding, published);
+    fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, answers: bool, now: Moment) {
+        self.believe(finding, published, answers);
         let status = self.writing().believed.as_ref().map(|believed| believed.verdict.status());
         status.into_iter().for_each(|status| self.flapping.note(status, now));
     }
 
-    fn believe(&mut self, finding: &Finding, published: Option<StatusFields>) {
+    /// Takes in a confirmed finding. `answers` is true if it answers the request for a poll on the object.
+    fn believe(&mut self, finding: &Finding, published: Option<StatusFields>, answers: bool) {
         let basis = self.basis();
-        let mut verdict = reach_verdict(finding, &basis, self.current().as_ref(), self.seen_in_sync);
+        let current = self.current();
+        let mut verdict = reach_verdict(finding, &basis, current.as_ref(), self.seen_in_sync);
         verdict.tag.ready = self.settings.ready;
+        let asked =
+            self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);
+        verdict.tag.polled = asked.or_else(|| current.and_then(|current| current.tag.polled));
         self.seen_in_sync |= *finding == Finding::InSync;
         let before = self.disbelieve();
         let known = || before.as_ref().map(|before| before.published.clone());
@@ -249,7 +257,8 @@ impl ObjectState {
 
     pub(super) fn believe_bar(&mut self) {
         if let Some(failure) = self.rendered.rejected.as_deref().cloned() {
-            self.believe(&Finding::Failed(failure), Some(StatusFields::NONE));
+            // No poll follows, so this is the answer.
+            self.believe(&Finding::Failed(failure), Some(StatusFields::NONE), true);
         }
     }
 }

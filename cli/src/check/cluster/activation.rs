@@ -1,0 +1,135 @@
+//! `check --from-cluster --wait`: waits until the poller attests every target.
+//!
+//! The attestation proves that the poller has loaded the text and renewed the verdicts that it concerns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use drift_api::names::POLLER_LEASE;
+use drift_kube::client::KubeconfigSettings;
+use drift_kube::config::documents_in;
+use drift_kube::kinds::WrittenKinds;
+use drift_kube::process::clock;
+use drift_language::Target;
+use tokio::time::sleep;
+
+use super::troubles::missing_targets;
+use super::{check_against, documents_of_maps, no_config_map};
+use crate::check::document::{Document, Severity};
+use crate::check::report::{Report, check};
+use crate::cluster::{connect, target_maps};
+use crate::ending::CommandError;
+use crate::targets::known::LeaseNotes;
+use crate::targets::lease_notes;
+
+/// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
+const READ_EVERY: Duration = Duration::from_secs(1);
+
+/// The places with the cause, if the check itself does not show it.
+const HINT: &str = "if nothing else is reported here, see the Events of its ConfigMap, and /readyz of drift-poller";
+
+/// Waits until each live target of a namespace is active, or one cannot become so. After the timeout, it asks the cluster
+/// for the cause.
+///
+/// # Errors
+/// When the targets cannot be read, or there are none.
+pub(in crate::check) async fn wait_until_active(
+    cluster: &KubeconfigSettings,
+    namespace: &str,
+    timeout: Duration,
+) -> Result<Report, CommandError> {
+    let (client, end) = (connect(cluster).await?, clock::now() + timeout);
+    loop {
+        // A call that fails may succeed later: the API server may restart.
+        let maps = target_maps(&client, namespace).await;
+        let is_last = clock::now() >= end;
+        if let Ok(maps) = &maps {
+            let texts = documents_in(maps);
+            let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+            let missing = missing_targets(namespace, &texts, &notes);
+            let documents = documents_of_maps(texts);
+            let mut report = check(&documents);
+            let inactive = inactive(&report, &notes);
+            let is_there = !documents.is_empty() || !missing.is_empty();
+            if is_there && (is_last || report.is_bad() || inactive.is_empty()) {
+                if !report.is_bad() && !inactive.is_empty() {
+                    report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
+                    blame(&mut report, &documents, (inactive, notes.unread.is_some()));
+                }
+                report.extend(missing);
+                return Ok(report);
+            }
+        }
+        if is_last {
+            return Err(maps.err().unwrap_or_else(|| no_config_map(namespace)));
+        }
+        sleep(READ_EVERY).await;
+    }
+}
+
+/// Returns the good targets that are not active, each with the reason.
+fn inactive(report: &Report, notes: &LeaseNotes) -> Vec<(Arc<Target>, String)> {
+    let reason = |target: &Target| {
+        if let Some(why) = &notes.unread {
+            return Some(why.clone());
+        }
+        let attestation = notes.attested.get(&target.name);
+        match attestation.map(|attestation| attestation.hash == target.verdict_hash) {
+            Some(true) => None,
+            Some(false) => Some("drift-poller still uses an earlier text of it".to_owned()),
+            None => Some(format!("drift-poller does not attest it on the Lease {POLLER_LEASE}")),
+        }
+    };
+    let targets = report.targets.iter().map(|good| &good.target);
+    targets.filter_map(|target| Some((target.clone(), reason(target)?))).collect()
+}
+
+fn blame(report: &mut Report, documents: &[Document], (inactive, is_unread): (Vec<(Arc<Target>, String)>, bool)) {
+    report.is_partial |= is_unread;
+    for (target, reason) in inactive {
+        let Some(document) = Document::find(documents, &target.document) else { continue };
+        let name = &target.name;
+        let (severity, message) = match is_unread {
+            true => (Severity::Warning, format!("it is unknown if target {name} is active: {reason}")),
+            false => (Severity::Error, format!("target {name} is not active: {reason}; {HINT}")),
+        };
+        report.say(document, severity, message);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_api::attestation::Attestation;
+    use drift_language::Texts;
+
+    const TARGETS: &str = include_str!("../../../../manifests/components/proxies/targets.yaml");
+
+    fn report() -> Report {
+        let manifest = drift_language::manifests_of(TARGETS).remove(0);
+        let data = manifest["data"].as_object().unwrap().iter();
+        let data = data.map(|(key, text)| (key.clone(), text.as_str().unwrap().to_owned())).collect();
+        check(&documents_of_maps(Texts::from([("targets".to_owned(), data)])))
+    }
+
+    #[test]
+    fn only_an_attested_text_is_active() {
+        let report = report();
+        let target = &report.targets[0].target;
+        let attested = |hash: &str| LeaseNotes {
+            attested: [(target.name.clone(), Attestation { hash: hash.to_owned(), ..Attestation::default() })].into(),
+            ..LeaseNotes::default()
+        };
+        let unread = LeaseNotes { unread: Some("no right".to_owned()), ..attested(&target.verdict_hash) };
+        for (notes, expected) in [
+            (attested(&target.verdict_hash), None),
+            (attested("other"), Some("drift-poller still uses an earlier text of it")),
+            (LeaseNotes::default(), Some("drift-poller does not attest it on the Lease drift-poller")),
+            (unread, Some("no right")),
+        ] {
+            let reasons: Vec<_> = inactive(&report, &notes).into_iter().map(|(_, reason)| reason).collect();
+            assert_eq!(reasons.first().map(String::as_str), expected);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `kubectl drift poll`, and with `--wait` the verdict that answers the request.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use drift_api::condition::{ConditionStatus, PollRequest};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::printable::printable;
+use drift_api::timing::moment::Moment;
+use drift_kube::process::clock;
+use tokio::time::sleep;
+
+use super::annotations::ObjectRequest;
+use super::{RequestSettings, set};
+use crate::cluster::{block_on, connect, read_object};
+use crate::ending::{CommandError, ExitStatus};
+use crate::kinds::names::ServedKind;
+use crate::kinds::resolved;
+
+/// Pause between two reads of an object. Most polls take longer, and a person does not notice it.
+const READ_EVERY: Duration = Duration::from_millis(500);
+
+/// Shown at the end of `--help`.
+const EXAMPLES: &str = "Examples:
+  kubectl drift poll proxy/web -n team-a
+  kubectl drift poll proxies web cache -n team-a
+  kubectl drift poll proxy/web -n team-a --wait      print the verdict of this poll
+
+Sets the annotation driftpoller.dev/poll-requested-at. Exit codes: 0 done, or in sync with --wait; 1 drifted, with --wait;
+2 unknown, or no answer within --timeout; 3 bad usage";
+
+/// The objects to poll.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PollSettings {
+    #[command(flatten)]
+    objects: RequestSettings,
+    /// Wait for the requested poll, and print its verdict in one line for each object
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
+    /// Longest time to wait
+    #[arg(long, requires = "wait", default_value = "2m", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+}
+
+/// A request that was set on an object.
+struct Asked<'o> {
+    kind: &'o ServedKind,
+    object: &'o LeanObject,
+    request: PollRequest,
+}
+
+/// Requests a poll of each object, and waits for the verdicts with `--wait`.
+///
+/// # Errors
+/// When there is no such kind or object, or the API server does not answer.
+pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
+    if !settings.wait {
+        return super::run(&settings.objects, &ObjectRequest::Poll);
+    }
+    settings.objects.named()?;
+    block_on(async {
+        let client = connect(&settings.objects.cluster).await?;
+        let objects = settings.objects.find(&client).await?;
+        let (mut asked, mut statuses) = (Vec::new(), Vec::new());
+        for (kind, object) in &objects {
+            match ask(&client, kind, object).await {
+                Ok(one) => asked.push(one),
+                Err(error) => statuses.push(fail(kind, object, &error)?),
+            }
+        }
+        let end = clock::now() + settings.timeout;
+        for one in &asked {
+            statuses.push(match one.wait(&client, end).await {
+                Ok((status, verdict)) => {
+                    writeln!(anstream::stdout(), "{} {}: {verdict}", one.kind.kind, one.object.id)?;
+                    status
+                }
+                Err(error) => fail(one.kind, one.object, &error)?,
+            });
+        }
+        let worst = [ExitStatus::Drifted, ExitStatus::Unknown].into_iter().find(|status| statuses.contains(status));
+        Ok(worst.unwrap_or(ExitStatus::Success))
+    })
+}
+
+fn fail(kind: &ServedKind, object: &LeanObject, error: &str) -> Result<ExitStatus, CommandError> {
+    writeln!(anstream::stderr(), "error: {} {}: {error}", kind.kind, object.id)?;
+    Ok(ExitStatus::Unknown)
+}
+
+async fn ask<'o>(client: &kube::Client, kind: &'o ServedKind, object: &'o LeanObject) -> Result<Asked<'o>, String> {
+    let now = clock::wall().to_string();
+    let setting = ObjectRequest::Poll.setting(object, &now).map_err(|error| error.to_string())?;
+    set(client, (kind, object), &setting).await.map_err(|error| error.to_string())?;
+    Ok(Asked { kind, object, request: PollRequest::of(&now) })
+}
+
+impl Asked<'_> {
+    /// Waits for the verdict, and returns it with its exit status.
+    async fn wait(&self, client: &kube::Client, end: Moment) -> Result<(ExitStatus, String), String> {
+        let kind = resolved(self.kind);
+        let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
+        loop {
+            // A call that fails may succeed later: the API server may restart.
+            let read = read_object(client, &kind, place).await;
+            if let Ok(object) = &read {
+                let object = object.as_ref().map(|object| LeanObject::prune(object, &FieldPaths::default()));
+                if let Some(answer) = self.answer(object.as_ref())? {
+                    return Ok(answer);
+                }
+            }
+            if clock::now() >= end {
+                let hint = || "check that drift-poller runs and that a target selects the object".to_owned();
+                let why = read.err().map_or_else(hint, |error| error.to_string());
+                return Err(format!("no answer to the requested poll within the timeout: {why}"));
+            }
+            sleep(READ_EVERY).await;
+        }
+    }
+
+    /// Returns the verdict if it answers the request.
+    ///
+    /// # Errors
+    /// If no answer can follow.
+    fn answer(&self, object: Option<&LeanObject>) -> Result<Option<(ExitStatus, String)>, String> {
+        let Some(object) = object.filter(|object| object.id.uid == self.object.id.uid) else {
+            return Err("it was deleted meanwhile".to_owned());
+        };
+        if object.deleting {
+            return Err("it is being deleted, so it is not polled".to_owned());
+        }
+        let Some(condition) = object.conditions.observed() else { return Ok(None) };
+        let is_present = object.generation.is_none() || condition.observed_generation == object.generation;
+        let polled = condition.message.tag().and_then(|tag| tag.polled);
+        // A later request, of another person, is answered by a later poll.
+        let is_later = object.poll_requested().is_some() && object.is_poll_answered();
+        if !is_present || !(polled.as_ref() == Some(&self.request) || is_later) {
+            return Ok(None);
+        }
+        let status = match condition.status {
+            ConditionStatus::False => ExitStatus::Success,
+            ConditionStatus::True => ExitStatus::Drifted,
+            ConditionStatus::Unknown => ExitStatus::Unknown,
+        };
+        let verdict = format!("{} {}: {}", condition.status.as_str(), condition.reason, condition.message.sentence());
+        Ok(Some((status, printable(&verdict))))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use drift_api::names::POLL_REQUESTED_ANNOTATION;
+    use serde_json::{Value, json};
+
+    fn object(request: &str, status: &str, message: &str) -> Value {
+        let reason = match status {
+            "False" => "InSync",
+            "True" => "FieldsDiffer",
+            _ => "PollTimedOut",
+        };
+        json!({"metadata": {"uid": "u", "name": "web", "generation": 2, "annotations": {POLL_REQUESTED_ANNOTATION: request}},
+            "status": {"conditions": [{"type": "driftObserved", "status": status, "reason": reason, "message": message,
+                "observedGeneration": 2}]}})
+    }
+
+    fn lean(object: &Value) -> LeanObject {
+        LeanObject::prune(object, &FieldPaths::default())
+    }
+
+    fn answer(object: Option<&Value>) -> Result<Option<(ExitStatus, String)>, String> {
+        let asked = lean(&json!({"metadata": {"uid": "u", "name": "web"}}));
+        let kind = ServedKind::default();
+        let asked = Asked { kind: &kind, object: &asked, request: PollRequest::of("T1") };
+        asked.answer(object.map(lean).as_ref())
+    }
+
+    #[test]
+    fn only_a_verdict_after_the_request_answers_it() {
+        let mut edited = object("T1", "False", "ok [polled T1]");
+        edited["metadata"]["generation"] = json!(3);
+        let mut removed = object("T1", "False", "ok [polled T1] [correction 1]");
+        removed["metadata"]["annotations"] = json!({});
+        for (object, expected) in [
+            (object("T1", "False", "ok [polled T1]"), Some((ExitStatus::Success, "False InSync: ok"))),
+            (
+                object("T1", "True", "bad [polled T1] [correction 1]"),
+                Some((ExitStatus::Drifted, "True FieldsDiffer: bad")),
+            ),
+            (object("T1", "Unknown", "late [polled T1]"), Some((ExitStatus::Unknown, "Unknown PollTimedOut: late"))),
+            (object("T2", "False", "ok [polled T1]"), Some((ExitStatus::Success, "False InSync: ok"))),
+            (object("T2", "False", "ok [polled T2]"), Some((ExitStatus::Success, "False InSync: ok"))),
+            (removed, Some((ExitStatus::Success, "False InSync: ok"))),
+            (object("T1", "False", "ok [correction 1]"), None),
+            (object("T1", "False", "ok [polled T0] [correction 1]"), None),
+            (edited, None),
+            (json!({"metadata": {"uid": "u"}}), None),
+        ] {
+            let expected = expected.map(|(status, verdict)| (status, verdict.to_owned()));
+            assert_eq!(answer(Some(&object)), Ok(expected), "{object}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_goes_ends_the_wait() {
+        let deleting = json!({"metadata": {"uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        for gone in [None, Some(json!({"metadata": {"uid": "other"}})), Some(deleting)] {
+            assert!(answer(gone.as_ref()).is_err(), "{gone:?}");
+        }
+    }
+}
