@@ -7,7 +7,7 @@ use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, Obs
 use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
-use drift_language::{Existing, Mode, Target};
+use drift_language::{Existing, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -126,8 +126,8 @@ fn idle(facts: Facts<'_>) -> Option<String> {
             Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
         }
         ConditionStatus::Unknown => Some("nothing can be said of it, and nothing is corrected on a guess".to_owned()),
-        ConditionStatus::True if target.correct.mode != Mode::Correct => {
-            Some("the target only observes: its `correct.mode` is not Correct".to_owned())
+        ConditionStatus::True if !target.correct.mode.corrects() => {
+            Some("the target only observes: its `correct.mode` is Observe".to_owned())
         }
         ConditionStatus::True => None,
     }
@@ -148,7 +148,7 @@ fn of_target(facts: Facts<'_>) -> Vec<String> {
 /// Who else has or claims the external resource, and what the object itself gives up.
 fn of_ownership(facts: Facts<'_>) -> Vec<String> {
     let Facts { target, object, .. } = facts;
-    if target.correct.mode != Mode::Correct || target.correct.actions().nudge {
+    if !target.correct.mode.corrects() || target.correct.actions().nudge {
         return Vec::new();
     }
     let dispute = Dispute::of(&object.conditions.correction_status());

@@ -89,9 +89,17 @@ pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at
 /// Annotation with an identity that the object gives up. While it is present, the object does not participate
 /// in that resource.
 pub const GIVE_UP_ANNOTATION: &str = "driftpoller.dev/give-up";
+/// Annotation on an object: the hash of the correction that a person approves.
+pub const APPROVED_ANNOTATION: &str = "driftpoller.dev/approved";
 /// Annotations that owners of objects may set.
-pub const OBJECT_ANNOTATIONS: &[&str] =
-    &[PAUSED_ANNOTATION, ORPHAN_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, GIVE_UP_ANNOTATION];
+pub const OBJECT_ANNOTATIONS: &[&str] = &[
+    PAUSED_ANNOTATION,
+    ORPHAN_ANNOTATION,
+    POLL_REQUESTED_ANNOTATION,
+    RETRY_REQUESTED_ANNOTATION,
+    GIVE_UP_ANNOTATION,
+    APPROVED_ANNOTATION,
+];
 /// Annotation on the poller's Lease: the attested targets, as JSON of target
 /// name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use drift_api::condition::Verdict;
-use drift_language::{Actions, Confirm, Mode, Target};
+use drift_language::{Actions, Confirm, Target};
 
 use crate::engine::schedule::Phase;
 
@@ -41,7 +41,7 @@ impl PollSettings {
     /// Returns the settings of this target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        let corrects = target.correct.mode == Mode::Correct;
+        let corrects = target.correct.mode.corrects();
         let actions = if corrects { target.correct.actions() } else { Actions::NONE };
         Self {
             interval: target.interval,

@@ -93,6 +93,8 @@ pub struct AnnotationRequests {
     pub retry: Option<SharedText>,
     /// The identity that the object gives up.
     pub give_up: Option<SharedText>,
+    /// The hash of the approved correction.
+    pub approved: Option<SharedText>,
     /// `metadata.deletionTimestamp`, seconds since 1970. 0 if missing or invalid.
     pub deletion: u32,
 }
@@ -133,6 +135,7 @@ impl LeanObject {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
             give_up: annotation(names::GIVE_UP_ANNOTATION),
+            approved: request(names::APPROVED_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
         };
         Self {
@@ -193,6 +196,19 @@ impl LeanObject {
     #[must_use]
     pub fn given_up(&self) -> Option<&str> {
         self.asked.as_ref()?.give_up.as_deref()
+    }
+
+    /// Returns the hash of the approved correction.
+    #[must_use]
+    pub fn approved(&self) -> Option<&str> {
+        self.asked.as_ref()?.approved.as_deref()
+    }
+
+    /// Returns the hash of the correction that awaits approval, by the object's record.
+    #[must_use]
+    pub fn awaits_approval(&self) -> Option<String> {
+        let record = self.conditions.correction_status();
+        record.awaits_approval().filter(|hash| self.approved() != Some(*hash)).map(str::to_owned)
     }
 
     /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.

@@ -13,7 +13,7 @@ mod sets;
 use std::borrow::Cow;
 
 use drift_language::json_of;
-use drift_language::{Form, ListKind, Mode, RulePlace, Rules, Target};
+use drift_language::{Form, ListKind, RulePlace, Rules, Target};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;
@@ -98,7 +98,7 @@ pub fn find_differences<'r>(
 /// Calls `found` for each write-only field whose Secret is among `names`. Does nothing for a target that only observes,
 /// because no correction would send it.
 pub fn find_moved<'t>(target: &'t Target, names: &[String], found: &mut dyn FnMut(&Difference<'t, '_>)) {
-    let corrects = target.correct.mode == Mode::Correct;
+    let corrects = target.correct.mode.corrects();
     for field in target.compare.write_only.iter().filter(|field| corrects && names.contains(&field.secret)) {
         let path: Vec<_> = field.path.iter().map(|name| Segment::field(name)).collect();
         let place = field.path.iter().fold(target.compare.rules.root(), |place, name| place.field(name));
