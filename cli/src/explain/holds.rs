@@ -7,7 +7,7 @@ use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, Obs
 use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
-use drift_language::{Existing, Target};
+use drift_language::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -74,6 +74,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
         }
         let mut held = tried_only(facts);
         held.extend(deletion_holds(facts.target, facts.object));
+        held.extend(of_approval(facts.target, facts.object));
         // A deletion needs no attestation.
         held.extend(of_controller(facts, leases, now));
         return held;
@@ -88,6 +89,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(paused(facts.object));
     held.extend(of_ownership(facts));
     held.extend(of_conditions(facts));
+    held.extend(of_approval(facts.target, facts.object));
     held.extend(of_leases(facts, leases, now));
     held
 }
@@ -194,6 +196,16 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
         Some(_) => {}
     }
     held
+}
+
+/// The command that approves the next correction, if the correction waits for that.
+fn of_approval(target: &Target, object: &LeanObject) -> Option<String> {
+    let hash = object.awaits_approval().filter(|_| target.correct.mode == Mode::Approve)?;
+    let namespace = object.id.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
+    let (kind, name) = (&target.objects.kind, &object.id.name);
+    Some(format!(
+        "the correction awaits approval {hash} (AwaitingApproval): `kubectl drift approve {kind}/{name}{namespace}` shows and approves it"
+    ))
 }
 
 /// How often the poller has to find this before it says so.

@@ -3,10 +3,10 @@
 //! The approval is the hash of the correction in an annotation. The live read before the external write sees the
 //! annotation again, so a withdrawn approval stops the correction.
 
-use drift_api::condition::{CorrectionStatus, DesiredHash};
+use drift_api::approval::ApprovedCorrection;
+use drift_api::condition::{CorrectionStatus, named_fields};
 use drift_api::object::LeanObject;
 use drift_language::Mode;
-use serde_json::json;
 
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
@@ -14,49 +14,47 @@ use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
 
+/// Maximum fields in the condition. The verdict beside it names all.
+const MOST_FIELDS: usize = 5;
+
 /// Returns the decision that replaces a correction without approval; `None` if it may begin.
+///
+/// The retry of a correction in doubt has the number, and so the hash, of its first try.
 pub(super) fn without_approval(situation: &Situation<'_>, correction: &Correction) -> Option<Decision> {
     let Situation { object, target, .. } = situation;
-    let hash = approval_hash(correction, object);
-    if target.mode != Mode::Approve || object.approved() == Some(&hash) {
+    if target.mode != Mode::Approve {
+        return None;
+    }
+    let approved = ApprovedCorrection {
+        action: correction.action.as_str(),
+        number: correction.asked_as(),
+        resource: &correction.resource,
+        desired_hash: correction.desired_hash,
+        correct_hash: correction.correct_hash,
+    };
+    let hash = approved.hash(object);
+    if object.approved() == Some(&hash) {
         return None;
     }
     // Only a create may end a replacement.
     let replaced = correction.before.replaced && correction.action == Action::Create;
-    let status = correction.before.awaiting_approval(&what(correction), &hash, object.generation);
+    let status = correction.before.awaiting_approval(&what(&approved, object), &hash, object.generation);
     let status = CorrectionStatus { replaced, ..status };
     let stands = status.stands(object.conditions.corrected());
     Some(if stands { Decision::Nothing(Held::AwaitingApproval) } else { Decision::WriteStatus(status) })
 }
 
-/// Returns the hash that approves this correction and no other one.
-///
-/// The retry of a correction in doubt has the number, and so the hash, of its first try. A deletion has no number: it
-/// is repeated until the resource is gone. It needs no verdict, so the hash does not contain one. Values that the
-/// verdict does not show are not in the hash either, because a reader of the condition could guess them.
-fn approval_hash(correction: &Correction, object: &LeanObject) -> String {
-    let is_deletion = correction.action == Action::Delete;
-    let verdict = object.conditions.observed().filter(|_| !is_deletion);
-    let content = json!({
-        "uid": object.id.uid.to_string(),
-        "action": correction.action.as_str(),
-        "number": if is_deletion { 0 } else { correction.asked_as() },
-        "scope": correction.resource.scope.to_string(),
-        "identity": &*correction.resource.identity,
-        "generation": correction.generation,
-        "desired": correction.desired_hash.map(|desired| desired.to_string()),
-        "observed": verdict.map(|verdict| json!([verdict.reason, verdict.message.sentence()])),
-        "fields": correction.fields.to_string(),
-        "correct": correction.correct_hash.to_string(),
-    });
-    DesiredHash::of(&content).to_string()
-}
-
-/// Returns the action and its fields, for people.
-fn what(correction: &Correction) -> String {
-    let verb = correction.action.as_str();
-    let names = correction.fields.names().map(|names| names.collect::<Vec<_>>().join(", "));
-    names.filter(|names| !names.is_empty()).map_or_else(|| verb.to_owned(), |names| format!("{verb} of {names}"))
+/// Returns the action and the fields that differ, for people.
+fn what(approved: &ApprovedCorrection<'_>, object: &LeanObject) -> String {
+    let verb = approved.action;
+    let fields = approved.verdict(object).map(|verdict| named_fields(verdict.message.sentence())).unwrap_or_default();
+    let more = fields.len().saturating_sub(MOST_FIELDS);
+    let shown = fields.into_iter().take(MOST_FIELDS).collect::<Vec<_>>().join(", ");
+    match (shown.as_str(), more) {
+        ("", _) => verb.to_owned(),
+        (fields, 0) => format!("{verb} of {fields}"),
+        (fields, more) => format!("{verb} of {fields} and {more} more"),
+    }
 }
 
 #[cfg(test)]
@@ -108,9 +106,9 @@ mod tests {
 
     #[test]
     fn drift_waits_for_its_approval() {
-        let scene = observing(asking(), "2 fields differ", &["upstream", "members"]);
+        let scene = observing(asking(), "2 fields differ: /a desired 1, observed 2; /b missing", &[]);
         let status = awaited(&scene);
-        assert_eq!(status.text, format!("update of members, upstream awaits approval {}", hash(&scene)));
+        assert_eq!(status.text, format!("update of /a, /b awaits approval {}", hash(&scene)));
         assert_eq!((status.correction, &status.claim), (7, &owns("db")), "number and claim stay");
         assert_eq!(CorrectedReason::AwaitingApproval.status(), ConditionStatus::Unknown);
         let scene = written(scene);
