@@ -3,6 +3,7 @@
 use drift_kube::telemetry::LogFormat;
 
 use crate::adopt::AdoptSettings;
+use crate::approve::ApproveSettings;
 use crate::check::CheckSettings;
 use crate::completions::CompletionsSettings;
 use crate::explain::ExplainSettings;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Explain(ExplainSettings),
     /// List the objects of all targets with their drift, its age and fields, and the last correction
     Get(GetSettings),
+    /// Approve the correction that an object of a target with mode Approve waits for, after showing it
+    Approve(ApproveSettings),
     /// Pause corrections of objects; polling goes on
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(RequestSettings),

@@ -5,6 +5,7 @@
 //! are what several commands need of the cluster.
 
 mod adopt;
+mod approve;
 mod check;
 mod cluster;
 mod command_line;
@@ -65,6 +66,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Check(settings) => check::run(&settings),
         Command::Explain(settings) => explain::run(&settings),
         Command::Get(settings) => get::run(&settings),
+        Command::Approve(settings) => approve::run(&settings),
         Command::Pause(settings) => request::run(&settings, &ObjectRequest::Pause),
         Command::Resume(settings) => request::run(&settings, &ObjectRequest::Resume),
         Command::Poll(settings) => request::answered_polls::run(&settings),

@@ -2,6 +2,7 @@
 
 mod admission;
 mod api_server;
+mod approval;
 mod attestations;
 mod chart;
 mod claim;

@@ -6,7 +6,7 @@ use drift_api::condition::{
 use drift_api::identity::ResourceName;
 use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::object::LeanObject;
-use drift_language::{Mode, Target};
+use drift_language::Target;
 use drift_poller::engine::judgement::rendered::appraise;
 use json_patch::Patch;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(super) enum AdoptError {
         "it owns {0} already, by its driftCorrected; to own another resource, give that one up first (kubectl drift give-up)"
     )]
     Owns(Value),
-    #[error("its target {0} only observes: a claim has no effect unless `correct.mode` is Correct")]
+    #[error("its target {0} only observes: a claim has no effect while `correct.mode` is Observe")]
     Observes(String),
     #[error("its target {0} writes nothing outside: it wakes the operator that owns the object, which needs no claim")]
     WritesNothing(String),
@@ -46,7 +46,7 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
     if object.deleting {
         return Err(AdoptError::Deleting);
     }
-    if target.correct.mode != Mode::Correct {
+    if !target.correct.mode.corrects() {
         return Err(AdoptError::Observes(target.name.clone()));
     }
     if !target.correct.writes_outside() {

@@ -60,7 +60,7 @@ pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> 
             KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
         };
         let place = format!("{} {}", target.objects.kind, object.id);
-        ensure_active(&client, settings, &target).await?;
+        ensure_active(&client, &settings.targets, &target).await?;
         let record =
             record_with_claim(&target, &object).map_err(|error| CommandError::BadUsage(format!("{place}: {error}")))?;
         say(&place, (&target, &object), (&record, settings.dry_run))?;
@@ -75,12 +75,12 @@ pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> 
 }
 
 /// The identity follows from the text of the target, so the poller has to go by the same one.
-async fn ensure_active(
+pub(crate) async fn ensure_active(
     client: &kube::Client,
-    settings: &AdoptSettings,
+    settings: &TargetsSettings,
     target: &Arc<Target>,
 ) -> Result<(), CommandError> {
-    let TargetsSettings { targets_namespace: home, poller_lease, .. } = &settings.targets;
+    let TargetsSettings { targets_namespace: home, poller_lease, .. } = settings;
     let notes = lease_notes(client, home, poller_lease).await;
     if let Some(why) = &notes.unread {
         return warn(&format!("{why}: whether the text of target {} is active could not be looked at", target.name));
@@ -88,7 +88,7 @@ async fn ensure_active(
     match other_text(home, target, &notes) {
         None => Ok(()),
         Some(sentence) => Err(CommandError::CannotTell(format!(
-            "{sentence}, so nothing is claimed by it; wait until it is active, or mend it (check --from-cluster says what is wrong)"
+            "{sentence}, so nothing is written by it; wait until it is active, or mend it (check --from-cluster says what is wrong)"
         ))),
     }
 }

@@ -22,7 +22,7 @@ const MOST_NAMES: usize = 500;
 /// Commands whose words name a target.
 const OF_TARGETS: [&str; 2] = ["suspend", "unsuspend"];
 /// Commands whose words name objects.
-const OF_OBJECTS: [&str; 8] = ["get", "explain", "pause", "resume", "poll", "retry", "give-up", "adopt"];
+const OF_OBJECTS: [&str; 9] = ["get", "explain", "approve", "pause", "resume", "poll", "retry", "give-up", "adopt"];
 
 /// The words to ask the cluster for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -75,6 +75,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
         let mut held = tried_only(facts);
         held.extend(deletion_holds(facts.target, facts.object));
         held.extend(facts.target.correct.window_hold(facts.object, now).map(|hold| hold.sentence));
+        held.extend(of_approval(facts.target, facts.object));
         // A deletion needs no attestation.
         held.extend(of_controller(facts, leases, now));
         return held;
@@ -90,6 +91,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(facts.target.correct.window_hold(facts.object, now).map(|hold| hold.sentence));
     held.extend(of_ownership(facts));
     held.extend(of_conditions(facts));
+    held.extend(of_approval(facts.target, facts.object));
     held.extend(of_leases(facts, leases, now));
     held
 }
@@ -128,8 +130,8 @@ fn idle(facts: Facts<'_>) -> Option<String> {
             Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
         }
         ConditionStatus::Unknown => Some("nothing can be said of it, and nothing is corrected on a guess".to_owned()),
-        ConditionStatus::True if target.correct.mode != Mode::Correct => {
-            Some("the target only observes: its `correct.mode` is not Correct".to_owned())
+        ConditionStatus::True if !target.correct.mode.corrects() => {
+            Some("the target only observes: its `correct.mode` is Observe".to_owned())
         }
         ConditionStatus::True => None,
     }
@@ -150,7 +152,7 @@ fn of_target(facts: Facts<'_>) -> Vec<String> {
 /// Who else has or claims the external resource, and what the object itself gives up.
 fn of_ownership(facts: Facts<'_>) -> Vec<String> {
     let Facts { target, object, .. } = facts;
-    if target.correct.mode != Mode::Correct || target.correct.actions().nudge {
+    if !target.correct.mode.corrects() || target.correct.actions().nudge {
         return Vec::new();
     }
     let dispute = Dispute::of(&object.conditions.correction_status());
@@ -196,6 +198,16 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
         Some(_) => {}
     }
     held
+}
+
+/// The command that approves the next correction, if the correction waits for that.
+fn of_approval(target: &Target, object: &LeanObject) -> Option<String> {
+    let hash = object.awaits_approval().filter(|_| target.correct.mode == Mode::Approve)?;
+    let namespace = object.id.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
+    let (kind, name) = (&target.objects.kind, &object.id.name);
+    Some(format!(
+        "the correction awaits approval {hash} (AwaitingApproval): `kubectl drift approve {kind}/{name}{namespace}` shows and approves it"
+    ))
 }
 
 /// How often the poller has to find this before it says so.

@@ -45,6 +45,7 @@ use polling::{Polled, outside, poll};
 
 pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
+pub(crate) use holds::action;
 pub use invalid_answer::answer_lines;
 pub use masking::{differing, observed};
 pub use steps::steps;

@@ -4,7 +4,7 @@ mod age;
 
 use age::age;
 
-use drift_api::condition::{ConditionStatus, Tag};
+use drift_api::condition::{ConditionStatus, Tag, named_fields};
 use drift_api::held_corrections::Hold;
 use drift_api::object::LeanObject;
 use drift_language::ObjectSelection;
@@ -15,7 +15,6 @@ use crate::ending::ExitStatus;
 use crate::ownership::Dispute;
 use crate::targets::known::KnownTarget;
 use drift_api::printable::printable;
-use drift_poller::engine::judgement::description::named_fields;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
 use drift_poller::engine::object::overview::Next;
 

@@ -5,7 +5,7 @@
 use drift_kube::access::Right;
 use drift_kube::access::target_rights::{rights_of_controller, rights_of_poller, rights_on_resource, rights_to_read};
 use drift_kube::client::ResolvedKind;
-use drift_language::{Destination, KubernetesRead, Mode, Source, Target};
+use drift_language::{Destination, KubernetesRead, Source, Target};
 
 /// The kinds that a target speaks of.
 pub(crate) struct TargetKinds<'k> {
@@ -36,7 +36,7 @@ pub(crate) fn poller_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Righ
 pub(crate) fn controller_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
     let mut rights = rights_of_controller(target, kinds.objects);
     let makes = matches!(target.correct.destination, Some(Destination::Kubernetes(_)));
-    if let Some((read, kind)) = kinds.of_read(target).filter(|_| makes && target.correct.mode == Mode::Correct) {
+    if let Some((read, kind)) = kinds.of_read(target).filter(|_| makes && target.correct.mode.corrects()) {
         rights.extend(rights_on_resource(target, read.namespace.as_deref(), kind));
     }
     rights

@@ -4,6 +4,7 @@
 //! our last correction, the poller attests it, the resource is ours or may become ours, and delays, limits and the
 //! breaker allow it. Every other case is a reason to do nothing, a status write, or a time for the next look.
 
+mod approval;
 pub mod attempts;
 pub mod attestation;
 pub mod decision;
@@ -20,7 +21,7 @@ use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_language::{Existing, Mode};
+use drift_language::Existing;
 
 use self::drifted::{Drift, decide_drifted};
 use self::ownership::{decide_among_others, without_given_up};
@@ -79,6 +80,7 @@ pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
         && before.paused == after.paused
         && before.orphan == after.orphan
         && before.given_up() == after.given_up()
+        && before.approved() == after.approved()
         && before.conditions.observed() == after.conditions.observed()
         && before.view == after.view
 }
@@ -88,7 +90,7 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if object.has_finalizer() && !target.deletes() {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
-    if target.mode == Mode::Observe {
+    if !target.mode.corrects() {
         return Decision::Nothing(Held::Observing);
     }
     if let Some(status) = without_given_up(situation, status) {
@@ -169,13 +171,18 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         Decision::WriteStatus(CorrectionStatus { claim, ..applied })
     };
     match status.reason {
-        Some(CorrectedReason::NotOurs) if status.correction == 0 => Decision::WriteStatus(CorrectionStatus::default()),
+        Some(CorrectedReason::NotOurs | CorrectedReason::AwaitingApproval)
+            if status.correction == 0 && status.claim.is_none() =>
+        {
+            Decision::WriteStatus(CorrectionStatus::default())
+        }
         // The object was corrected before. Reusing that number for the next correction would repeat the same request.
         Some(CorrectedReason::NotOurs) => cleared(),
         Some(
             CorrectedReason::CorrectionStarted
             | CorrectedReason::CorrectionFailed
             | CorrectedReason::AttemptsExhausted
+            | CorrectedReason::AwaitingApproval
             | CorrectedReason::IdentityFree,
         ) => cleared(),
         // The identity or the scope was changed back, so the status is no longer true.

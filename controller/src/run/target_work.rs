@@ -10,7 +10,7 @@ use drift_kube::access::Right;
 use drift_kube::access::missing::RightsNews;
 use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
 use drift_kube::kinds::KindNews;
-use drift_language::{Destination, Mode, Source, Target};
+use drift_language::{Destination, Source, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -90,8 +90,8 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
 /// Returns the permissions on the cluster objects that are external resources. If their kind is not served, the
 /// permissions are unknown, and the corrections report the failure.
 async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
-    let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), Mode::Correct) =
-        (&target.read.source, &target.correct.destination, target.correct.mode)
+    let (Source::Kubernetes(read), Some(Destination::Kubernetes(_)), true) =
+        (&target.read.source, &target.correct.destination, target.correct.mode.corrects())
     else {
         return Vec::new();
     };

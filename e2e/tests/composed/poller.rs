@@ -15,7 +15,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
-use drift_language::{Mode, Target};
+use drift_language::Target;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
@@ -322,7 +322,7 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
                 let real = scene.outside.resources.get(&resource).map(|real| real.value);
                 // A field that cannot be read back counts only if it would be sent.
                 let is_sent = !target.compare.write_only.is_empty();
-                let has_moved = target.correct.mode == Mode::Correct && is_sent && !moved.is_empty();
+                let has_moved = target.correct.mode.corrects() && is_sent && !moved.is_empty();
                 let differs = real != open["spec"]["value"].as_i64() || has_moved;
                 scene.ledger.note_read(&uid, &begun.basis, differs);
             }

@@ -14,7 +14,7 @@ use drift_kube::client::ResolvedKind;
 use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
 use drift_kube::kinds::KindNews;
 use drift_kube::process::clock;
-use drift_language::{Mode, Target};
+use drift_language::Target;
 
 use crate::engine::EndedWrite;
 use crate::engine::writes::announcement::Announcement;
@@ -42,7 +42,7 @@ pub(crate) struct ObjectNotices {
 impl ObjectNotices {
     /// Events on objects of this kind.
     pub(crate) fn new(events: &EventWriter, target: &Target, kind: &ResolvedKind) -> Self {
-        let corrects = target.correct.mode == Mode::Correct;
+        let corrects = target.correct.mode.corrects();
         let log_budget = TokenBucket::full(LOG_BURST, LOG_REFILL, clock::now());
         Self { events: events.clone(), target: target.name.clone(), corrects, kind: kind.clone(), log_budget }
     }

@@ -2,6 +2,7 @@
 //!
 //! Pure: functions over values.
 
+pub mod approval;
 pub mod attestation;
 pub mod collections;
 pub mod condition;

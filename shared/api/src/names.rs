@@ -97,6 +97,8 @@ pub const WINDOW_OPEN_UNTIL_ANNOTATION: &str = "driftpoller.dev/window-open-unti
 pub const IGNORE_ANNOTATION: &str = "driftpoller.dev/ignore";
 /// Annotation on an object of a target that permits it: a longer interval between polls.
 pub const INTERVAL_ANNOTATION: &str = "driftpoller.dev/interval";
+/// Annotation on an object: the hash of the correction that a person approves.
+pub const APPROVED_ANNOTATION: &str = "driftpoller.dev/approved";
 /// Annotations that owners of objects may set.
 pub const OBJECT_ANNOTATIONS: &[&str] = &[
     PAUSED_ANNOTATION,
@@ -107,6 +109,7 @@ pub const OBJECT_ANNOTATIONS: &[&str] = &[
     WINDOW_OPEN_UNTIL_ANNOTATION,
     IGNORE_ANNOTATION,
     INTERVAL_ANNOTATION,
+    APPROVED_ANNOTATION,
 ];
 /// Annotation on the poller's Lease: the attested targets, as JSON of target
 /// name to [`crate::attestation::Attestation`].

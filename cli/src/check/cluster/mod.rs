@@ -14,7 +14,7 @@ use drift_kube::config::documents_in;
 use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, locate_served_kind};
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
-use drift_language::{DocumentName, Mode, Refused, Source, Target, Texts};
+use drift_language::{DocumentName, Refused, Source, Target, Texts};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use crate::check::document::{Document, Remark, Severity, Source as Text};
@@ -244,7 +244,7 @@ async fn find_rights(
 ) {
     let programs = [
         (POLLER_MANAGER, poller_needs(target, kinds), true),
-        (CONTROLLER_MANAGER, controller_needs(target, kinds), target.correct.mode == Mode::Correct),
+        (CONTROLLER_MANAGER, controller_needs(target, kinds), target.correct.mode.corrects()),
     ];
     for (name, rights, is_needed) in programs {
         let account = Account { namespace: namespace.to_owned(), name: name.to_owned() };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use drift_language::place_of_key;
-use drift_language::{DeclaredSecret, Destination, HttpStep, Mode, Target};
+use drift_language::{DeclaredSecret, Destination, HttpStep, Target};
 use http::Method;
 
 use crate::check::document::{Document, Remark, Severity};
@@ -76,7 +76,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
             warn(&["spec", "compare", "desired", &key], &message);
         }
     }
-    for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode == Mode::Correct) {
+    for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode.corrects()) {
         let actions = target.correct.actions();
         let half = match (actions.create, actions.update) {
             (false, true) => Some(("update", "create: what does not exist outside is told and never made")),
@@ -96,7 +96,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
 
 /// Returns true if the controller has to read the Secrets of all namespaces.
 fn reads_every_secret(target: &Target) -> bool {
-    target.correct.mode == Mode::Correct
+    target.correct.mode.corrects()
         && target.objects.namespaces.is_empty()
         && target.secrets.iter().any(DeclaredSecret::is_of_object)
 }
@@ -177,5 +177,5 @@ fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
 
 /// Returns true if its corrections change the external system by themselves.
 fn writes(target: &Target) -> bool {
-    target.correct.mode == Mode::Correct && target.correct.writes_outside()
+    target.correct.mode.corrects() && target.correct.writes_outside()
 }

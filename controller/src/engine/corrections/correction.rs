@@ -121,8 +121,8 @@ impl Correction {
         };
         // Nothing was sent yet. A claim that permits only a create stays one until something is sent.
         let claim = if self.claim_first || !self.creates_only() { self.owned() } else { self.before.claim.clone() };
-        let has_failed = self.by_job && self.before.reason == Some(CorrectedReason::CorrectionFailed);
-        let text = if has_failed { format!("{text}; before: {}", self.before.text) } else { text.to_owned() };
+        let failure = self.before.failure().filter(|_| self.by_job);
+        let text = failure.map_or_else(|| text.to_owned(), |failure| format!("{text}; before: {failure}"));
         CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation) }
     }
 

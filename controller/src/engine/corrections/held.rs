@@ -65,6 +65,8 @@ words! {
     BreakerOpen => "breaker_open",
     /// Too many consecutive corrections healed nothing.
     AttemptsExhausted => "attempts_exhausted",
+    /// The correction awaits the approval of a person.
+    AwaitingApproval => "awaiting_approval",
     /// The delay after the last correction is not over.
     Delayed => "delayed",
     /// The correction could not be sent, because a Secret is missing or unusable, or a template fails. It

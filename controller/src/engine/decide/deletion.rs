@@ -11,6 +11,7 @@ use drift_api::mutants::{Mutant, is_planted};
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::{Action, Permission, permit};
 use crate::engine::corrections::held::Held;
+use crate::engine::decide::approval::without_approval;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
 
@@ -51,6 +52,10 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
 }
 
 fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
+    let correction = situation.correction(Action::Delete, resource, status);
+    if let Some(decision) = without_approval(situation, &correction) {
+        return decision;
+    }
     let (delay, now) = (&situation.memory.delay, situation.now);
     let ready = delay.deletion_ready_at(now);
     if now < ready {
@@ -64,7 +69,7 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
         return Decision::Wait { until, why: Held::OutsideWindow };
     }
     match situation.surroundings.room {
-        Room::Free => Decision::Correct(Box::new(situation.correction(Action::Delete, resource, status))),
+        Room::Free => Decision::Correct(Box::new(correction)),
         Room::AfterAnEnd => Decision::Nothing(Held::Limited),
         Room::From(until) => Decision::Wait { until, why: Held::Limited },
     }

@@ -7,6 +7,7 @@ use drift_api::condition::{CorrectedReason, CorrectionStatus, CurrentVerdict, Di
 use drift_api::identity::ResourceName;
 use drift_api::mutants::{Mutant, is_planted};
 
+use super::approval::without_approval;
 use super::status_writes::write_once;
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::{Action, Permission, permit};
@@ -30,6 +31,16 @@ impl Drift<'_> {
         let named = &self.current.tag.fields;
         let is_told = self.action != Action::Create && !named.is_empty();
         if is_told { named.clone() } else { DifferingFields::every() }
+    }
+
+    fn correction(&self, situation: &Situation<'_>, status: &CorrectionStatus, claim_first: bool) -> Correction {
+        let needs_finalizer = situation.target.deletes() && !situation.object.has_finalizer();
+        Correction {
+            claim_first: claim_first && !is_planted(Mutant::Unclaimed),
+            put_finalizer: claim_first && needs_finalizer && !is_planted(Mutant::NoFinalizer),
+            fields: self.fields(),
+            ..situation.correction(self.action, self.resource, status)
+        }
     }
 
     /// Returns the status text for a replacement that the external system accepted without removing the difference.
@@ -110,6 +121,10 @@ fn decide_timing(
         let wait = Decision::Nothing(Held::AttemptsExhausted);
         return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
     }
+    let correction = drift.correction(situation, status, claim_first);
+    if let Some(decision) = without_approval(situation, &correction) {
+        return decision;
+    }
     let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
     let unhealed_here = if lost || in_vain { u32::MAX } else { unhealed };
     let attempts = judge(memory, unhealed_here, target.limits.attempts, retry, now);
@@ -145,10 +160,5 @@ fn decide_timing(
         Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
         Room::From(until) => return Decision::Wait { until, why: Held::Limited },
     }
-    Decision::Correct(Box::new(Correction {
-        claim_first: claim_first && !is_planted(Mutant::Unclaimed),
-        put_finalizer: claim_first && target.deletes() && !object.has_finalizer() && !is_planted(Mutant::NoFinalizer),
-        fields: drift.fields(),
-        ..situation.correction(drift.action, drift.resource, status)
-    }))
+    Decision::Correct(Box::new(correction))
 }

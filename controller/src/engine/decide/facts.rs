@@ -64,13 +64,13 @@ impl TargetFacts {
     #[must_use]
     pub fn claims(&self) -> bool {
         let Actions { create, update, replace, .. } = self.actions;
-        self.mode == Mode::Correct && (create || self.existing == Existing::Adopt && (update || replace))
+        self.mode.corrects() && (create || self.existing == Existing::Adopt && (update || replace))
     }
 
     /// Returns true if the target deletes external resources, and so needs its finalizer on objects that own one.
     #[must_use]
     pub fn deletes(&self) -> bool {
-        self.mode == Mode::Correct && self.actions.delete
+        self.mode.corrects() && self.actions.delete
     }
 }
 

@@ -10,6 +10,7 @@ use crate::engine::memory::ObjectMemory;
 use drift_api::condition::{ClaimedName, DesiredHash, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag};
 use drift_api::requests::job::JobStage;
 use drift_api::secrets::labelled_secrets::SecretVersion;
+use drift_language::Mode;
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Invariants of each request to the external system, checked when it is sent.
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict};
-use drift_language::{Existing, Mode};
+use drift_language::Existing;
 
 use super::world::{Request, World};
 use crate::engine::corrections::claim::Action;
@@ -35,7 +35,7 @@ impl World {
         assert_eq!(current.tag.desired_hash, Some(self.desired_hash()), "a verdict of another desired state");
         assert!(self.attested, "nobody attests");
         assert!(!self.object.deleting, "a deleting object is corrected");
-        assert_eq!(self.target.mode, Mode::Correct, "an observed object is corrected");
+        assert!(self.target.mode.corrects(), "an observed object is corrected");
         assert!(self.object.has_finalizer() || !self.target.deletes(), "a claim that a deletion would not see");
         let is_started = self.status().reason == Some(CorrectedReason::CorrectionStarted);
         let is_known = correction.is_announced() || self.memory.knows_to_go_on(&self.status());

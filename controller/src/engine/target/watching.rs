@@ -2,7 +2,6 @@
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
-use drift_language::Mode;
 
 use super::Target;
 use crate::engine::corrections::held::Held;
@@ -22,7 +21,7 @@ impl<P: SharedState> Target<P> {
         }
         // A target that only observes acts on an object only to remove a finalizer from a previous version of the
         // target.
-        if self.text.correct.mode == Mode::Correct || object.has_finalizer() {
+        if self.text.correct.mode.corrects() || object.has_finalizer() {
             self.see(object, now);
         } else {
             self.drop_known(&uid);
@@ -81,7 +80,7 @@ impl<P: SharedState> Target<P> {
     pub(super) fn skip(&mut self, object: Box<LeanObject>) {
         let uid = object.id.uid.clone();
         self.forget(&uid);
-        if self.text.correct.mode == Mode::Correct {
+        if self.text.correct.mode.corrects() {
             self.hold(&uid, Some(Held::ClaimedTwice));
             self.report(Report::ClaimedTwice(object));
         }

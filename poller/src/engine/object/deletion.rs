@@ -7,7 +7,7 @@
 use drift_api::condition::Condition;
 use drift_api::names::{GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION};
 use drift_api::object::LeanObject;
-use drift_language::{Mode, Target};
+use drift_language::Target;
 
 /// Placeholder for a verdict's reason while an object is being deleted.
 pub const DELETING: &str = "Deleting";
@@ -38,8 +38,8 @@ pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
         return Ending::NotHeldByUs;
     }
     let left = |why: &str| Ending::LeftBehind(why.to_owned());
-    if target.correct.mode != Mode::Correct {
-        return left("the target only observes: its `correct.mode` is not Correct");
+    if !target.correct.mode.corrects() {
+        return left("the target only observes: its `correct.mode` is Observe");
     }
     if !target.correct.actions().delete {
         return left("the target has no steps for delete");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use drift_api::condition::Verdict;
 use drift_api::object::LeanObject;
-use drift_language::{Actions, Confirm, Mode, ObjectMay, Target};
+use drift_language::{Actions, Confirm, ObjectMay, Target};
 
 use crate::engine::schedule::Phase;
 
@@ -44,7 +44,7 @@ impl PollSettings {
     /// Returns the settings of this target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        let corrects = target.correct.mode == Mode::Correct;
+        let corrects = target.correct.mode.corrects();
         let actions = if corrects { target.correct.actions() } else { Actions::NONE };
         Self {
             interval: target.interval,

@@ -20,8 +20,8 @@ use crate::engine::object::overview::{
 use crate::run::attestation::Attestations;
 pub(super) use query::{link, parse};
 
-/// The mode of a target whose drift is corrected.
-const CORRECTING: &str = "Correct";
+/// The modes of a target whose drift is corrected.
+const CORRECTING: [&str; 2] = ["Approve", "Correct"];
 
 /// The whole content.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl TargetLine {
     pub(super) fn new(target: &Target, attestation: Option<Attestation>, overview: Option<TargetOverview>) -> Self {
         let not_listed =
             "the poller's Lease does not list the target at the moment, and the controller acts only on listed targets";
-        let is_held = attestation.is_none() && overview.is_some() && target.correct.mode == Mode::Correct;
+        let is_held = attestation.is_none() && overview.is_some() && target.correct.mode.corrects();
         Self {
             name: target.name.clone(),
             api_version: target.objects.api_version.clone(),
@@ -114,7 +114,8 @@ impl TargetLine {
             mode: match target.correct.mode {
                 _ if target.suspend => "suspended",
                 Mode::Observe => "Observe",
-                Mode::Correct => CORRECTING,
+                Mode::Approve => "Approve",
+                Mode::Correct => "Correct",
             },
             attestation,
             held: is_held.then(|| not_listed.to_owned()).into_iter().collect(),
@@ -127,7 +128,7 @@ impl TargetLine {
     fn take_up(&mut self, held: Option<&HeldCorrections>) {
         match held {
             Some(held) => self.listed_holds = held.of_target(&self.name),
-            None if self.mode == CORRECTING => self.held.push(Hold::no_controller().sentence),
+            None if CORRECTING.contains(&self.mode) => self.held.push(Hold::no_controller().sentence),
             None => {}
         }
     }

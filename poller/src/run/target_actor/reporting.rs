@@ -6,7 +6,7 @@ use std::sync::Arc;
 use drift_api::attestation::MOST_EXCEPTED_NAMESPACES;
 use drift_kube::client::ResolvedKind;
 use drift_kube::telemetry::health::Remark;
-use drift_language::{Mode, Target};
+use drift_language::Target;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::engine::collection::requests::Unnamed;
@@ -58,7 +58,7 @@ impl Reporting {
             Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
             Report::Crowded(namespaces) => self.show_crowded(&namespaces),
             Report::Counts => {
-                let corrects = self.target.correct.mode == Mode::Correct;
+                let corrects = self.target.correct.mode.corrects();
                 self.counts.count(engine.objects().states(), corrects, now);
                 let skipped = i64::try_from(engine.skipped_count()).unwrap_or(i64::MAX);
                 metrics.skipped.get_or_create(&labels()).set(skipped);

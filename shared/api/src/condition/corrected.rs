@@ -16,6 +16,11 @@ use crate::identity::{ResourceName, ScopeId};
 /// The text about a correction that was in progress when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
 
+/// The words before the hash of a correction that awaits approval.
+const AWAITS_APPROVAL: &str = " awaits approval ";
+/// The words between the hash and the failure of the correction before.
+const BEFORE: &str = "; before: ";
+
 /// The claim of an object on an external resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -170,11 +175,38 @@ impl CorrectionStatus {
     }
 
     /// Returns another reason and sentence with the same K and claim. The note of a replacement is only kept if the
-    /// attempts are exhausted.
+    /// attempts are exhausted or an approval is missing.
     #[must_use]
     pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
-        let replaced = self.replaced && reason == CorrectedReason::AttemptsExhausted;
+        let keeps = matches!(reason, CorrectedReason::AttemptsExhausted | CorrectedReason::AwaitingApproval);
+        let replaced = self.replaced && keeps;
         Self { reason: Some(reason), text: text.to_owned(), generation, replaced, ..self.clone() }
+    }
+
+    /// Returns the record of an object whose next correction awaits approval. It repeats the failure of the last one.
+    #[must_use]
+    pub fn awaiting_approval(&self, what: &str, hash: &str, generation: Option<i64>) -> Self {
+        let before = self.failure().map(|failure| format!("{BEFORE}{failure}")).unwrap_or_default();
+        let text = format!("{what}{AWAITS_APPROVAL}{hash}{before}");
+        self.keeping(CorrectedReason::AwaitingApproval, &text, generation)
+    }
+
+    /// Returns the hash of the correction that awaits approval.
+    #[must_use]
+    pub fn awaits_approval(&self) -> Option<&str> {
+        let is_awaited = self.reason == Some(CorrectedReason::AwaitingApproval);
+        let (_, hash) = self.text.split_once(AWAITS_APPROVAL).filter(|_| is_awaited)?;
+        hash.split(';').next()
+    }
+
+    /// Returns the failure of the last correction.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        match self.reason? {
+            CorrectedReason::CorrectionFailed => Some(&self.text),
+            CorrectedReason::AwaitingApproval => self.text.split_once(BEFORE).map(|(_, failure)| failure),
+            _ => None,
+        }
     }
 
     /// Counts a correction with an unknown outcome, so that a poll follows before any other attempt.
@@ -202,7 +234,7 @@ impl CorrectionStatus {
     /// Returns true if the last counted correction was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.reason == Some(CorrectedReason::CorrectionFailed) && self.text.starts_with(INTERRUPTED)
+        self.failure().is_some_and(|failure| failure.starts_with(INTERRUPTED))
     }
 
     /// Returns the status with another text about the time since the interruption. `None` if nothing was interrupted.

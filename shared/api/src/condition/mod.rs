@@ -29,5 +29,5 @@ pub use readiness::{EntryWrite, ReadinessEntries, readiness_writes};
 pub use reason::{CorrectedReason, ObservedReason};
 pub use status_fields::StatusFields;
 pub use tag::{PollRequest, Tag};
-pub use text::{MAX_MESSAGE_BYTES, Message, closed_text};
+pub use text::{MAX_MESSAGE_BYTES, Message, closed_text, named_fields};
 pub use transition_time::TransitionTime;

@@ -91,6 +91,8 @@ reasons! {
         CorrectionFailed => False,
         /// So many consecutive corrections had no effect that only one per hour is tried.
         AttemptsExhausted => False,
+        /// The target corrects only what a person approves, and the next correction has no approval.
+        AwaitingApproval => Unknown,
         /// The external resource already existed, and the target does not adopt.
         NotOurs => False,
         /// The object's identity was edited. The resource of the old identity still exists.

@@ -58,6 +58,29 @@ impl fmt::Display for Message {
     }
 }
 
+/// Returns the paths in the sentence of a verdict: `2 fields differ: /a desired 10, observed 5; /b missing "x"`.
+#[must_use]
+pub fn named_fields(sentence: &str) -> Vec<&str> {
+    /// Characters that may follow a path.
+    const AFTER: [&str; 9] = [
+        " desired ",
+        " missing",
+        " unexpected ",
+        " unexpected",
+        " observed ",
+        " changed",
+        " in another order",
+        " (redacted)",
+        ";",
+    ];
+    let Some((_, fields)) = sentence.split_once(" differ: ").or_else(|| sentence.split_once(" differs: ")) else {
+        return Vec::new();
+    };
+    let paths = fields.split("; ").filter(|field| field.starts_with('/'));
+    let end = |field: &str| AFTER.iter().filter_map(|word| field.find(word)).min();
+    paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
+}
+
 /// The sentence of a reason whose text does not depend on the object.
 #[must_use]
 pub const fn closed_text(reason: ObservedReason) -> &'static str {

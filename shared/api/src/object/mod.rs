@@ -98,6 +98,8 @@ pub struct AnnotationRequests {
     pub interval: Option<SharedText>,
     /// The time until which its windows are open, seconds since 1970. 0 if missing or invalid.
     pub window_open_until: u32,
+    /// The hash of the approved correction.
+    pub approved: Option<SharedText>,
     /// `metadata.deletionTimestamp`, seconds since 1970. 0 if missing or invalid.
     pub deletion: u32,
 }
@@ -140,6 +142,7 @@ impl LeanObject {
             give_up: annotation(names::GIVE_UP_ANNOTATION),
             interval: request(names::INTERVAL_ANNOTATION),
             window_open_until: annotation(names::WINDOW_OPEN_UNTIL_ANNOTATION).map_or(0, |time| since_epoch(&time)),
+            approved: request(names::APPROVED_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
         };
         Self {
@@ -212,6 +215,19 @@ impl LeanObject {
     #[must_use]
     pub fn window_open_until(&self) -> u32 {
         self.asked.as_ref().map_or(0, |asked| asked.window_open_until)
+    }
+
+    /// Returns the hash of the approved correction.
+    #[must_use]
+    pub fn approved(&self) -> Option<&str> {
+        self.asked.as_ref()?.approved.as_deref()
+    }
+
+    /// Returns the hash of the correction that awaits approval, by the object's record.
+    #[must_use]
+    pub fn awaits_approval(&self) -> Option<String> {
+        let record = self.conditions.correction_status();
+        record.awaits_approval().filter(|hash| self.approved() != Some(*hash)).map(str::to_owned)
     }
 
     /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.

@@ -1,7 +1,7 @@
 //! The rights that each program needs for a target, for checks at run time and for `rbac`.
 
 use drift_api::names::{CORRECT_VERB, NUDGE_VERB, PUBLISH_VERB, READY_VERB, STORE_VERB};
-use drift_language::{DeclaredSecret, Mode, Target};
+use drift_language::{DeclaredSecret, Target};
 use kube::core::{ApiResource, GroupVersionKind};
 
 use crate::access::Right;
@@ -36,7 +36,7 @@ pub fn rights_to_read(target: &Target, namespace: Option<&str>, kind: &ResolvedK
 /// which a right cannot be restricted. If no object names a Secret, a missing right has no effect.
 #[must_use]
 pub fn rights_on_secrets(target: &Target) -> Vec<Right> {
-    if target.correct.mode == Mode::Correct && target.secrets.iter().any(DeclaredSecret::is_of_object) {
+    if target.correct.mode.corrects() && target.secrets.iter().any(DeclaredSecret::is_of_object) {
         let kind = GroupVersionKind::gvk("", "v1", "Secret");
         let secrets = ResolvedKind { resource: ApiResource::from_gvk_with_plural(&kind, "secrets"), namespaced: true };
         rights_on(&secrets, &target.objects, &["list", "watch"], "")
@@ -50,7 +50,7 @@ pub fn rights_on_secrets(target: &Target) -> Vec<Right> {
 #[must_use]
 pub fn rights_of_controller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
-    if target.correct.mode == Mode::Correct {
+    if target.correct.mode.corrects() {
         rights.extend(rights_on(kind, &target.objects, &["patch"], "status"));
         if target.correct.stored().next().is_some() {
             rights.extend(rights_on(kind, &target.objects, &[STORE_VERB], "status"));

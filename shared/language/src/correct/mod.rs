@@ -64,8 +64,18 @@ impl Default for Correct {
 pub enum Mode {
     /// Observe without correcting.
     Observe,
+    /// Correct observed drift that a person approves.
+    Approve,
     /// Correct observed drift.
     Correct,
+}
+
+impl Mode {
+    /// Returns true if drift is corrected, at once or after approval.
+    #[must_use]
+    pub const fn corrects(self) -> bool {
+        matches!(self, Self::Approve | Self::Correct)
+    }
 }
 
 /// The values of `correct.existing`.
@@ -151,7 +161,8 @@ pub(crate) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     let fields = reader.fields(node, place, &[WHEN_KEYS, DESTINATIONS].concat())?;
     let default = Correct::default();
     let mode = reader.or(&fields, "mode", default.mode, |reader, node, place| {
-        reader.choice(node, place, &[("Observe", Mode::Observe), ("Correct", Mode::Correct)])
+        let modes = [("Observe", Mode::Observe), ("Approve", Mode::Approve), ("Correct", Mode::Correct)];
+        reader.choice(node, place, &modes)
     });
     let existing = reader.or(&fields, "existing", default.existing, |reader, node, place| {
         reader.choice(node, place, &[("Refuse", Existing::Refuse), ("Adopt", Existing::Adopt)])
@@ -178,10 +189,10 @@ pub(crate) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) ->
     }
     let correct =
         Correct { mode: mode?, existing: existing?, settle: settle?, limits, windows, deletion_windows, destination };
-    if correct.mode == Mode::Correct && correct.destination.is_none() {
+    if correct.mode.corrects() && correct.destination.is_none() {
         return reader.refuse(
             fields.at(),
-            format!("{place}: mode Correct needs one of {}, which says how", DESTINATIONS.join(", ")),
+            format!("{place}: mode {:?} needs one of {}, which says how", correct.mode, DESTINATIONS.join(", ")),
         );
     }
     Some(correct)

@@ -76,29 +76,6 @@ impl<'c> Description<'c> {
     }
 }
 
-/// Returns the paths in the sentence of a [`Description`].
-#[must_use]
-pub fn named_fields(sentence: &str) -> Vec<&str> {
-    /// Characters that may follow a path.
-    const AFTER: [&str; 9] = [
-        " desired ",
-        " missing",
-        " unexpected ",
-        " unexpected",
-        " observed ",
-        " changed",
-        " in another order",
-        " (redacted)",
-        ";",
-    ];
-    let Some((_, fields)) = sentence.split_once(" differ: ").or_else(|| sentence.split_once(" differs: ")) else {
-        return Vec::new();
-    };
-    let paths = fields.split("; ").filter(|field| field.starts_with('/'));
-    let end = |field: &str| AFTER.iter().filter_map(|word| field.find(word)).min();
-    paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
-}
-
 /// Describes a single difference, without credentials.
 fn describe(difference: &Difference<'_, '_>, credentials: Option<&Credentials<'_>>) -> String {
     let line = describe_difference(difference);

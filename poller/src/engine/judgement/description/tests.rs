@@ -1,5 +1,6 @@
 //! Descriptions of drifts for people.
 
+use drift_api::condition::named_fields;
 use drift_api::printable::is_printable;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ mod sets;
 use std::borrow::Cow;
 
 use drift_language::json_of;
-use drift_language::{Form, ListKind, Mode, RulePlace, Rules, Target, WriteOnly};
+use drift_language::{Form, ListKind, RulePlace, Rules, Target, WriteOnly};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;
@@ -103,7 +103,7 @@ pub fn find_moved<'t>(
     ignored: &[&str],
     found: &mut dyn FnMut(&Difference<'t, '_>),
 ) {
-    let corrects = target.correct.mode == Mode::Correct;
+    let corrects = target.correct.mode.corrects();
     let is_moved = |field: &&WriteOnly| names.contains(&field.secret) && !ignored.contains(&field.field());
     for field in target.compare.write_only.iter().filter(|field| corrects && is_moved(field)) {
         let path: Vec<_> = field.path.iter().map(|name| Segment::field(name)).collect();

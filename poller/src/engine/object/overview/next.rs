@@ -35,6 +35,8 @@ pub enum Next {
     HourlyTry,
     /// Nothing: one more replacement would be in vain.
     AttemptsExhausted,
+    /// The approval of a person.
+    AwaitingApproval,
     /// A correction.
     Correction,
     /// What the target's last good text says, which is not known.
@@ -56,6 +58,9 @@ impl Next {
                 Self::Suspended
             }
             _ if object.paused => Self::Paused,
+            _ if target.is_some_and(|target| awaits_approval(target, object)) && object.deleting => {
+                Self::AwaitingApproval
+            }
             _ if object.deleting => Self::Deletion,
             None => Self::Poll,
             Some(current) if is_outdated(current) => Self::Poll,
@@ -72,7 +77,7 @@ impl Next {
 
     /// The step in a dispute about the external resource, whatever the verdict is.
     fn of_dispute(target: Option<&Target>, object: &LeanObject) -> Option<Self> {
-        if target.is_some_and(|target| target.correct.mode != Mode::Correct) {
+        if target.is_some_and(|target| !target.correct.mode.corrects()) {
             return None;
         }
         match object.conditions.correction_status().reason? {
@@ -85,11 +90,12 @@ impl Next {
     fn of_drift(target: &Target, object: &LeanObject, current: &CurrentVerdict) -> Self {
         let note = object.conditions.correction_status();
         match note.reason {
-            _ if target.correct.mode != Mode::Correct => Self::Observing,
+            _ if !target.correct.mode.corrects() => Self::Observing,
             Some(CorrectedReason::NotOurs) => Self::NotOurs,
             Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
             _ if current.tag.correction != note.correction => Self::Verification,
             _ if current.replaces_in_vain(&note) => Self::AttemptsExhausted,
+            _ if awaits_approval(target, object) => Self::AwaitingApproval,
             _ if current.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
             _ => Self::Correction,
         }
@@ -113,7 +119,7 @@ impl Next {
         Some(match self {
             Self::Suspended => "the target is suspended",
             Self::Paused => "the object is paused by its annotation driftpoller.dev/paused",
-            Self::Observing => "the target only observes: its `correct.mode` is not Correct",
+            Self::Observing => "the target only observes: its `correct.mode` is Observe",
             Self::IdentityTaken => "another object has the external resource",
             Self::IdentityContested => "other objects claim the external resource too",
             Self::NotOurs => "the external resource was not made for this object, and `correct.existing` is Refuse",
@@ -123,6 +129,9 @@ impl Next {
             Self::Verification => "a poll verifies the last correction first",
             Self::AttemptsExhausted => {
                 "a replacement was accepted and the same fields differ: no further try until an edit or a retry request"
+            }
+            Self::AwaitingApproval => {
+                "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it"
             }
             Self::HourlyTry => "several corrections in a row changed nothing: one try an hour, or a retry request",
             Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => return None,
@@ -146,10 +155,15 @@ impl Next {
             Self::Verification => "Verification",
             Self::HourlyTry => "HourlyTry",
             Self::AttemptsExhausted => "AttemptsExhausted",
+            Self::AwaitingApproval => "AwaitingApproval",
             Self::Correction => "Correction",
             Self::Unknown => "Unknown",
         })
     }
+}
+
+fn awaits_approval(target: &Target, object: &LeanObject) -> bool {
+    target.correct.mode == Mode::Approve && object.awaits_approval().is_some()
 }
 
 #[cfg(test)]
