@@ -8,7 +8,7 @@ use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests;
 use drift_e2e::systems::outside::Outside;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, describe, note};
+use drift_e2e::world::{Target, World, describe, message, note};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
@@ -21,7 +21,10 @@ fn external_writes(outside: &Outside) -> usize {
 
 /// Waits until `web` awaits the approval of another correction than `former`. Returns its hash.
 async fn awaited(world: &World, what: &str, former: &str) -> Result<String> {
-    let awaits = |object: &Value| note(object).awaits_approval().map(str::to_owned);
+    let awaits = |object: &Value| {
+        let (_, hash) = message(object, "driftCorrected").split_once(" awaits approval ")?;
+        hash.split([' ', ';']).next().map(str::to_owned)
+    };
     let is_new = |object: &Value| {
         note(object).text.starts_with(&format!("{what} awaits approval "))
             && awaits(object).is_some_and(|hash| hash != former)
@@ -154,9 +157,11 @@ async fn the_component_limits_approvals_to_a_group() -> Result<()> {
         };
         let (bob, alice) = (["--as=bob"], ["--as=alice", "--as-group=drift-approvers"]);
         let approval = |hash: &str| format!("{APPROVED_ANNOTATION}={hash}");
+        let mut tried = 0;
         // The API server takes up a new policy within seconds.
         wait::until("the policy to refuse bob", wait::DEADLINE, async || {
-            Ok(match annotate(&approval("a"), &bob).await {
+            tried += 1;
+            Ok(match annotate(&approval(&tried.to_string()), &bob).await {
                 Err(error) if format!("{error:#}").contains("only members of the group drift-approvers") => Seen::Met(()),
                 other => Seen::Instead(format!("{other:?}")),
             })
