@@ -88,7 +88,7 @@ fn each_thing_that_holds_is_told() {
         (&absent, object(&absent, owned, &no_more), ""),
         (&differs, object(&verdict(ObservedReason::InSync), owned, &no_more), "and driftObserved is not True yet"),
         (&differs, object(&differs, "correction 3, owns \"x\": updated", &no_more), "correction 3 is to be verified"),
-        (&differs, object(&differs, "correction 2: updated", &no_more), "was not made for this object"),
+        (&differs, object(&differs, "correction 2: updated", &no_more), "was not created for this object"),
         (&differs, object(&exhausted, owned, &no_more), "99 corrections in a row changed nothing"),
         (&differs, object(&differs, owned, &json!({"generation": 2})), "an older spec"),
         (&differs, object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "true"}})), "is paused"),
