@@ -151,9 +151,9 @@ mod tests {
         let known = Known::default();
         known.renewed(std::future::ready(Ok(None))).await;
         tokio::time::sleep(KEPT).await;
-        let begin = tokio::time::Instant::now();
-        let hanging = async { (known.renewed(std::future::pending()).await, begin.elapsed()) };
-        let other = async { (known.renewed(std::future::pending()).await, begin.elapsed()) };
+        let begin = clock::now();
+        let hanging = async { (known.renewed(std::future::pending()).await, clock::now() - begin) };
+        let other = async { (known.renewed(std::future::pending()).await, clock::now() - begin) };
         let both = tokio::time::timeout(Duration::from_secs(2), futures::future::join(hanging, other));
         let ((failed, of_first), (before, of_other)) = both.await.unwrap();
         assert!(failed.notice().unwrap().contains("no answer within 1s"), "{failed:?}");
