@@ -50,7 +50,7 @@ impl Dispute {
                 words(others)
             ),
             Self::Contested(others) => format!(
-                "{} and this object claim the same external resource (IdentityContested), and nobody acts; that ends when one \
+                "{} and this object claim the same external resource (IdentityContested), and the controller corrects neither; that ends when one \
                  claim is left: run `kubectl drift give-up` on all but one",
                 words(others)
             ),
@@ -77,7 +77,7 @@ pub(crate) fn stepped_back(target: &Target, object: &LeanObject) -> Option<Strin
     let is_named = target.identity_of(&object.view.open()).is_ok_and(|named| named == identity);
     is_named.then(|| {
         format!(
-            "it gives up {} by its annotation {GIVE_UP_ANNOTATION}; that ends when somebody removes it \
+            "it gives up {} by its annotation {GIVE_UP_ANNOTATION}; that ends when you remove it \
              (`kubectl drift give-up --undo`)",
             serde_json::Value::from(identity)
         )

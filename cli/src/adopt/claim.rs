@@ -33,7 +33,7 @@ pub(super) enum AdoptError {
     GivenUp(Value),
     #[error("a requirement of its target does not hold for it: {0}")]
     NotAllowed(String),
-    #[error("what it names outside cannot be told: {0}")]
+    #[error("what it names outside is unknown: {0}")]
     NamesNothing(String),
 }
 
@@ -187,7 +187,7 @@ mod tests {
             (&correcting, &deleting, "x", None, "is being deleted"),
             (&correcting, &gives_up("x"), "x", None, "it gives up \"x\""),
             (&correcting, &none, "forbidden", None, "this identity is forbidden"),
-            (&correcting, &none, "", None, "cannot be told"),
+            (&correcting, &none, "", None, "is unknown"),
             (&with(""), &none, "x", None, "target t only observes"),
             (&with(NUDGE), &none, "x", None, "target t writes nothing outside"),
         ] {

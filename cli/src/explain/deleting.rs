@@ -86,7 +86,7 @@ pub(super) fn deletion_holds(target: &Target, object: &LeanObject) -> Vec<String
     let mut held: Vec<_> = suspension(target, object).into_iter().collect();
     held.extend(paused(object).into_iter().chain(requirement(target, object)));
     if let Err(error) = target.identity_of(&object.view.open()) {
-        held.push(format!("the name of the external resource cannot be told: {error}"));
+        held.push(format!("the name of the external resource is unknown: {error}"));
     }
     held.extend(last_try(object));
     held
@@ -109,14 +109,14 @@ fn suspension(target: &Target, object: &LeanObject) -> Option<String> {
     match target.is_suspended_for(&object.view.open()) {
         Ok(false) => None,
         Ok(true) => Some("the target's `suspendWhen` holds for it".to_owned()),
-        Err(error) => Some(format!("whether the target is suspended for it cannot be told: {error}")),
+        Err(error) => Some(format!("whether the target is suspended for it is unknown: {error}")),
     }
 }
 
 fn requirement(target: &Target, object: &LeanObject) -> Option<String> {
     match target.unmet_requirement(&object.view.open()) {
         Ok(unmet) => unmet.map(|otherwise| format!("a requirement of the target does not hold for it: {otherwise}")),
-        Err(error) => Some(format!("whether the target's requirements hold for it cannot be told: {error}")),
+        Err(error) => Some(format!("whether the target's requirements hold for it is unknown: {error}")),
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
             (object(&target, &spec, &none, &failed), "(driftCorrected CorrectionFailed): delete: 409"),
             (object(&target, &json!({"id": "x", "asleep": true}), &none, &none), "`suspendWhen` holds"),
             (object(&target, &json!({"id": "forbidden"}), &none, &forbidden), "this identity is forbidden"),
-            (object(&target, &json!({}), &none, &none), "cannot be told"),
+            (object(&target, &json!({}), &none, &none), "is unknown"),
         ];
         for (object, expected) in table {
             let (_, held) = held(&object);

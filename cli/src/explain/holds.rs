@@ -116,7 +116,7 @@ pub(crate) fn stated_holds(facts: Facts<'_>) -> Vec<String> {
 }
 
 fn tried_only(facts: Facts<'_>) -> Vec<String> {
-    let tried = "the target was tried from a file: nobody acts on it until it is active".to_owned();
+    let tried = "the target was tried from a file: the programs act on it once it is active".to_owned();
     if facts.is_deployed { Vec::new() } else { vec![tried] }
 }
 
@@ -129,7 +129,9 @@ fn idle(facts: Facts<'_>) -> Option<String> {
         ConditionStatus::Unknown if verdict.reason == ObservedReason::Suspended => {
             Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
         }
-        ConditionStatus::Unknown => Some("nothing can be said of it, and nothing is corrected on a guess".to_owned()),
+        ConditionStatus::Unknown => {
+            Some("the poll gave no result, and the controller corrects only drift that a poll found".to_owned())
+        }
         ConditionStatus::True if !target.correct.mode.corrects() => {
             Some("the target only observes: its `correct.mode` is Observe".to_owned())
         }
@@ -168,7 +170,8 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
     let is_refused = note.owned().is_none() && !is_disputed && target.correct.existing == Existing::Refuse;
     if touches_what_was_there && is_refused {
         held.push(
-            "what stands outside was not made for this object, and `correct.existing` is Refuse (NotOurs)".to_owned(),
+            "the external resource was not created for this object, and `correct.existing` is Refuse (NotOurs)"
+                .to_owned(),
         );
     }
     if note.reason == Some(CorrectedReason::IdentityChanged) {
@@ -176,7 +179,7 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
     }
     match object.conditions.observed().and_then(CurrentVerdict::read).filter(|current| current.reason.status() == ConditionStatus::True) {
         None => held.push(format!(
-            "the controller acts on what stands on the object, and there driftObserved is not True yet; {}",
+            "the controller acts on the object's conditions, and driftObserved is not True yet; {}",
             confirmation(target, verdict.reason)
         )),
         Some(current) if !current.is_of(object.generation, verdict.tag.desired_hash) || current.tag.desired_hash != verdict.tag.desired_hash => {
@@ -226,7 +229,7 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     let mut held = of_controller(facts, leases, now);
     match leases.poller.as_ref().map(|lease| attestations(lease.as_ref(), now)) {
         Err(why) => held.push(format!("the poller's attestations are not known: {why}")),
-        Ok(None) => held.push("no poller holds its Lease at the moment, so that nobody attests what stands".to_owned()),
+        Ok(None) => held.push("no poller holds its Lease at the moment, so no poller confirms the verdict: look at the Pods of drift-poller".to_owned()),
         Ok(Some(attestations)) => held.extend(unattested(facts, &attestations)),
     }
     held

@@ -39,10 +39,9 @@ pub(crate) fn request_lines(target: &Target, request: &Request) -> Vec<String> {
             }));
             lines
         }
-        Request::Kubernetes(resource) => vec![
-            format!("GET {resource}"),
-            "by the rights of whoever runs this: the poller reads by its own".to_owned(),
-        ],
+        Request::Kubernetes(resource) => {
+            vec![format!("GET {resource}"), "with your rights: the poller reads with its own".to_owned()]
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     let differs = unmasked.as_ref().and_then(Value::as_object).map(|unmasked| target.differing_keys(fields, unmasked));
     let secrets: SecretValues =
         target.secrets.iter().map(|secret| (secret.name.clone(), REDACTED.to_owned())).collect();
-    // Answers of earlier steps are not there: what asks for one cannot be told.
+    // Answers of earlier steps are not there: what asks for one cannot be rendered.
     let shown = Variables {
         desired: desired.as_ref(),
         differs: differs.as_ref(),
@@ -159,7 +159,7 @@ fn of_job(job: &JobTemplate, variables: &Variables<'_>) -> String {
 }
 
 fn unknown(error: &impl std::fmt::Display) -> String {
-    format!("cannot be told without what is masked here: {error}")
+    format!("unknown without the masked values: {error}")
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn manifest_of(
                 .collect();
             kinds.dedup();
             let place = namespace.map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default();
-            Err(format!("no manifest of {}{place} stands in the files of -f", kinds.join(" or ")))
+            Err(format!("the files of -f contain no manifest of {}{place}", kinds.join(" or ")))
         }
     }
 }

@@ -145,7 +145,7 @@ fn missing_error(kind: &str, name: &str, whole: bool) -> CommandError {
     if whole {
         return CommandError::BadUsage(format!("there is no {kind} {name}"));
     }
-    CommandError::CannotTell(format!("whether there is a {kind} {name} cannot be told: not everything could be listed"))
+    CommandError::CannotTell(format!("whether there is a {kind} {name} is unknown: not everything could be listed"))
 }
 
 /// The kind that is meant, and the names, where some are.

@@ -1,5 +1,6 @@
 //! `kubectl drift install`: prints the manifests of an installation with the images of a registry.
 
+mod cluster_names;
 mod overlay;
 
 use std::io::Write as _;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::SHIPPED_NAMESPACE;
 use crate::ending::{CommandError, ExitStatus};
+use cluster_names::{append_suffix, parse_suffix};
 use overlay::{Overlay, rendered};
 
 /// Shown at the end of `--help`.
@@ -17,6 +19,7 @@ const EXAMPLES: &str = "Examples:
   kubectl drift install --images registry.example | kubectl apply -f -
   kubectl drift install --images registry.example --overlay observe-only --without-demo | kubectl apply -f -
   kubectl drift install --images registry.example --version 0.2.0 --overlay observe-only > install.yaml
+  kubectl drift install --images registry.example -n drift-team-b --cluster-name-suffix=-team-b | kubectl apply -f -
 
 The manifests are those of this program's version, as `kubectl kustomize manifests/overlays/NAME` prints them.
 Exit codes: 0 printed, 3 bad usage";
@@ -37,9 +40,12 @@ pub(crate) struct InstallSettings {
     /// Leave out the kind Proxy, its target and its rights
     #[arg(long)]
     without_demo: bool,
-    /// Namespace of the programs. The names of cluster-wide objects stay
+    /// Namespace of the programs
     #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
+    /// End of the names of cluster-wide objects, for a second installation in the cluster
+    #[arg(long, value_name = "-SUFFIX", value_parser = parse_suffix, allow_hyphen_values = true)]
+    cluster_name_suffix: Option<String>,
 }
 
 /// Prints the manifests.
@@ -50,6 +56,9 @@ pub(crate) fn run(settings: &InstallSettings) -> Result<ExitStatus, CommandError
     let documents = rendered(settings.overlay, !settings.without_demo).into_iter().map(|mut document| {
         replace_namespace(&mut document, &settings.namespace);
         name_image(&mut document, settings);
+        if let Some(suffix) = &settings.cluster_name_suffix {
+            append_suffix(&mut document, suffix);
+        }
         to_yaml(&document)
     });
     let text = documents.collect::<Vec<_>>().join("---\n");

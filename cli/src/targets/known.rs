@@ -238,7 +238,7 @@ fn by_last_good(
                  ConfigMap with the label again, without the target if it is to go"
             }
             (false, None) => {
-                "whether the programs go on by an earlier text cannot be told: the poller does not attest the target at the moment"
+                "whether the programs go on by an earlier text is unknown: the poller does not attest the target at the moment"
             }
         };
         let objects = places.iter().map(|place| place.objects.clone()).collect();

@@ -148,7 +148,7 @@ pub(crate) async fn find_object(
     }
     live.troubles.iter().try_for_each(|trouble| warn(trouble))?;
     Err(CommandError::CannotTell(match others.is_empty() {
-        true => format!("whether a target is about {word}/{name} cannot be told"),
+        true => format!("whether a target is about {word}/{name} is unknown"),
         false => format!("{message}, and not all of them can be read"),
     }))
 }

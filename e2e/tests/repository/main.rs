@@ -10,6 +10,7 @@ mod layout;
 mod manual;
 mod monitoring;
 mod readiness;
+mod release;
 mod sources;
 mod structure;
 

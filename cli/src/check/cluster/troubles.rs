@@ -40,7 +40,7 @@ pub(crate) fn secret_trouble(needed: &NeededSecret, found: Option<(Option<&str>,
 pub(crate) fn secret_doubt(needed: &NeededSecret, secret: &LabelledSecret) -> Option<String> {
     let host = needed.host.as_ref().filter(|_| !secret.names_hosts())?;
     Some(format!(
-        "Secret {} has no annotation {HOSTS_ANNOTATION}, so that whoever edits targets may send it to any host; it goes to {host} here",
+        "Secret {} has no annotation {HOSTS_ANNOTATION}, so that anyone who edits targets may send it to any host; it goes to {host} here",
         needed.name
     ))
 }

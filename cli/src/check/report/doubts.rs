@@ -79,9 +79,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode.corrects()) {
         let actions = target.correct.actions();
         let half = match (actions.create, actions.update) {
-            (false, true) => Some(("update", "create: what does not exist outside is told and never made")),
+            (false, true) => Some(("update", "create: a missing resource is reported and never created")),
             (true, false) if !target.replaces_all() => {
-                Some(("create", "update: what differs outside is told and never changed"))
+                Some(("create", "update: a difference is reported and never corrected"))
             }
             _ => None,
         };

@@ -82,7 +82,7 @@ fn what_is_perhaps_not_meant_is_a_warning() {
 
     let half = one.replace("create: [{method: POST, url: \"https://h.example/x/${self.metadata.name}\"}], ", "");
     let (_, remarks) = checked(&[("a.yaml", &half)]);
-    let said = "warning a.yaml:10:35 it has update without create: what does not exist outside is told and never made";
+    let said = "warning a.yaml:10:35 it has update without create: a missing resource is reported and never created";
     assert_eq!(remarks, [said]);
 
     let inside = target("a", "A", "").lines().map(|line| format!("    {line}\n")).collect::<String>();
@@ -405,7 +405,7 @@ fn what_is_replaced_whole_needs_no_update() {
     ] {
         assert_eq!((told(rules, ""), told(rules, replace)), (String::new(), String::new()), "{rules}");
     }
-    let said = "it has create without update: what differs outside is told and never changed";
+    let said = "it has create without update: a difference is reported and never corrected";
     for rules in ["{path: /a, change: replace}", "{path: /a/b, change: replace}, {path: /b, change: replace}"] {
         assert!(told(rules, "").ends_with(said) && told(rules, replace).ends_with(said), "{rules}");
     }

@@ -86,9 +86,9 @@ fn each_thing_that_holds_is_told() {
     let table = [
         (&differs, object(&differs, owned, &no_more), ""),
         (&absent, object(&absent, owned, &no_more), ""),
-        (&differs, object(&verdict(ObservedReason::InSync), owned, &no_more), "there driftObserved is not True yet"),
+        (&differs, object(&verdict(ObservedReason::InSync), owned, &no_more), "and driftObserved is not True yet"),
         (&differs, object(&differs, "correction 3, owns \"x\": updated", &no_more), "correction 3 is to be verified"),
-        (&differs, object(&differs, "correction 2: updated", &no_more), "was not made for this object"),
+        (&differs, object(&differs, "correction 2: updated", &no_more), "was not created for this object"),
         (&differs, object(&exhausted, owned, &no_more), "99 corrections in a row changed nothing"),
         (&differs, object(&differs, owned, &json!({"generation": 2})), "an older spec"),
         (&differs, object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "true"}})), "is paused"),
@@ -163,7 +163,7 @@ fn without_drift_or_mode_nothing_follows() {
     let (observing, now) = (target(TEXT), NOW.parse().unwrap());
     for (reason, expected) in [
         (ObservedReason::InSync, "nothing to correct"),
-        (ObservedReason::PollTimedOut, "on a guess"),
+        (ObservedReason::PollTimedOut, "the poll gave no result"),
         (ObservedReason::FieldsDiffer, "only observes"),
     ] {
         let verdict = verdict(reason);

@@ -1,6 +1,6 @@
 //! The controller's holds, read from its Lease when someone asks for the page.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use drift_api::held_corrections::HeldCorrections;
@@ -10,11 +10,12 @@ use drift_kube::lease::read_lease;
 use drift_kube::process::clock;
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::Mutex;
 
 /// The age up to which a read answers further requests: less than the 5 s after which the page asks again and the controller
 /// changes its list at the most.
 const KEPT: Duration = Duration::from_secs(3);
+/// The deadline of a read. The page shows the verdicts without the holds, so it does not wait the 10 s of other calls.
+const READ_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The holds of the controller as last read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,15 +48,32 @@ impl ControllerHolds {
 struct Known(Arc<Mutex<(Option<Moment>, ControllerHolds)>>);
 
 impl Known {
-    /// Returns the holds, at most [`KEPT`] old. Awaits `read` only where they are older. Concurrent requests share one read.
+    /// Returns the holds. Awaits `read` if they are older than [`KEPT`]. During a read, other requests get the last result.
     async fn renewed(&self, read: impl Future<Output = Result<Option<Value>, CallError>>) -> ControllerHolds {
-        let mut known = self.0.lock().await;
-        if known.0.is_none_or(|before| clock::now() - before >= KEPT) {
-            let read = read.await;
-            known.1.take_up(read, clock::wall());
-            known.0 = Some(clock::now());
+        if let Some(recent) = self.recent() {
+            return recent;
         }
+        let in_time = tokio::time::timeout(READ_DEADLINE, read).await;
+        let read = in_time.unwrap_or(Err(CallError::TimedOut(READ_DEADLINE)));
+        let mut known = self.lock();
+        known.1.take_up(read, clock::wall());
+        known.0 = Some(clock::now());
         known.1.clone()
+    }
+
+    /// Returns the last result, or `None` if the caller must read. Until the first result, each caller must.
+    fn recent(&self) -> Option<ControllerHolds> {
+        let mut known = self.lock();
+        let before = known.0.as_mut()?;
+        if clock::now() - *before < KEPT {
+            return Some(known.1.clone());
+        }
+        *before = clock::now();
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Option<Moment>, ControllerHolds)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,5 +144,20 @@ mod tests {
             known.renewed(read()).await;
             assert_eq!(reads.get(), expected, "after {pause:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hanging_read_ends_and_delays_no_other_request() {
+        let known = Known::default();
+        known.renewed(std::future::ready(Ok(None))).await;
+        tokio::time::sleep(KEPT).await;
+        let begin = clock::now();
+        let hanging = async { (known.renewed(std::future::pending()).await, clock::now() - begin) };
+        let other = async { (known.renewed(std::future::pending()).await, clock::now() - begin) };
+        let both = tokio::time::timeout(Duration::from_secs(2), futures::future::join(hanging, other));
+        let ((failed, of_first), (before, of_other)) = both.await.unwrap();
+        assert!(failed.notice().unwrap().contains("no answer within 1s"), "{failed:?}");
+        assert_eq!((of_first, of_other), (Duration::from_secs(1), Duration::ZERO));
+        assert_eq!(before, ControllerHolds { held: Some(None), failure: None });
     }
 }

@@ -94,6 +94,10 @@ impl<'s, 'e> Inference<'s, 'e> {
             let ends = path.match_indices('.').map(|(at, _)| path[..at].to_owned());
             self.tested.extend(ends);
             self.tested.insert(path);
+            // An object without one field then has another.
+            if place.least_properties() > 0 {
+                self.tested.insert(place.path_of("*"));
+            }
         }
     }
 }

@@ -17,50 +17,50 @@ const LIST: &str = "a list";
 const MAP: &str = "a map";
 
 /// Member functions of a text, the number of their first arguments that are texts too, and their result.
-const OF_TEXTS: &[(&str, usize, Result)] = &[
-    ("charAt", 0, Result::Text),
-    ("contains", 1, Result::Bool),
-    ("endsWith", 1, Result::Bool),
-    ("find", 1, Result::Text),
-    ("findAll", 1, Result::Texts),
-    ("format", 0, Result::Text),
-    ("indexOf", 1, Result::Number),
-    ("lastIndexOf", 1, Result::Number),
-    ("lowerAscii", 0, Result::Text),
-    ("matches", 1, Result::Bool),
-    ("replace", 2, Result::Text),
-    ("split", 1, Result::Texts),
-    ("startsWith", 1, Result::Bool),
-    ("substring", 0, Result::Text),
-    ("trim", 0, Result::Text),
-    ("upperAscii", 0, Result::Text),
+const OF_TEXTS: &[(&str, usize, Returned)] = &[
+    ("charAt", 0, Returned::Text),
+    ("contains", 1, Returned::Bool),
+    ("endsWith", 1, Returned::Bool),
+    ("find", 1, Returned::Text),
+    ("findAll", 1, Returned::Texts),
+    ("format", 0, Returned::Text),
+    ("indexOf", 1, Returned::Number),
+    ("lastIndexOf", 1, Returned::Number),
+    ("lowerAscii", 0, Returned::Text),
+    ("matches", 1, Returned::Bool),
+    ("replace", 2, Returned::Text),
+    ("split", 1, Returned::Texts),
+    ("startsWith", 1, Returned::Bool),
+    ("substring", 0, Returned::Text),
+    ("trim", 0, Returned::Text),
+    ("upperAscii", 0, Returned::Text),
 ];
 /// Functions of texts alone, called by their name.
-const TAKING_TEXTS: &[(&str, Result)] = &[
-    ("capture", Result::Any),
-    ("json.parse", Result::Any),
-    ("matches", Result::Bool),
-    ("regex.quote", Result::Text),
-    ("sha256", Result::Text),
+const TAKING_TEXTS: &[(&str, Returned)] = &[
+    ("capture", Returned::Any),
+    ("json.parse", Returned::Any),
+    ("matches", Returned::Bool),
+    ("regex.quote", Returned::Text),
+    ("sha256", Returned::Text),
 ];
 /// Functions of any value, called by their name.
-const TAKING_ANY: &[(&str, Result)] = &[
-    ("base64.encode", Result::Text),
-    ("bool", Result::Bool),
-    ("bytes", Result::Bytes),
-    ("double", Result::Number),
-    ("duration", Result::Time),
-    ("int", Result::Number),
-    ("isQuantity", Result::Bool),
-    ("json.text", Result::Text),
-    ("string", Result::Text),
-    ("timestamp", Result::Time),
-    ("uint", Result::Number),
+const TAKING_ANY: &[(&str, Returned)] = &[
+    ("base64.encode", Returned::Text),
+    ("bool", Returned::Bool),
+    ("bytes", Returned::Bytes),
+    ("double", Returned::Number),
+    ("duration", Returned::Time),
+    ("int", Returned::Number),
+    ("isQuantity", Returned::Bool),
+    ("json.text", Returned::Text),
+    ("string", Returned::Text),
+    ("timestamp", Returned::Time),
+    ("uint", Returned::Number),
 ];
 
-/// The type of a result.
+/// The type that a function returns.
 #[derive(Clone, Copy)]
-enum Result {
+enum Returned {
     Any,
     Bool,
     Bytes,
@@ -70,7 +70,7 @@ enum Result {
     Time,
 }
 
-impl Result {
+impl Returned {
     fn of<'s>(self) -> Type<'s> {
         match self {
             Self::Any => Type::Any,

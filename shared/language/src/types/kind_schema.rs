@@ -114,7 +114,8 @@ impl<'s> KindSchema<'s> {
         let has_default = schemas.iter().any(|schema| schema.get("default").is_some() || is_nullable(schema));
         // Generated definitions do not require the spec, and no object comes without one.
         let is_always_there = path == "spec" || path.starts_with("metadata.");
-        self.is_complete && !is_required && !has_default && !is_always_there && !names(&place.rules, name)
+        let is_certain = is_required || has_default || is_always_there || place.has_all_properties();
+        self.is_complete && !is_certain && !names(&place.rules, name)
     }
 
     fn type_of(self, schema: &'s Value, path: String, rules: &str) -> Type<'s> {
@@ -163,6 +164,17 @@ impl Place<'_> {
     /// Returns the path of a field of this object.
     pub(super) fn path_of(&self, field: &str) -> String {
         if self.path.is_empty() { field.to_owned() } else { format!("{}.{field}", self.path) }
+    }
+
+    /// Returns the minimum number of properties.
+    pub(super) fn least_properties(&self) -> u64 {
+        self.schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// Returns true if an object with fewer than all declared properties is invalid.
+    fn has_all_properties(&self) -> bool {
+        let declared = self.schema.get("properties").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+        is_closed(self.schema) && usize::try_from(self.least_properties()).is_ok_and(|least| least >= declared)
     }
 }
 

@@ -267,3 +267,34 @@ fn presence_is_open_in_kinds_of_kubernetes() {
     let found = type_mistakes(document, kind);
     assert!(matches!(&*found, [one] if one.message.contains("never equal")), "{found:?}");
 }
+
+#[test]
+fn a_minimum_of_properties_makes_siblings_depend_on_each_other() {
+    let text = json!({"type": "string"});
+    let both = json!({"a": text, "b": text});
+    let schema = json!({"properties": {"spec": {"type": "object", "required": ["one", "two", "list", "map"], "properties": {
+        "one": {"type": "object", "minProperties": 1, "properties": both},
+        "two": {"type": "object", "minProperties": 2, "properties": both},
+        "list": {"type": "array", "minItems": 1, "items": {"type": "object", "minProperties": 1, "properties": both}},
+        "map": {"type": "object", "minProperties": 1, "additionalProperties": text}}}}});
+    let count = |expression: &str| {
+        let document = format!("spec:\n  identity: {}", json!(format!("${{{expression}}}")));
+        type_mistakes(&document, KindSchema { name: NAME, root: &schema, document: &schema, is_complete: true }).len()
+    };
+    let table = [
+        ("has(self.spec.one.a) ? self.spec.one.a : self.spec.one.b", 0),
+        ("self.spec.one.?b.orValue(self.spec.one.a)", 1),
+        ("self.spec.list.map(one, has(one.a) ? one.a : one.b)", 0),
+        ("self.spec.two.a + self.spec.two.b", 0),
+        ("self.spec.list[0].?a.orValue('') + self.spec.map['a'] + self.spec.map.b", 0),
+        ("self.spec.one.a", 1),
+        ("self.spec.one.a + self.spec.one.b", 2),
+    ];
+    let object = json!({"spec": {"one": {"b": "x"}, "two": {"a": "x", "b": "x"}, "list": [{"b": "x"}],
+        "map": {"a": "x", "b": "x"}}});
+    for (expression, mistakes) in table {
+        assert_eq!(count(expression), mistakes, "{expression}");
+        let result = run(expression, &object);
+        assert_eq!(result.is_ok(), mistakes == 0, "{expression}: {result:?}");
+    }
+}
