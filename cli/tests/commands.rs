@@ -6,6 +6,8 @@
 mod answers;
 #[path = "commands/completions.rs"]
 mod completions;
+#[path = "commands/draft.rs"]
+mod draft;
 #[path = "commands/mistakes.rs"]
 mod mistakes;
 #[path = "commands/rbac.rs"]

@@ -45,7 +45,7 @@ impl<'a> Address<'a> {
             fields.iter().find(is_it)
         };
         let by_end = || fields.iter().find(|field| names(field) && plain(&field.path.concat()).ends_with("name"));
-        let part = match NAMING.iter().find_map(|name| naming(&name)).or_else(by_end) {
+        let part = match NAMING.iter().find_map(naming).or_else(by_end) {
             Some(field) => address.add(Some(field), field.expression()),
             None => address.add(None, OBJECT_NAME.to_owned()),
         };

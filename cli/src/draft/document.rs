@@ -62,9 +62,12 @@ pub(super) fn draft(definition: &Definition, answer: &Value, url: Option<&Url>) 
     text += "  correct:\n    # Only reports drift. `Correct` needs the requests that create, update and delete.\n    mode: Observe\n";
     text += &remarks(&matches);
     for proposal in proposals(definition, &address.fields) {
-        let place = format!(".spec.versions[name={}]{}", definition.kind.version, proposal.place);
         text += &format!("#\n{}", comment("", &proposal.reason));
-        text += &comment("", &format!("At {place} of CustomResourceDefinition {}:", definition.kind.full_name()));
+        let (name, version) = (definition.kind.full_name(), &definition.kind.version);
+        text += &format!(
+            "# Add to CustomResourceDefinition {name}, at\n# .spec.versions[name={version}]{}:\n",
+            proposal.place
+        );
         proposal.block.lines().for_each(|line| text += &format!("#   {line}\n"));
     }
     Ok(text)
@@ -122,6 +125,9 @@ fn compare(matches: &Matches<'_>) -> String {
     if matches.found.iter().any(|one| one.field.is_optional()) {
         text +=
             "    # A field with .? is compared only if the object has it. `.orValue(…)` behind it gives a default.\n";
+    }
+    if matches.found.iter().any(Match::parses_text) {
+        text += "    # int and double fail on a quantity or a duration: compare these by a rule `as: quantity` or `as: duration`.\n";
     }
     text += "    desired:\n";
     let length = matches.base.len();

@@ -47,7 +47,7 @@ fn collect(schema: &Value, path: &[String], optional_from: Option<usize>, found:
         let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
         let is_optional = !required && below.get("default").is_none();
         let optional_from = optional_from.or_else(|| is_optional.then_some(path.len()));
-        let path = [path, &[name.clone()]].concat();
+        let path = [path, std::slice::from_ref(name)].concat();
         if below["properties"].as_object().is_some_and(|fields| !fields.is_empty()) {
             collect(below, &path, optional_from, found);
         } else {

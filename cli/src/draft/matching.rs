@@ -101,6 +101,13 @@ impl<'a> Matches<'a> {
     }
 }
 
+impl Match<'_> {
+    /// Returns true if it reads a number from a text.
+    pub(super) fn parses_text(&self) -> bool {
+        self.field.form == Form::Text && self.answer.value.is_number()
+    }
+}
+
 fn collect<'a>(value: &'a Value, path: &[&'a str], all: &mut Vec<AnswerField<'a>>) {
     for (name, value) in value.as_object().into_iter().flatten() {
         let path = [path, &[name]].concat();
@@ -111,14 +118,16 @@ fn collect<'a>(value: &'a Value, path: &[&'a str], all: &mut Vec<AnswerField<'a>
 
 fn candidates<'a>(fields: &[Field], all: &[AnswerField<'a>]) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
+    let ends_of = |path: &[&str]| -> Vec<String> { (0..path.len()).map(|from| joined(&path[from..])).collect() };
+    let named: Vec<_> = all.iter().map(|answer| (answer, ends_of(&answer.path))).collect();
     for (at, field) in fields.iter().enumerate().filter(|(_, field)| !field.looks_secret()) {
-        let ends: Vec<String> = (0..field.path.len()).map(|from| joined(&field.path[from..])).collect();
-        for answer in all {
-            let is_named = |wrapper: &usize| ends.contains(&joined(&answer.path[*wrapper..]));
-            let wrappers = (0..answer.path.len()).filter(is_named);
+        let path: Vec<&str> = field.path.iter().map(String::as_str).collect();
+        let of_field = ends_of(&path);
+        for (answer, ends) in &named {
+            let wrappers = (0..ends.len()).filter(|wrapper| of_field.contains(&ends[*wrapper]));
             found.extend(wrappers.map(|wrapper| Candidate {
                 field: at,
-                answer: answer.clone(),
+                answer: (*answer).clone(),
                 wrapper,
                 desired: desired(field, answer.value),
             }));
