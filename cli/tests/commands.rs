@@ -250,6 +250,26 @@ fn explain_takes_what_check_takes() {
     assert!(code == 3 && said.contains("did you mean `identity`?") && said.contains("targets is not good"), "{said}");
 }
 
+#[test]
+fn explain_and_rbac_refuse_what_check_refuses() {
+    let definition =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/components/proxies/proxies.demo.driftpoller.dev.yaml");
+    for (from, to) in [("${self.spec.listen}", "${self.spec.lisen}"), (".?enabled.orValue(true)", ".enabled")] {
+        let folder = folder(from, to);
+        let said = |command: &[&str]| {
+            let files = ["-f", "targets/proxies.yaml", "-f", definition];
+            let (code, printed, said) = ended(run_in(folder.path(), &[command, &files].concat(), ""));
+            assert_eq!(code, 3, "{command:?}: {printed}{said}");
+            said
+        };
+        let checked = said(&["check"]);
+        for command in [&["explain", "proxy/web"][..], &["rbac"]] {
+            let said = said(command);
+            assert!(said.starts_with(&checked), "{command:?}: {said}\n{checked}");
+        }
+    }
+}
+
 /// A folder with good targets and the kubeconfig of a cluster at this port.
 fn folder_of_cluster(port: u16) -> tempfile::TempDir {
     let folder = folder("", "");

@@ -24,7 +24,7 @@ use cluster::{check_files, check_live};
 use document::documents_of;
 use files::{read_sources, read_with_neighbours};
 use rendering::{annotations, json, people, summary};
-use report::{Report, check, misplaced};
+use report::{Report, misplaced};
 use sarif::sarif;
 use written_kinds::{check_with, written_in};
 
@@ -151,8 +151,9 @@ pub(crate) fn read_tried(files: &[PathBuf]) -> Result<TriedFiles, CommandError> 
         return Ok(TriedFiles::default());
     }
     let sources = read_with_neighbours(files)?;
+    let kinds = written_in(&sources);
     let manifests = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
-    let report = check(&documents_of(sources));
+    let report = check_with(&documents_of(sources), &kinds);
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     refuse_bad(&report, &format!("{} is not good", names.join(", ")))?;
     Ok(TriedFiles { targets: report.targets.into_iter().map(|good| good.target).collect(), manifests })
