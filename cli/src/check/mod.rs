@@ -23,7 +23,7 @@ use crate::ending::{CommandError, ExitStatus};
 use cluster::{check_files, check_live};
 use document::documents_of;
 use files::{read_sources, read_with_neighbours};
-use rendering::{annotations, json, people, summary};
+use rendering::{annotations, json, note, people, summary};
 use report::{Report, misplaced};
 use sarif::sarif;
 use written_kinds::{check_with, written_in};
@@ -177,6 +177,7 @@ fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {
             // It takes the colours out where no terminal shows them, or NO_COLOR is set.
             anstream::stderr().write_all(people(report).as_bytes())?;
             anstream::stdout().write_all(summary(report).as_bytes())?;
+            anstream::stderr().write_all(note(report).as_bytes())?;
         }
         CheckOutput::Json => writeln!(anstream::stdout(), "{:#}", json(report))?,
         CheckOutput::Sarif => writeln!(anstream::stdout(), "{:#}", sarif(report))?,
