@@ -14,6 +14,8 @@ use super::matching::{AnswerField, Match, Matches};
 
 /// Characters of a line of comments.
 const LINE: usize = 110;
+/// Bound of the names in an error, which has to fit on a screen.
+const MOST_NAMES: usize = 10;
 /// Names that servers give to fields of their own.
 const OF_SERVERS: [&str; 17] = [
     "id",
@@ -45,10 +47,10 @@ pub(super) fn draft(definition: &Definition, answer: &Value, url: Option<&Url>) 
     let fields = fields_of(&definition.schema);
     let matches = Matches::of(&fields, answer);
     if matches.found.is_empty() {
-        let of_kind: Vec<_> = fields.iter().map(Field::shown).collect();
-        let of_answer: Vec<_> = matches.unused.iter().map(|one| dotted(&one.path)).collect();
+        let of_kind: Vec<_> = fields.iter().map(Field::shown).take(MOST_NAMES).collect();
+        let of_answer: Vec<_> = matches.unused.iter().map(|one| dotted(&one.path)).take(MOST_NAMES).collect();
         return Err(format!(
-            "no field of the answer has the name of a field of {}: the kind has {}, the answer has {}; give the answer for one \
+            "no field of the answer has the name of a field of {}: the kind has for example {}, the answer {}; give the answer for one \
              resource",
             definition.kind.kind,
             of_kind.join(", "),

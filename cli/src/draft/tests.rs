@@ -147,7 +147,10 @@ fn missing_parts_of_the_definition_are_proposed() {
 fn a_kind_without_fields_has_no_draft() {
     for (spec, expected) in [
         ("type: object", "CustomResourceDefinition pools.g.example has no schema of .spec in version v1: declare"),
-        ("properties: {a: {type: string}}", "the kind has spec.a, the answer has b; give the answer for one resource"),
+        (
+            "properties: {a: {type: string}}",
+            "the kind has for example spec.a, the answer b; give the answer for one resource",
+        ),
     ] {
         let said = drafted(spec, &json!({"b": "x"}), None).unwrap_err();
         assert!(said.contains(expected), "{said}");
