@@ -6,6 +6,7 @@ use crate::adopt::AdoptSettings;
 use crate::approve::ApproveSettings;
 use crate::check::CheckSettings;
 use crate::completions::CompletionsSettings;
+use crate::draft::DraftSettings;
 use crate::explain::ExplainSettings;
 use crate::get::GetSettings;
 use crate::install::InstallSettings;
@@ -43,6 +44,8 @@ pub struct CommandLine {
 pub(crate) enum Command {
     /// Check target documents: mistakes, their places, and what to write instead; needs no cluster
     Check(CheckSettings),
+    /// Write a first target from the kind's CustomResourceDefinition and one answer of the external system
+    Draft(DraftSettings),
     /// Poll one object now: show the request, the answer, each difference, and the next correction or what blocks it
     Explain(ExplainSettings),
     /// List the objects of all targets with their drift, its age and fields, and the last correction

@@ -10,6 +10,7 @@ mod check;
 mod cluster;
 mod command_line;
 mod completions;
+mod draft;
 mod ending;
 pub mod explain;
 mod get;
@@ -64,6 +65,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&command_line.log_level, command_line.log_format)?;
     Ok(end(match command_line.command {
         Command::Check(settings) => check::run(&settings),
+        Command::Draft(settings) => draft::run(&settings),
         Command::Explain(settings) => explain::run(&settings),
         Command::Get(settings) => get::run(&settings),
         Command::Approve(settings) => approve::run(&settings),

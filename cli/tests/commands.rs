@@ -6,6 +6,10 @@
 mod answers;
 #[path = "commands/completions.rs"]
 mod completions;
+#[path = "commands/draft.rs"]
+mod draft;
+#[path = "commands/kinds.rs"]
+mod kinds;
 #[path = "commands/mistakes.rs"]
 mod mistakes;
 #[path = "commands/rbac.rs"]
@@ -99,7 +103,7 @@ fn folder(from: &str, to: &str) -> tempfile::TempDir {
 fn check_says_what_is_good() {
     let folder = folder("", "");
     let (code, printed, said) = ended(run_in(folder.path(), &["check", "targets"], ""));
-    assert_eq!((code, said.as_str()), (0, ""));
+    assert_eq!((code, said.as_str()), (0, "note: fields of Proxy are not checked: pass its CRD with -f\n"));
     let expected = "proxies: Proxy of demo.driftpoller.dev/v1, every 30s 1 request to toxiproxy.drift-demo.svc:8474 for each object\n\
                     1 good target, 0 errors, 0 warnings\n";
     assert_eq!(printed, expected);
@@ -214,22 +218,6 @@ fn explain_reads_the_file_before_it_asks_the_cluster() {
 }
 
 #[test]
-fn check_knows_the_kinds_beside_targets() {
-    let components = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/components/proxies");
-    let definition = format!("{components}/proxies.demo.driftpoller.dev.yaml");
-    let folder = folder("${self.spec.listen}", "${self.spec.lisen}");
-    let check = |paths: &[&str]| ended(run_in(folder.path(), &[&["check"], paths].concat(), ""));
-    assert_eq!(check(&["targets"]).0, 0, "without the kind nobody knows");
-    let (code, _, said) = check(&["targets", "-f", &definition]);
-    let expected = "has no field spec.lisen, which a template reads: did you mean `listen`?";
-    assert!(code == 3 && said.contains(expected) && said.contains("--> targets/proxies.yaml:"), "{said}");
-    let (code, _, said) = check(&[&definition]);
-    assert!(code == 3 && said.contains("no target document here"), "{said}");
-    let (code, ..) = check(&[components]);
-    assert_eq!(code, 0);
-}
-
-#[test]
 fn explain_takes_what_check_takes() {
     let folder = folder("", "");
     let shipped = folder.path().join("targets/proxies.yaml");
@@ -242,6 +230,7 @@ fn explain_takes_what_check_takes() {
     for (files, input) in given {
         let (code, printed, said) = ended(run_in(folder.path(), &[&["explain", "proxy/web"], files].concat(), input));
         assert!((code, &*printed) == (3, "") && said.starts_with(no_cluster), "{files:?}: {said}");
+        assert!(said.ends_with("with -f, and an answer with --answer\n"), "{said}");
     }
     std::fs::write(&shipped, SHIPPED.replace("identity", "identitie")).unwrap();
     let (code, _, said) = ended(run_in(folder.path(), &["explain", "proxy/web", "-f", "targets"], ""));

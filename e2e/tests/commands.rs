@@ -381,6 +381,26 @@ async fn check_knows_what_the_cluster_has() -> Result<()> {
     .await
 }
 
+#[tokio::test]
+async fn a_draft_takes_its_kind_from_the_cluster() -> Result<()> {
+    World::run("draft", async |world| {
+        let file = world.folder().join("answer.json");
+        std::fs::write(&file, r#"{"listen": "127.0.0.1:80", "id": 7}"#)?;
+        let answer = file.display().to_string();
+        let draft = async |kind: &str| world.run_command(&["draft", kind, "--answer", &answer]).await;
+        let proxies = format!("proxies.{}", world.group());
+        let drafted = draft(&proxies).await?;
+        ensure!(drafted.code == 0 && drafted.output.contains("listen: \"${self.spec.listen}\""), "{drafted:?}");
+        for kind in ["services", "nothing"] {
+            let refused = draft(kind).await?;
+            let expected = format!("no CustomResourceDefinition in the cluster defines the kind {kind}");
+            ensure!(refused.code == 3 && refused.complaints.contains(&expected), "{refused:?}");
+        }
+        Ok(())
+    })
+    .await
+}
+
 /// A kind of this world whose conditions have such items.
 async fn define_record(world: &World, items: Value) -> Result<()> {
     let conditions = json!({"type": "array", "items": items});

@@ -80,7 +80,11 @@ fn add_new(sources: &mut Vec<Source>, read: Vec<Source>) {
     sources.extend(new);
 }
 
-fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {
+/// Reads a file, the files of a folder, or standard input.
+///
+/// # Errors
+/// If one cannot be read.
+pub(crate) fn read_path(path: &Path) -> Result<Vec<Source>, CommandError> {
     let unreadable = |error: std::io::Error| CommandError::BadUsage(format!("{}: {error}", path.display()));
     if is_standard_input(path) {
         let mut text = String::new();

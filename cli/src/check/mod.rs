@@ -25,8 +25,8 @@ use cluster::activation::wait_until_active;
 use cluster::{check_files, check_live};
 use document::documents_of;
 use files::{read_sources, read_with_neighbours};
-use rendering::{annotations, json, people, summary};
-use report::{Report, check, misplaced};
+use rendering::{annotations, json, note, people, summary};
+use report::{Report, misplaced};
 use sarif::sarif;
 use written_kinds::{check_with, written_in};
 
@@ -163,8 +163,9 @@ pub(crate) fn read_tried(files: &[PathBuf]) -> Result<TriedFiles, CommandError> 
         return Ok(TriedFiles::default());
     }
     let sources = read_with_neighbours(files)?;
+    let kinds = written_in(&sources);
     let manifests = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
-    let report = check(&documents_of(sources));
+    let report = check_with(&documents_of(sources), &kinds);
     let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     refuse_bad(&report, &format!("{} is not good", names.join(", ")))?;
     Ok(TriedFiles { targets: report.targets.into_iter().map(|good| good.target).collect(), manifests })
@@ -188,6 +189,7 @@ fn print(report: &Report, output: CheckOutput) -> Result<(), CommandError> {
             // It takes the colours out where no terminal shows them, or NO_COLOR is set.
             anstream::stderr().write_all(people(report).as_bytes())?;
             anstream::stdout().write_all(summary(report).as_bytes())?;
+            anstream::stderr().write_all(note(report).as_bytes())?;
         }
         CheckOutput::Json => writeln!(anstream::stdout(), "{:#}", json(report))?,
         CheckOutput::Sarif => writeln!(anstream::stdout(), "{:#}", sarif(report))?,

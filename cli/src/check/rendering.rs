@@ -16,6 +16,16 @@ pub(super) fn people(report: &Report) -> String {
     report.remarks.iter().map(|remark| format!("{}\n\n", of_remark(remark))).collect()
 }
 
+/// The kinds whose fields are not checked, in one line.
+pub(super) fn note(report: &Report) -> String {
+    let kinds: Vec<_> = report.undefined.iter().map(String::as_str).collect();
+    match &*kinds {
+        [] => String::new(),
+        [kind] => format!("note: fields of {kind} are not checked: pass its CRD with -f\n"),
+        kinds => format!("note: fields of {} are not checked: pass their CRDs with -f\n", kinds.join(", ")),
+    }
+}
+
 fn of_remark(remark: &Remark) -> String {
     let level = match remark.severity {
         Severity::Error => Level::ERROR,

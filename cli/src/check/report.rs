@@ -3,6 +3,7 @@
 mod doubts;
 mod rates;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use drift_api::names::{TARGETS_LABEL, TRUE};
@@ -39,6 +40,8 @@ pub(crate) struct Report {
     pub(crate) targets: Vec<Good>,
     /// True if something could not be looked at, so that nothing is said of it.
     pub(crate) is_partial: bool,
+    /// Kinds whose fields are not checked, because neither a file nor a cluster was given that defines them.
+    pub(crate) undefined: BTreeSet<String>,
 }
 
 impl Report {

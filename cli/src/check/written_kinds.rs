@@ -1,5 +1,7 @@
 //! CustomResourceDefinitions among the files, and whether targets beside them fit.
 
+use std::collections::BTreeSet;
+
 use drift_kube::kinds::{ExaminedKind, WrittenKinds};
 use drift_language::Refused;
 use drift_language::manifests_of;
@@ -17,6 +19,7 @@ pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {
 pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report {
     let report = check(documents);
     let (mut refused, mut said, mut mistakes) = (Refused::new(), Vec::new(), Vec::new());
+    let mut undefined = BTreeSet::new();
     for good in &report.targets {
         let (name, objects) = (&good.target.document, &good.target.objects);
         let Some(examined) = kinds.examine(&good.target) else {
@@ -28,6 +31,8 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
                     kinds.question(objects)
                 );
                 said.push((name.clone(), (Severity::Warning, message)));
+            } else if !is_of_kubernetes(objects.group()) {
+                undefined.insert(objects.kind.clone());
             }
             continue;
         };
@@ -41,6 +46,7 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
         said.extend(problems.into_iter().map(|problem| (name.clone(), (Severity::Error, problem))));
     }
     let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
+    report.undefined = undefined;
     for (name, said) in said {
         if let Some(document) = Document::find(documents, &name) {
             report.say_at(document, &["spec", "objects", "kind"], said);
@@ -48,4 +54,9 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
     }
     mistakes.into_iter().for_each(|(document, mistakes)| report.say_types(document, mistakes));
     report
+}
+
+/// Returns true for a group of Kubernetes, whose kinds no CustomResourceDefinition defines.
+fn is_of_kubernetes(group: &str) -> bool {
+    !group.contains('.') || group.ends_with(".k8s.io")
 }

@@ -60,6 +60,10 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 in sync, 1 drifted, 2 unknown (also for an object that is being deleted), 3 bad usage";
 
+/// The remedy if there is no cluster.
+const WITHOUT_CLUSTER: &str =
+    "to try a target without a cluster, name its file and that of the object with -f, and an answer with --answer";
+
 /// Interval of `--watch`: short enough for a person, and little load for the external system.
 const WATCH_EVERY: Duration = Duration::from_secs(5);
 
@@ -121,7 +125,7 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError
         return Ok(status_of(&explanation));
     }
     block_on(async {
-        let client = connect(&settings.targets.cluster).await?;
+        let client = connect(&settings.targets.cluster).await.map_err(with_hint)?;
         let mut before: Option<Explanation> = None;
         loop {
             match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
@@ -214,6 +218,14 @@ async fn explain(
     causes.extend(Box::pin(describe(&outside, (&target, &object), (&rendered, &polled))).await);
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
     Ok(Explanation::new(facts, poll, follows).with_writes(written))
+}
+
+/// Adds the way that needs no cluster.
+fn with_hint(error: CommandError) -> CommandError {
+    match error {
+        CommandError::BadUsage(said) => CommandError::BadUsage(format!("{said}; {WITHOUT_CLUSTER}")),
+        other => other,
+    }
 }
 
 fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdict>, finding: &Finding) -> Verdict {

@@ -20,8 +20,7 @@ use crate::check::cluster::live_documents;
 use crate::check::document::documents_of;
 use crate::check::files::read_with_neighbours;
 use crate::check::refuse_bad;
-use crate::check::report::check;
-use crate::check::written_kinds::written_in;
+use crate::check::written_kinds::{check_with, written_in};
 use crate::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
@@ -88,7 +87,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
         let written = written_in(&sources);
         (documents_of(sources), written)
     };
-    let mut report = check(&documents);
+    let mut report = check_with(&documents, &written);
     refuse_bad(&report, "no roles are printed for targets that would not become active")?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();

@@ -97,7 +97,8 @@ fn a_manifest_lives_where_it_would_be_applied() {
     let definition = |scope: &str| {
         format!(
             "---\nkind: CustomResourceDefinition\nspec: {{group: dns.example, scope: {scope}, names: {{kind: Record, plural: records}}, \
-             versions: [{{name: v1, served: true}}]}}\n"
+             versions: [{{name: v1, served: true, subresources: {{status: {{}}}}, schema: {{openAPIV3Schema: \
+             {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}]}}\n"
         )
     };
     let (namespaced, cluster) = (definition("Namespaced"), definition("Cluster"));

@@ -50,7 +50,7 @@ fn every_shell_hears_of_every_command() {
         let (code, script, said) = ended(run_in(std::path::Path::new("."), &["completions", shell], ""));
         assert_eq!((code, said.as_str()), (0, ""), "{shell}");
         assert!(script.starts_with(begins), "{shell}: {script}");
-        for command in ["check", "explain", "get", "pause", "rbac", "schema", "unsuspend"] {
+        for command in ["check", "draft", "explain", "get", "pause", "rbac", "schema", "unsuspend"] {
             assert!(script.contains(command), "{shell}: {command}");
         }
     }

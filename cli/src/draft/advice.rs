@@ -1,0 +1,88 @@
+//! Proposals for the CustomResourceDefinition of a draft, as blocks to copy.
+
+use super::definition::Definition;
+use super::fields::Field;
+
+/// The status that both programs write.
+const STATUS: &str = "status:
+  type: object
+  properties:
+    observedGeneration: {type: integer, format: int64}
+    conditions:
+      type: array
+      x-kubernetes-list-type: map
+      x-kubernetes-list-map-keys: [type]
+      items:
+        type: object
+        required: [type, status]
+        properties:
+          type: {type: string}
+          status: {type: string}
+          reason: {type: string}
+          message: {type: string}
+          observedGeneration: {type: integer, format: int64}
+          lastTransitionTime: {type: string, format: date-time}";
+
+/// The key of validation rules.
+const RULES: &str = "x-kubernetes-validations";
+
+/// A block to add to the definition.
+#[derive(Debug)]
+pub(super) struct Proposal {
+    /// The reason.
+    pub(super) reason: String,
+    /// The path below the version.
+    pub(super) place: String,
+    /// The YAML to add there.
+    pub(super) block: String,
+}
+
+/// The proposals for a definition and the fields that name its external resources.
+pub(super) fn proposals(definition: &Definition, naming: &[&Field]) -> Vec<Proposal> {
+    let mut all = Vec::new();
+    let spec = &definition.manifest["spec"];
+    let has_name = |version: &&serde_json::Value| version["name"] == definition.kind.version.as_str();
+    let version = spec["versions"].as_array().into_iter().flatten().find(has_name);
+    if version.is_none_or(|version| version["subresources"]["status"].is_null()) {
+        all.push(Proposal {
+            reason: "Required: the programs write conditions to the status subresource.".to_owned(),
+            place: String::new(),
+            block: "subresources: {status: {}}".to_owned(),
+        });
+    }
+    let root = ".schema.openAPIV3Schema.properties";
+    let status = &definition.schema["properties"]["status"];
+    if status["properties"]["conditions"].is_null() && status["x-kubernetes-preserve-unknown-fields"] != true {
+        all.push(Proposal {
+            reason: "Required: the conditions that the programs write.".to_owned(),
+            place: root.to_owned(),
+            block: STATUS.to_owned(),
+        });
+    }
+    for field in naming {
+        let name = field.path.last().map(String::as_str).unwrap_or_default();
+        let mut lines = Vec::new();
+        let is_text = field.schema["type"] == "string";
+        let lacks = |keys: &[&str]| keys.iter().all(|key| field.schema.get(key).is_none());
+        if is_text && lacks(&["minLength", "pattern", "enum", "format"]) {
+            lines.push("minLength: 1".to_owned());
+        }
+        if is_text && lacks(&["maxLength", "enum"]) {
+            lines.push("maxLength: 253".to_owned());
+        }
+        if !field.schema[RULES].to_string().contains("oldSelf") {
+            lines.push(format!("{RULES}:\n- {{rule: self == oldSelf, message: {name} cannot be changed}}"));
+        }
+        if !lines.is_empty() {
+            all.push(Proposal {
+                reason: format!(
+                    "{} names the external resource, and an edit of it renames nothing outside.",
+                    field.shown()
+                ),
+                place: format!("{root}.spec.properties.{}", field.path.join(".properties.")),
+                block: lines.join("\n"),
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,102 @@
+//! The kind that a draft is for: one version of a CustomResourceDefinition.
+
+use serde_json::Value;
+
+use crate::kinds::names::{ServedKind, find_kind};
+
+/// The kind of the manifest that defines a kind.
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// One version of a CustomResourceDefinition.
+#[derive(Debug)]
+pub(super) struct Definition {
+    /// The kind in this version.
+    pub(super) kind: ServedKind,
+    /// The whole manifest.
+    pub(super) manifest: Value,
+    /// The schema of an object.
+    pub(super) schema: Value,
+}
+
+/// The reason for which a kind has no draft.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DefinitionError {
+    /// No manifest defines it.
+    #[error("no CustomResourceDefinition in {files} defines the kind {word}: {hint}")]
+    Missing {
+        /// The files that were read.
+        files: String,
+        /// The kind as it was named.
+        word: String,
+        /// The kinds that they define, or how to get a definition.
+        hint: String,
+    },
+    /// Its schema says nothing about the spec.
+    #[error(
+        "CustomResourceDefinition {name} has no schema of .spec in version {version}: declare the fields at \
+         .spec.versions[name={version}].schema.openAPIV3Schema.properties.spec.properties"
+    )]
+    NoSchema {
+        /// The name of the definition.
+        name: String,
+        /// The version.
+        version: String,
+    },
+}
+
+impl Definition {
+    /// Finds the definition of a kind, in the version that the word names, else in the stored one.
+    ///
+    /// # Errors
+    /// [`DefinitionError`]; `files` is where the manifests come from.
+    pub(super) fn find(manifests: &[Value], word: &str, files: &str) -> Result<Self, DefinitionError> {
+        let defined: Vec<_> = manifests.iter().filter(|one| one["kind"] == DEFINITION).flat_map(versions).collect();
+        let kinds: Vec<_> = defined.iter().map(|(kind, ..)| kind.clone()).collect();
+        let Some((kind, manifest, version)) = defined.iter().find(|(kind, ..)| Some(kind) == find_kind(&kinds, word))
+        else {
+            let mut known: Vec<_> = kinds.into_iter().map(|kind| kind.kind).collect();
+            known.dedup();
+            let hint = match &*known {
+                [] => "name the file with its definition by -f, as `kubectl get crd NAME -o yaml` prints it".to_owned(),
+                _ => format!("they define {}", known.join(", ")),
+            };
+            return Err(DefinitionError::Missing { files: files.to_owned(), word: word.to_owned(), hint });
+        };
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let is_declared =
+            schema["properties"]["spec"]["properties"].as_object().is_some_and(|fields| !fields.is_empty());
+        if !is_declared {
+            return Err(DefinitionError::NoSchema { name: kind.full_name(), version: kind.version.clone() });
+        }
+        Ok(Self { kind: kind.clone(), manifest: (*manifest).clone(), schema: schema.clone() })
+    }
+
+    /// The `apiVersion` of an object.
+    pub(super) fn api_version(&self) -> String {
+        format!("{}/{}", self.kind.group, self.kind.version)
+    }
+}
+
+/// The served versions of a definition, the stored one first.
+fn versions<'m>(manifest: &'m Value) -> Vec<(ServedKind, &'m Value, &'m Value)> {
+    let spec = &manifest["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let listed = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
+    let mut served: Vec<&Value> = listed.collect();
+    served.sort_by_key(|version| version["storage"] != true);
+    let names = &spec["names"];
+    let of_version = |version: &'m Value| {
+        let short_names = names["shortNames"].as_array().into_iter().flatten().map(text).collect();
+        let kind = ServedKind {
+            group: text(&spec["group"]),
+            version: text(&version["name"]),
+            kind: text(&names["kind"]),
+            plural: text(&names["plural"]),
+            singular: text(&names["singular"]),
+            short_names,
+            is_namespaced: spec["scope"] != "Cluster",
+        };
+        (kind, manifest, version)
+    };
+    served.into_iter().map(of_version).collect()
+}

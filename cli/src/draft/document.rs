@@ -1,0 +1,227 @@
+//! The text of a draft: a target with comments, and proposals for its CustomResourceDefinition.
+
+use std::fmt::Write as _;
+
+use drift_api::printable::printable;
+use serde_json::Value;
+use url::Url;
+
+use super::address::Address;
+use super::advice::proposals;
+use super::definition::Definition;
+use super::fields::{Field, fields_of, is_word, plain, step};
+use super::matching::{AnswerField, Match, Matches};
+
+/// Characters of a line of comments.
+const LINE: usize = 110;
+/// Bound of the names in an error, which has to fit on a screen.
+const MOST_NAMES: usize = 10;
+/// Names that servers give to fields of their own.
+const OF_SERVERS: [&str; 17] = [
+    "id",
+    "uid",
+    "uuid",
+    "guid",
+    "etag",
+    "href",
+    "self",
+    "link",
+    "links",
+    "url",
+    "uri",
+    "revision",
+    "status",
+    "state",
+    "phase",
+    "createdby",
+    "updatedby",
+];
+/// Beginnings of names of such fields.
+const BEGINNINGS: [&str; 6] = ["created", "creation", "updated", "modified", "lastmodified", "lastupdated"];
+
+/// Writes a target that compares the fields of one answer.
+///
+/// # Errors
+/// A sentence, if no field of the kind has a name that the answer has.
+pub(super) fn draft(definition: &Definition, answer: &Value, url: Option<&Url>) -> Result<String, String> {
+    let fields = fields_of(&definition.schema);
+    let matches = Matches::of(&fields, answer);
+    if matches.found.is_empty() {
+        let of_kind: Vec<_> = fields.iter().map(Field::shown).take(MOST_NAMES).collect();
+        let of_answer: Vec<_> = matches.unused.iter().map(|one| dotted(&one.path)).take(MOST_NAMES).collect();
+        return Err(format!(
+            "no field of the answer has the name of a field of {}: the kind has for example {}, the answer {}; give the answer for one \
+             resource",
+            definition.kind.kind,
+            of_kind.join(", "),
+            of_answer.join(", ")
+        ));
+    }
+    let address = Address::of(url, &fields, &matches);
+    let mut text = head(definition, &address);
+    text += &read(definition, &address, &matches);
+    text += &compare(&matches);
+    text += "  correct:\n    # Only reports drift. `Correct` needs the requests that create, update and delete.\n    mode: Observe\n";
+    text += &remarks(&matches);
+    for proposal in proposals(definition, &address.fields) {
+        text += &format!("#\n{}", comment("", &proposal.reason));
+        let (name, version) = (definition.kind.full_name(), &definition.kind.version);
+        text += &format!(
+            "# Add to CustomResourceDefinition {name}, at\n# .spec.versions[name={version}]{}:\n",
+            proposal.place
+        );
+        proposal.block.lines().for_each(|line| text += &format!("#   {line}\n"));
+    }
+    Ok(text)
+}
+
+fn head(definition: &Definition, address: &Address<'_>) -> String {
+    let kind = &definition.kind;
+    let parts: Vec<String> = address.expressions.iter().map(|expression| format!("${{{expression}}}")).collect();
+    let shared = match kind.is_namespaced && parts == ["${self.metadata.name}"] {
+        true => " Objects with this name in two namespaces share it.",
+        false => "",
+    };
+    format!(
+        "# A draft for the kind {}, from its CustomResourceDefinition and one answer. Compare each line with your system.\n\
+         apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {}}}\nspec:\n  \
+         objects: {{apiVersion: {}, kind: {}}}\n  # The name of the external resource. Each object needs its own.{shared}\n  \
+         identity: {}\n  interval: 5m\n",
+        kind.kind,
+        kind.plural,
+        definition.api_version(),
+        kind.kind,
+        quoted(&parts.join(" "))
+    )
+}
+
+fn read(definition: &Definition, address: &Address<'_>, matches: &Matches<'_>) -> String {
+    let mut text = "  read:\n    http:\n".to_owned();
+    if address.is_placeholder {
+        text += "      # CHANGE-ME: the address of one resource, with the fields of the object that name it.\n";
+    }
+    if let Some(id) = &address.foreign_id {
+        let note = format!(
+            "The address ended with the answer's {}, which the kind does not have. If the server chooses it, read by an id in \
+             the status: `store` and `absentUntil`.",
+            dotted(&id.path)
+        );
+        text += &comment("      ", &note);
+    }
+    let _ = writeln!(text, "      url: {}", quoted(&address.url));
+    text += "      # The credential, if the system needs one:\n";
+    let _ = writeln!(
+        text,
+        "      # auth: {{bearer: {{secretRef: {{name: {}-read, key: token}}}}}}",
+        definition.kind.plural
+    );
+    if !matches.base.is_empty() {
+        let steps: String = matches.base.iter().map(|name| step(name, false)).collect();
+        let _ = writeln!(text, "      observed: {}", quoted(&format!("${{response.body{steps}}}")));
+    }
+    text
+}
+
+fn compare(matches: &Matches<'_>) -> String {
+    let mut text = "  compare:\n".to_owned();
+    if matches.found.iter().any(|one| one.field.is_optional()) {
+        text +=
+            "    # A field with .? is compared only if the object has it. `.orValue(…)` behind it gives a default.\n";
+    }
+    if matches.found.iter().any(Match::parses_text) {
+        text += "    # int and double fail on a quantity or a duration: compare these by a rule `as: quantity` or `as: duration`.\n";
+    }
+    text += "    desired:\n";
+    let length = matches.base.len();
+    let mut all: Vec<(&[&str], &Match<'_>)> =
+        matches.found.iter().map(|one| (&one.answer.path[length..], one)).collect();
+    all.sort_by_key(|(path, _)| *path);
+    let mut above: &[&str] = &[];
+    for (path, one) in &all {
+        let shared = path.iter().zip(above).take_while(|(left, right)| left == right).count();
+        let (last, wrappers) = path.split_last().unwrap_or((&"", &[]));
+        for (depth, name) in wrappers.iter().enumerate().skip(shared) {
+            let _ = writeln!(text, "{}{}:", " ".repeat(6 + 2 * depth), key(name));
+        }
+        let template = quoted(&format!("${{{}}}", one.desired));
+        let _ = writeln!(text, "{}{}: {template}", " ".repeat(6 + 2 * wrappers.len()), key(last));
+        above = wrappers;
+    }
+    let sets: Vec<_> = all.iter().filter(|(_, one)| one.field.schema["x-kubernetes-list-type"] == "set").collect();
+    if !sets.is_empty() {
+        text += "    rules:\n";
+    }
+    for (path, _) in sets {
+        let pointer: String =
+            path.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect();
+        let _ = writeln!(
+            text,
+            "    - {{path: {}, list: set}}",
+            if pointer.contains(is_special) { quoted(&pointer) } else { pointer }
+        );
+    }
+    text
+}
+
+/// What is not compared, and why.
+fn remarks(matches: &Matches<'_>) -> String {
+    let mut text = String::new();
+    if !matches.left.is_empty() {
+        text += "# Fields of the kind that are not compared:\n";
+    }
+    for (field, reason) in &matches.left {
+        text += &comment("", &format!("- {}: {reason}", printable(&field.shown())));
+    }
+    let (of_server, others): (Vec<_>, Vec<_>) = matches.unused.iter().partition(|one| is_of_server(one));
+    let names = |fields: &[&AnswerField<'_>]| fields.iter().map(|one| dotted(&one.path)).collect::<Vec<_>>().join(", ");
+    if !of_server.is_empty() {
+        text += &comment("", &format!("Fields of the answer that the server seems to set: {}", names(&of_server)));
+    }
+    if !others.is_empty() {
+        text += &comment("", &format!("Fields of the answer that the kind does not have: {}", names(&others)));
+    }
+    text
+}
+
+fn is_of_server(field: &AnswerField<'_>) -> bool {
+    field.path.iter().any(|name| {
+        let plain = plain(name);
+        OF_SERVERS.contains(&plain.as_str()) || BEGINNINGS.iter().any(|begin| plain.starts_with(begin))
+    })
+}
+
+/// A comment in lines of a bounded length.
+fn comment(indent: &str, sentence: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in sentence.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + word.chars().count() < LINE => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("{indent}# {line}\n")).collect()
+}
+
+fn dotted(path: &[&str]) -> String {
+    printable(&path.join("."))
+}
+
+/// A key of a YAML map.
+fn key(name: &str) -> String {
+    let is_value =
+        matches!(name.to_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n");
+    if is_word(name) && !is_value { name.to_owned() } else { quoted(name) }
+}
+
+/// A text in double quotes, as YAML and JSON have it.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn is_special(letter: char) -> bool {
+    !letter.is_ascii_alphanumeric() && !"/_.-~".contains(letter)
+}

@@ -1,0 +1,160 @@
+use drift_language::manifests_of;
+use serde_json::{Value, json};
+
+use super::address::parse_address;
+use super::definition::Definition;
+use super::document::draft;
+
+/// A definition of the kind `Pool` with this schema of its spec.
+fn definition(spec: &str) -> Value {
+    let text = format!(
+        "{{kind: CustomResourceDefinition, spec: {{group: g.example, scope: Namespaced, names: {{kind: Pool, plural: pools}}, \
+         versions: [{{name: v1, schema: {{openAPIV3Schema: {{type: object, properties: {{spec: {{{spec}}}}}}}}}}}]}}}}"
+    );
+    manifests_of(&text).remove(0)
+}
+
+fn drafted(spec: &str, answer: &Value, url: Option<&str>) -> Result<String, String> {
+    let definition = Definition::find(&[definition(spec)], "pool", "crd.yaml").map_err(|error| error.to_string())?;
+    let url = url.map(parse_address).transpose()?;
+    draft(&definition, answer, url.as_ref())
+}
+
+#[test]
+fn fields_are_matched_by_name_and_type() {
+    for (spec, answer, expected) in [
+        ("required: [a], properties: {a: {type: string}}", json!({"a": "x"}), r#"      a: "${self.spec.a}""#),
+        ("properties: {a: {type: string}}", json!({"a": null}), r#"      a: "${self.spec.?a}""#),
+        ("properties: {a: {type: string, default: x}}", json!({"a": "x"}), r#"      a: "${self.spec.a}""#),
+        // Case and separators do not count.
+        (
+            "properties: {maxConnections: {type: integer}}",
+            json!({"max_connections": 1}),
+            r#"      max_connections: "${self.spec.?maxConnections}""#,
+        ),
+        ("properties: {a-b: {type: integer}}", json!({"AB": 1}), r#"      AB: "${self.spec[?'a-b']}""#),
+        // Types.
+        ("required: [a], properties: {a: {type: integer}}", json!({"a": "1"}), r#"      a: "${string(self.spec.a)}""#),
+        ("required: [a], properties: {a: {type: string}}", json!({"a": 1}), r#"      a: "${int(self.spec.a)}""#),
+        ("required: [a], properties: {a: {type: string}}", json!({"a": 0.5}), r#"      a: "${double(self.spec.a)}""#),
+        (
+            "properties: {a: {type: boolean}}",
+            json!({"a": "true"}),
+            r#"      a: "${self.spec.?a.optMap(value, string(value))}""#,
+        ),
+        ("properties: {a: {x-kubernetes-int-or-string: true}}", json!({"a": "1"}), r#"      a: "${self.spec.?a}""#),
+        (
+            "properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: integer}}}",
+            json!({"a": ["1"]}),
+            "      a: \"${self.spec.?a.optMap(value, value.map(item, string(item)))}\"\n    rules:\n    - {path: /a, list: set}",
+        ),
+        (
+            "properties: {a: {type: object, additionalProperties: {type: string}}}",
+            json!({"a": {"x": "y"}}),
+            r#"      a: "${self.spec.?a}""#,
+        ),
+        // Objects around the fields, in the answer, in the kind, and in both.
+        (
+            "properties: {ttl: {type: integer}, size: {type: integer}}",
+            json!({"ttl": 1, "data": {"attributes": {"ttl": 2, "size": 3}}}),
+            "      observed: \"${response.body.data.attributes}\"\n  compare:",
+        ),
+        (
+            "properties: {pool: {type: object, properties: {size: {type: integer, default: 1}}}}",
+            json!({"size": 1}),
+            r#"      size: "${self.spec.?pool.?size}""#,
+        ),
+        (
+            "properties: {pool: {type: object, properties: {size: {type: integer}}}}",
+            json!({"pool": {"size": 1}}),
+            "      pool:\n        size: \"${self.spec.?pool.?size}\"",
+        ),
+    ] {
+        let text = drafted(spec, &answer, None).unwrap();
+        assert!(text.contains(expected), "{spec}: {text}");
+    }
+}
+
+#[test]
+fn fields_without_a_match_are_named() {
+    let spec = "required: [a], properties: {a: {type: string}, b: {type: string}, c: {type: boolean}, \
+                items: {type: array, items: {type: object}}, sshKey: {type: string}, adminPassword: {type: string}}";
+    let answer = json!({"a": "x", "c": 1, "items": [], "sshKey": "k", "id": 7, "createdAt": "x", "note": "y"});
+    let text = drafted(spec, &answer, None).unwrap();
+    for expected in [
+        "# - spec.adminPassword: looks like a secret\n",
+        "# - spec.b: the answer has no field of this name\n",
+        "# - spec.c: true or false in the kind, a number in the answer\n",
+        "# - spec.items: a list of objects or lists: write it by hand\n",
+        "# - spec.sshKey: looks like a secret\n",
+        "# Fields of the answer that the server seems to set: createdAt, id\n",
+        "# Fields of the answer that the kind does not have: c, items, note, sshKey\n",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn parts_of_the_address_become_templates() {
+    let spec =
+        "required: [zone, size], properties: {zone: {type: string}, size: {type: integer}, tier: {type: string}}";
+    let answer = json!({"zone": "a/b", "size": 3, "tier": "free", "id": "p-1"});
+    for (url, address, identity) in [
+        ("https://h/zones/a%2Fb", "https://h/zones/${self.spec.zone}", "${self.spec.zone}"),
+        (
+            "https://h:8443/v1/a%2Fb/p-1?size=3&x=y",
+            "https://h:8443/v1/${self.spec.zone}/${self.metadata.name}?size=${self.spec.size}&x=y",
+            "${self.spec.zone} ${self.metadata.name} ${self.spec.size}",
+        ),
+        ("https://h/zones/a%2Fb/settings", "https://h/zones/${self.spec.zone}/settings", "${self.spec.zone}"),
+        // An object may lack the tier.
+        ("https://h/free/other", "https://h/free/${self.metadata.name}", "${self.metadata.name}"),
+        ("https://h", "https://h/${self.metadata.name}", "${self.metadata.name}"),
+    ] {
+        let text = drafted(spec, &answer, Some(url)).unwrap();
+        let lines = [format!("url: \"{address}\"\n"), format!("identity: \"{identity}\"\n")];
+        assert!(lines.iter().all(|line| text.contains(line)), "{url}: {text}");
+        assert_eq!(text.contains("the answer's id,"), url.contains("p-1"), "{text}");
+    }
+    for (url, expected) in [
+        ("https://user:pw@h/x", "contains a credential"),
+        ("https://h/x?api_token=t", "contains a credential"),
+        ("https://h/${self.spec.zone}", "fragment or braces"),
+        ("ftp://h/x", "no address over HTTP"),
+        ("h/x", "is no URL"),
+    ] {
+        let said = drafted(spec, &answer, Some(url)).unwrap_err();
+        assert!(said.contains(expected), "{url}: {said}");
+    }
+}
+
+#[test]
+fn missing_parts_of_the_definition_are_proposed() {
+    let text = drafted("required: [name], properties: {name: {type: string}}", &json!({"name": "x"}), None).unwrap();
+    for expected in [
+        "at\n# .spec.versions[name=v1]:\n#   subresources: {status: {}}\n",
+        "at\n# .spec.versions[name=v1].schema.openAPIV3Schema.properties:\n#   status:\n",
+        ".properties.spec.properties.name:\n#   minLength: 1\n#   maxLength: 253\n#   x-kubernetes-validations:\n#   - {rule: self == oldSelf,",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let bounded = "required: [name], properties: {name: {type: string, enum: [a], x-kubernetes-validations: [{rule: self == oldSelf}]}}";
+    let text = drafted(bounded, &json!({"name": "x"}), None).unwrap();
+    assert!(!text.contains("cannot be changed"), "{text}");
+}
+
+#[test]
+fn a_kind_without_fields_has_no_draft() {
+    for (spec, expected) in [
+        ("type: object", "CustomResourceDefinition pools.g.example has no schema of .spec in version v1: declare"),
+        (
+            "properties: {a: {type: string}}",
+            "the kind has for example spec.a, the answer b; give the answer for one resource",
+        ),
+    ] {
+        let said = drafted(spec, &json!({"b": "x"}), None).unwrap_err();
+        assert!(said.contains(expected), "{said}");
+    }
+    let said = Definition::find(&[definition("type: object")], "cow", "crd.yaml").unwrap_err().to_string();
+    assert_eq!(said, "no CustomResourceDefinition in crd.yaml defines the kind cow: they define Pool");
+}
