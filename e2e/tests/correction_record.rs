@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 /// Returns the record of the object's last correction from the controller's log.
 fn last_record(log: &str) -> Result<Value> {
-    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter(|line| line["outcome"].is_string()).last().context("no record in the log")
+    let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.rfind(|line| line["outcome"].is_string()).context("no record in the log")
 }
 
 #[tokio::test]
