@@ -68,7 +68,8 @@ fn definition(world: &World) -> Value {
     let conditions = json!({"type": "array", "items": items});
     let status =
         json!({"type": "object", "properties": {"conditions": conditions, "address": text, "externalId": text}});
-    let spec = json!({"type": "object", "properties": {"listen": text, "upstream": text}});
+    let spec =
+        json!({"type": "object", "required": ["listen", "upstream"], "properties": {"listen": text, "upstream": text}});
     let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}}});
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -88,7 +88,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
         (documents_of(sources), written)
     };
     let mut report = check_with(&documents, &written);
-    refuse_bad(&report, "no roles are printed for targets that would not become active")?;
+    refuse_bad(&report, "no roles are printed for targets that `check` refuses")?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
