@@ -198,19 +198,6 @@ impl LeanObject {
         self.asked.as_ref()?.give_up.as_deref()
     }
 
-    /// Returns the hash of the approved correction.
-    #[must_use]
-    pub fn approved(&self) -> Option<&str> {
-        self.asked.as_ref()?.approved.as_deref()
-    }
-
-    /// Returns the hash of the correction that awaits approval, by the object's record.
-    #[must_use]
-    pub fn awaits_approval(&self) -> Option<String> {
-        let record = self.conditions.correction_status();
-        record.awaits_approval().filter(|hash| self.approved() != Some(*hash)).map(str::to_owned)
-    }
-
     /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {
