@@ -64,8 +64,11 @@ mod tests {
     use crate::engine::fixtures::{
         CORRECT_HASH, Scene, at, doubtful, elsewhere, moved, owns, refused, set_corrected, set_observed, status,
     };
-    use drift_api::condition::{ConditionStatus, CorrectedReason, DifferingFields, ObservedReason, Tag, Verdict};
+    use drift_api::condition::{
+        ConditionStatus, CorrectedReason, DesiredHash, DifferingFields, ObservedReason, Tag, Verdict,
+    };
     use drift_language::Actions;
+    use serde_json::json;
 
     /// Returns an object of ours that drifted, in mode Approve.
     fn asking() -> Scene {

@@ -255,8 +255,7 @@ impl LeanObject {
 }
 
 fn since_epoch(time: &str) -> u32 {
-    let time = time.parse::<Timestamp>().ok();
-    time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
+    time.parse::<Timestamp>().ok().and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
 }
 
 fn cut(request: &str) -> SharedText {
