@@ -77,8 +77,7 @@ pub struct LeanObject {
     pub asked: Option<Box<AnnotationRequests>>,
     /// The two conditions and their indexes.
     pub conditions: Conditions,
-    /// `self` as the templates see it, pruned to the fields that they read. Never contains conditions,
-    /// managedFields or resourceVersion.
+    /// `self` as templates see it, with the fields that they read. No conditions, managedFields or resourceVersion.
     pub view: ObjectView,
     /// True if the fields exceed the maximum kept size of one object. Then `view` is null.
     pub is_oversized: bool,
