@@ -56,3 +56,18 @@ impl ApprovedCorrection<'_> {
         object.conditions.observed().filter(|_| self.action != DELETE)
     }
 }
+
+impl LeanObject {
+    /// Returns the hash of the approved correction.
+    #[must_use]
+    pub fn approved(&self) -> Option<&str> {
+        self.asked.as_ref()?.approved.as_deref()
+    }
+
+    /// Returns the hash of the correction that awaits approval, by the object's record.
+    #[must_use]
+    pub fn awaits_approval(&self) -> Option<String> {
+        let record = self.conditions.correction_status();
+        record.awaits_approval().filter(|hash| self.approved() != Some(*hash)).map(str::to_owned)
+    }
+}

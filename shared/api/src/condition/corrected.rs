@@ -4,6 +4,7 @@
 //! It contains the two facts that a crash must not lose: the number of corrections with a definite outcome, and the
 //! claimed external resource with its scope. Only this module writes and reads the message.
 
+mod approval;
 mod ending;
 
 use std::fmt;
@@ -15,11 +16,6 @@ use crate::identity::{ResourceName, ScopeId};
 
 /// The text about a correction that was in progress when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
-
-/// The words before the hash of a correction that awaits approval.
-const AWAITS_APPROVAL: &str = " awaits approval ";
-/// The words between the hash and the failure of the correction before.
-const BEFORE: &str = "; before: ";
 
 /// The claim of an object on an external resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,32 +177,6 @@ impl CorrectionStatus {
         let keeps = matches!(reason, CorrectedReason::AttemptsExhausted | CorrectedReason::AwaitingApproval);
         let replaced = self.replaced && keeps;
         Self { reason: Some(reason), text: text.to_owned(), generation, replaced, ..self.clone() }
-    }
-
-    /// Returns the record of an object whose next correction awaits approval. It repeats the failure of the last one.
-    #[must_use]
-    pub fn awaiting_approval(&self, what: &str, hash: &str, generation: Option<i64>) -> Self {
-        let before = self.failure().map(|failure| format!("{BEFORE}{failure}")).unwrap_or_default();
-        let text = format!("{what}{AWAITS_APPROVAL}{hash}{before}");
-        self.keeping(CorrectedReason::AwaitingApproval, &text, generation)
-    }
-
-    /// Returns the hash of the correction that awaits approval.
-    #[must_use]
-    pub fn awaits_approval(&self) -> Option<&str> {
-        let is_awaited = self.reason == Some(CorrectedReason::AwaitingApproval);
-        let (_, hash) = self.text.split_once(AWAITS_APPROVAL).filter(|_| is_awaited)?;
-        hash.split(';').next()
-    }
-
-    /// Returns the failure of the last correction.
-    #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        match self.reason? {
-            CorrectedReason::CorrectionFailed => Some(&self.text),
-            CorrectedReason::AwaitingApproval => self.text.split_once(BEFORE).map(|(_, failure)| failure),
-            _ => None,
-        }
     }
 
     /// Counts a correction with an unknown outcome, so that a poll follows before any other attempt.

@@ -78,8 +78,7 @@ pub struct LeanObject {
     pub asked: Option<Box<AnnotationRequests>>,
     /// The two conditions and their indexes.
     pub conditions: Conditions,
-    /// `self` as the templates see it, pruned to the fields that they read. Never contains conditions,
-    /// managedFields or resourceVersion.
+    /// `self` as templates see it, with the fields that they read. No conditions, managedFields or resourceVersion.
     pub view: ObjectView,
     /// True if the fields exceed the maximum kept size of one object. Then `view` is null.
     pub is_oversized: bool,
@@ -217,19 +216,6 @@ impl LeanObject {
         self.asked.as_ref().map_or(0, |asked| asked.window_open_until)
     }
 
-    /// Returns the hash of the approved correction.
-    #[must_use]
-    pub fn approved(&self) -> Option<&str> {
-        self.asked.as_ref()?.approved.as_deref()
-    }
-
-    /// Returns the hash of the correction that awaits approval, by the object's record.
-    #[must_use]
-    pub fn awaits_approval(&self) -> Option<String> {
-        let record = self.conditions.correction_status();
-        record.awaits_approval().filter(|hash| self.approved() != Some(*hash)).map(str::to_owned)
-    }
-
     /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {
@@ -287,8 +273,7 @@ impl LeanObject {
 }
 
 fn since_epoch(time: &str) -> u32 {
-    let time = time.parse::<Timestamp>().ok();
-    time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
+    time.parse::<Timestamp>().ok().and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
 }
 
 fn cut(request: &str) -> SharedText {
