@@ -3,6 +3,7 @@
 //! A whole object in memory costs a hundred times more than the programs need. They keep its identity, the two
 //! conditions, our annotations, and otherwise only the fields that the target's templates read.
 
+mod annotation_requests;
 mod answered_polls;
 pub mod cluster_resource;
 pub mod field_paths;
@@ -171,24 +172,6 @@ impl LeanObject {
         Self { current_at: None, ..self }
     }
 
-    /// Returns the value of the annotation that requests an immediate poll.
-    #[must_use]
-    pub fn poll_requested(&self) -> Option<&str> {
-        self.asked.as_ref()?.poll.as_deref()
-    }
-
-    /// Returns the value of the annotation that requests one more correction.
-    #[must_use]
-    pub fn retry_requested(&self) -> Option<&str> {
-        self.asked.as_ref()?.retry.as_deref()
-    }
-
-    /// Returns the value of the annotation that requests a longer interval.
-    #[must_use]
-    pub fn interval_requested(&self) -> Option<&str> {
-        self.asked.as_ref()?.interval.as_deref()
-    }
-
     /// Returns true if the object's record claims this resource, and the object does not give it up. A record that this
     /// version cannot read may claim anything.
     #[must_use]
@@ -196,30 +179,6 @@ impl LeanObject {
         let Some(condition) = self.conditions.corrected() else { return false };
         let Some(status) = CorrectionStatus::read(condition) else { return true };
         status.owned().is_some_and(|owned| owned.names(resource)) && !self.gives_up(&resource.identity)
-    }
-
-    /// Returns true if the object gives up the external resource of this identity.
-    #[must_use]
-    pub fn gives_up(&self, identity: &str) -> bool {
-        self.given_up() == Some(identity)
-    }
-
-    /// Returns the identity that the object gives up.
-    #[must_use]
-    pub fn given_up(&self) -> Option<&str> {
-        self.asked.as_ref()?.give_up.as_deref()
-    }
-
-    /// Returns the time until which its windows are open, seconds since 1970. 0 if they are not, or if it is invalid.
-    #[must_use]
-    pub fn window_open_until(&self) -> u32 {
-        self.asked.as_ref().map_or(0, |asked| asked.window_open_until)
-    }
-
-    /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.
-    #[must_use]
-    pub fn deletion_requested(&self) -> u32 {
-        self.asked.as_ref().map_or(0, |asked| asked.deletion)
     }
 
     /// Returns true if the object has our finalizer.

@@ -246,19 +246,16 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
     let read = reader.needed(&fields, "read", read_read);
     let compare = reader.needed(&fields, "compare", read_compare);
-    let publish = reader.or(&fields, "publish", StatusTemplates::default(), |reader, node, place| {
-        read_status_templates(reader, node, place, Scope::Publication)
-    });
+    let publish = reader.or(&fields, "publish", StatusTemplates::default(), read_publish);
     let ready = reader.or(&fields, "ready", false, Reader::truth);
     let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
     let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
-    let ready = ready?;
+    let (ready, insecure) = (ready?, insecure?);
     let stored = correct.stored().map(|name| (name, "a step stores"));
     let written = stored.chain(ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
     check_published(reader, &fields, &publish, written)?;
-    let insecure = insecure?;
     check_credentials(reader, spec, insecure, &read, &correct);
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
     check_replacement(reader, spec, &correct);
@@ -286,6 +283,10 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         hints: hints?,
         correct,
     })
+}
+
+fn read_publish(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusTemplates> {
+    read_status_templates(reader, node, place, Scope::Publication)
 }
 
 /// Rejects a credential that would be sent unencrypted, unless the target is `insecure`.
