@@ -18,6 +18,7 @@ use super::tried_object::tried_object;
 use super::{judge, shown};
 use crate::check::TriedFiles;
 use crate::ending::CommandError;
+use drift_kube::process::clock;
 use drift_poller::engine::collection::traversal::{Traversal, observe_item};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
@@ -55,7 +56,7 @@ pub(super) fn try_files(
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
     let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
     let tried = is_due.then(|| TRIED.to_owned());
-    let held = tried.into_iter().chain(stated_holds(facts)).collect();
+    let held = tried.into_iter().chain(stated_holds(facts, clock::wall())).collect();
     let polled = Polled { request, observed, sent: SentCredentials::default() };
     Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))
 }

@@ -79,7 +79,7 @@ impl Deletion {
 }
 
 /// What holds the deletion outside, by what the target and the object say; nothing where none is due.
-pub(super) fn deletion_holds(target: &Target, object: &LeanObject) -> Vec<String> {
+pub(super) fn deletion_holds(target: &Target, object: &LeanObject, now: Timestamp) -> Vec<String> {
     if ending_of(target, object) != Ending::Deleted {
         return Vec::new();
     }
@@ -88,6 +88,7 @@ pub(super) fn deletion_holds(target: &Target, object: &LeanObject) -> Vec<String
     if let Err(error) = target.identity_of(&object.view.open()) {
         held.push(format!("the name of the external resource is unknown: {error}"));
     }
+    held.extend(window(target, object, now));
     held.extend(last_try(object));
     held
 }
@@ -100,6 +101,11 @@ pub(super) fn suspended(target: &Target) -> String {
 /// The sentence for a paused object.
 pub(super) fn paused(object: &LeanObject) -> Option<String> {
     object.paused.then(|| format!("the object is paused by its annotation {PAUSED_ANNOTATION}"))
+}
+
+/// The sentence for closed windows.
+pub(super) fn window(target: &Target, object: &LeanObject, now: Timestamp) -> Option<String> {
+    target.correct.window_hold(object, now).map(|hold| hold.sentence)
 }
 
 fn suspension(target: &Target, object: &LeanObject) -> Option<String> {

@@ -11,7 +11,7 @@ use drift_language::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::deleting::{deletion_holds, paused, suspended};
+use super::deleting::{deletion_holds, paused, suspended, window};
 use crate::ownership::{Dispute, stepped_back};
 use crate::targets::leases::attestations;
 
@@ -73,8 +73,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
             return Vec::new();
         }
         let mut held = tried_only(facts);
-        held.extend(deletion_holds(facts.target, facts.object));
-        held.extend(facts.target.correct.window_hold(facts.object, now).map(|hold| hold.sentence));
+        held.extend(deletion_holds(facts.target, facts.object, now));
         held.extend(of_approval(facts.target, facts.object));
         // A deletion needs no attestation.
         held.extend(of_controller(facts, leases, now));
@@ -88,7 +87,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(other);
     held.extend(of_target(facts));
     held.extend(paused(facts.object));
-    held.extend(facts.target.correct.window_hold(facts.object, now).map(|hold| hold.sentence));
+    held.extend(window(facts.target, facts.object, now));
     held.extend(of_ownership(facts));
     held.extend(of_conditions(facts));
     held.extend(of_approval(facts.target, facts.object));
@@ -99,15 +98,18 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
 /// What of this the target and the object say by themselves. A manifest that no poller has seen has no conditions yet: then nothing
 /// follows from them.
 #[must_use]
-pub(crate) fn stated_holds(facts: Facts<'_>) -> Vec<String> {
+pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
+    let approval = of_approval(facts.target, facts.object);
     if facts.object.deleting {
-        return deletion_holds(facts.target, facts.object);
+        return deletion_holds(facts.target, facts.object, now).into_iter().chain(approval).collect();
     }
     if let Some(why) = idle(facts) {
         return vec![why];
     }
     let mut held = of_target(facts);
     held.extend(paused(facts.object));
+    held.extend(window(facts.target, facts.object, now));
+    held.extend(approval);
     held.extend(of_ownership(facts));
     if facts.object.conditions.observed().is_some() {
         held.extend(of_conditions(facts));

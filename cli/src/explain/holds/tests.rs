@@ -153,8 +153,8 @@ fn conditions_that_nobody_wrote_hold_nothing() {
     let bare = LeanObject::prune(&json!({"metadata": {"name": "web"}}), &FieldPaths::default());
     let in_sync = object(&verdict(ObservedReason::InSync), "correction 2, owns \"x\": updated", &json!({}));
     let facts = |object| Facts { target: &correcting, is_deployed: false, object, verdict: &differs };
-    assert_eq!(stated_holds(facts(&bare)), Vec::<String>::new());
-    let held = stated_holds(facts(&in_sync));
+    assert_eq!(stated_holds(facts(&bare), NOW.parse().unwrap()), Vec::<String>::new());
+    let held = stated_holds(facts(&in_sync), NOW.parse().unwrap());
     assert!(held.len() == 1 && held[0].contains("driftObserved is not True yet"), "{held:?}");
 }
 

@@ -125,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn the_approval_is_asked_for_outside_of_windows() {
+        let closed = asking().with(|scene| scene.surroundings.window_opens = Some(at(2000)));
+        let hash = hash(&closed);
+        let wait = Decision::Wait { until: at(2000), why: Held::OutsideWindow };
+        assert_eq!(approved(written(closed), &hash).decide(), wait);
+    }
+
+    #[test]
     fn an_approval_is_for_one_correction_only() {
         let base = observing(asking(), "a differs", &["a"]);
         let approval = hash(&base);

@@ -105,12 +105,13 @@ fn read_window(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Wind
 }
 
 fn parse_cron(cron: &str, zone: &str) -> Result<Crontab, &'static str> {
+    let ranges = "is no cron expression: minute 0 to 59, hour 0 to 23, day 1 to 31, month 1 to 12, day of week 0 to 7";
     let example =
         "is no cron expression of five fields; write for example `0 22 * * 1-5`: minute, hour, day, month, day of week";
     if cron.split_whitespace().count() != CRON_FIELDS {
         return Err(example);
     }
-    let opens = parse_crontab(&format!("{cron} {zone}")).map_err(|_| example)?;
+    let opens = parse_crontab(&format!("{cron} {zone}")).map_err(|_| ranges)?;
     // Any time serves as a start: a date that exists at all comes within four years.
     opens.find_next(MakeTimestamp(Timestamp::UNIX_EPOCH)).map_err(|_| "names a date that never comes")?;
     Ok(opens)
@@ -149,8 +150,14 @@ mod tests {
             // Winter time, and summer time from 29 March on: that night has no 02:30.
             (berlin, "2026-03-27T12:00:00Z", Some("2026-03-28T01:30:00Z")),
             (berlin, "2026-03-29T12:00:00Z", Some("2026-03-30T00:30:00Z")),
+            (berlin, "2026-03-28T12:00:00Z", Some("2026-03-30T00:30:00Z")),
+            // The 13th or a Friday.
+            (&[("0 0 13 * 5", "UTC", 1)], "2026-01-03T12:00:00Z", Some("2026-01-09T00:00:00Z")),
+            (&[("0 0 13 * 5", "UTC", 1)], "2026-01-09T12:00:00Z", Some("2026-01-13T00:00:00Z")),
             // On 25 October 02:30 comes twice.
             (berlin, "2026-10-24T12:00:00Z", Some("2026-10-25T00:30:00Z")),
+            (berlin, "2026-10-25T01:45:00Z", None),
+            (berlin, "2026-10-25T02:45:00Z", Some("2026-10-26T01:30:00Z")),
         ] {
             let expected = expected.map(|time| time.parse().unwrap());
             assert_eq!(windows(list).next_opening(now.parse().unwrap()), expected, "{list:?} {now}");

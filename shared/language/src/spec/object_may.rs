@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use drift_api::names::IGNORE_ANNOTATION;
 use drift_api::object::LeanObject;
+use drift_api::printable::printable;
 use serde_json::Value;
 
 use super::polling::INTERVAL;
@@ -40,15 +41,15 @@ impl ObjectMay {
     /// Fails if the desired state has no such key: the object would be corrected although its owner expects otherwise.
     pub(crate) fn apply(self, object: &Value, desired: &mut Value) -> Result<(), EvaluationError> {
         let ignored = self.ignored(object);
-        let fields = desired.as_object_mut();
-        if ignored.is_empty() {
-            return Ok(());
-        }
-        let Some(fields) = fields.filter(|fields| ignored.iter().all(|key| fields.contains_key(*key))) else {
-            let cause = "it names a key that compare.desired does not have".to_owned();
+        if let Some(unknown) = ignored.iter().find(|key| desired.get(key).is_none()) {
+            let known = desired.as_object().map(|fields| fields.keys().map(String::as_str).collect::<Vec<_>>());
+            let known = known.unwrap_or_default().join(", ");
+            let cause = format!("compare.desired has no key `{}`; known: {known}", printable(unknown));
             return Err(EvaluationError { place: format!("the annotation {IGNORE_ANNOTATION}").into(), cause });
-        };
-        fields.retain(|key, _| !ignored.contains(&key.as_str()));
+        }
+        if let Some(fields) = desired.as_object_mut() {
+            fields.retain(|key, _| !ignored.contains(&key.as_str()));
+        }
         Ok(())
     }
 
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(rest(ALL, " a,c ,"), Ok(json!({"b": 2})));
         assert_eq!(rest(ALL, ""), Ok(json!({"a": 1, "b": 2, "c": 3})));
         assert_eq!(rest(ObjectMay { ignore: false, ..ALL }, "a"), Ok(json!({"a": 1, "b": 2, "c": 3})));
-        let error = "the annotation driftpoller.dev/ignore: it names a key that compare.desired does not have";
+        let error = "the annotation driftpoller.dev/ignore: compare.desired has no key `d`; known: a, b, c";
         assert_eq!(rest(ALL, "a,d").unwrap_err().to_string(), error);
         assert!(ALL.apply(&object("a"), &mut json!("text")).is_err());
     }
