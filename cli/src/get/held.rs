@@ -35,16 +35,14 @@ impl LeaseHolds {
         if !next.awaits_controller(object) {
             return None;
         }
-        if let Some(hold) = target.correct.window_hold(object, now) {
-            return Some(hold);
-        }
         let unattested = if next == Next::Correction { self.unattested(target, object) } else { None };
-        match &self.held {
+        let held = match &self.held {
             Some(None) => Some(Hold::no_controller()),
             Some(Some(held)) => unattested
                 .or_else(|| held.of_target(&target.name).applying(&target.name, object.into(), now).into_iter().next()),
             None => unattested,
-        }
+        };
+        held.or_else(|| target.correct.window_hold(object, now))
     }
 
     /// An attestation of another text says nothing of this one; `get` warns of it.

@@ -63,6 +63,10 @@ pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
     block_on(async {
         let client = connect(&settings.objects.cluster).await?;
         let objects = settings.objects.find(&client).await?;
+        if objects.is_empty() {
+            writeln!(anstream::stderr(), "error: no object is selected, so there is no verdict to wait for")?;
+            return Ok(ExitStatus::Unknown);
+        }
         let (mut asked, mut statuses) = (Vec::new(), Vec::new());
         for (kind, object) in &objects {
             match ask(&client, kind, object).await {

@@ -81,6 +81,7 @@ pub fn still_stands(before: &LeanObject, after: &LeanObject) -> bool {
         && before.orphan == after.orphan
         && before.given_up() == after.given_up()
         && before.approved() == after.approved()
+        && before.window_open_until() == after.window_open_until()
         && before.conditions.observed() == after.conditions.observed()
         && before.view == after.view
 }

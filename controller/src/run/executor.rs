@@ -173,8 +173,7 @@ impl Run<'_> {
 
     async fn send(&mut self, index: usize, begins: bool) -> Event {
         self.call = None;
-        if index == 0 {
-            self.record.begin(&self.object);
+        if self.record.begin(&self.object) {
             self.log("correcting", None);
         }
         let Some(requests) = &mut self.requests else { return Event::NotSent };

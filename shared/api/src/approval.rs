@@ -44,6 +44,8 @@ impl ApprovedCorrection<'_> {
             "identity": &*self.resource.identity,
             "desired": self.desired_hash.map(|desired| desired.to_string()),
             "observed": verdict.map(|verdict| json!([&*verdict.reason, verdict.message.sentence()])),
+            // Drift that comes back is another drift, also if it looks the same.
+            "since": verdict.map(|verdict| verdict.last_transition_time.to_string()),
             "fields": verdict.and_then(|verdict| Some(verdict.message.tag()?.fields.to_string())),
             "correct": self.correct_hash.to_string(),
         });

@@ -179,7 +179,8 @@ impl Target {
     /// Fails if a template cannot be evaluated for this object.
     pub fn desired_of(&self, object: &Value) -> Result<Value, EvaluationError> {
         let mut desired = self.compare.render(object)?;
-        self.object_may.apply(object, &mut desired)?;
+        let is_declared = |key: &str| self.compare.desired.root().field(key).is_some();
+        self.object_may.apply(object, &mut desired, is_declared)?;
         Ok(desired)
     }
 

@@ -139,6 +139,15 @@ mod tests {
         let others: &[fn(Scene) -> Scene] = &[
             |scene| observing(scene, "a differs otherwise", &["a"]),
             |scene| observing(scene, "a differs", &["b"]),
+            |scene| {
+                scene.with(|scene| {
+                    let placed = scene.object.conditions.observed.as_mut();
+                    let condition = placed.map(|placed| &mut placed.condition);
+                    condition.into_iter().for_each(|condition| {
+                        condition.last_transition_time = "2026-01-02T00:00:00Z".into();
+                    });
+                })
+            },
             |scene| scene.observed(ObservedReason::ExternalMissing),
             |scene| scene.with(|scene| scene.target.correct_hash = CORRECT_HASH + 1),
             |scene| scene.with(|scene| scene.object.id.uid = "u-2".into()),

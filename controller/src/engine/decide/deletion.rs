@@ -166,6 +166,8 @@ mod tests {
         let closed = |scene: &mut Scene| scene.surroundings.window_opens = Some(at(2000));
         let wait = Decision::Wait { until: at(2000), why: Held::OutsideWindow };
         assert_eq!(deleting().with(closed).decide(), wait);
+        let accepted = deleting().with(closed).corrected(CorrectedReason::CorrectionStarted, 8, owns("db"));
+        assert!(matches!(accepted.decide(), Decision::Correct(_)), "{:?}", accepted.decide());
         let orphaned = deleting().with(closed).with(|scene| scene.object.orphan = true);
         assert_eq!(orphaned.decide(), released(true), "nothing is done outside");
     }

@@ -83,11 +83,20 @@ impl Situation<'_> {
         (action == Action::Create || self.target.by_job) && status.is_interrupted()
     }
 
-    /// Returns the time at which the windows open for the action; `None` if it may begin. What began in a window is
-    /// continued outside of it.
+    /// Returns the time at which the windows open for the action; `None` if it may begin. What began for this spec is
+    /// continued outside of a window, and a replacement is not left without its create.
     #[must_use]
     pub fn closed_until(&self, action: Action, status: &CorrectionStatus) -> Option<Moment> {
-        self.surroundings.window_opens.filter(|_| !self.resumes(action, status))
+        let is_started = status.reason == Some(CorrectedReason::CorrectionStarted);
+        let is_awaited = status.reason == Some(CorrectedReason::AwaitingApproval);
+        let began = match action {
+            Action::Delete => is_started,
+            _ if is_awaited => false,
+            _ => is_started || self.resumes(action, status) || self.memory.delay.is_in_doubt(),
+        };
+        let ends_replacement = action == Action::Create && status.replaced && is_started;
+        let continues = ends_replacement || began && status.generation == self.object.generation;
+        self.surroundings.window_opens.filter(|_| !continues)
     }
 
     /// Returns a correction of the object in its current state.

@@ -477,6 +477,26 @@ fn a_closed_window_holds_what_has_not_begun() {
     };
     assert_eq!(acted(interrupted(ObservedReason::NotCreated)), Some((Action::Create, 9, false)));
     assert_eq!(interrupted(ObservedReason::FieldsDiffer), wait);
+    let in_doubt = |scene: &mut Scene| {
+        scene.memory.begin(at(900), None);
+        scene.memory.finish(&correction(Action::Update), &doubtful(Doubt::ServerError), at(900));
+    };
+    let doubtful = Scene::new().with(closed).with(in_doubt);
+    assert!(matches!(doubtful.decide(), Decision::Correct(_)), "{:?}", doubtful.decide());
+    let edited = doubtful.with(|scene| {
+        scene.object.generation = Some(4);
+        *scene = scene.clone().observed(ObservedReason::FieldsDiffer);
+    });
+    assert_eq!(edited.decide(), wait, "another spec");
+    let replaced = |reason: CorrectedReason| {
+        let replaced = status(7, owns("db")).keeping(reason, "deleted", Some(2));
+        let mut scene = Scene::new().with(closed);
+        set_corrected(&mut scene.object.conditions, &CorrectionStatus { replaced: true, ..replaced });
+        let scene = scene.observed(ObservedReason::ExternalMissing);
+        scene.situation().closed_until(Action::Create, &scene.situation().status())
+    };
+    assert_eq!(replaced(CorrectedReason::CorrectionStarted), None, "a replacement ends");
+    assert_eq!(replaced(CorrectedReason::CorrectionApplied), Some(at(2000)), "it ended");
     let in_sync = Scene::new().with(closed).observed(ObservedReason::InSync).decide();
     assert_eq!(in_sync, Decision::Nothing(Held::InSync));
 }

@@ -8,7 +8,7 @@ use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
 
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Code, StepOutcome};
+use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
 
 /// What is known of a correction from its first request on.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +20,15 @@ pub(super) struct CorrectionRecord {
 }
 
 impl CorrectionRecord {
-    /// Begins the record of a correction of this object. A Job that is followed further keeps its record.
-    pub(super) fn begin(&mut self, object: &LeanObject) {
-        if self.began.is_none() {
+    /// Begins the record of a correction of this object. Returns false if it began with an earlier step.
+    pub(super) fn begin(&mut self, object: &LeanObject) -> bool {
+        let is_first = self.began.is_none();
+        if is_first {
             let verdict = object.conditions.observed().filter(|_| !object.deleting);
             let drift = verdict.map(|condition| Tag::split(condition.message.text()).0.to_owned());
             *self = Self { began: Some(clock::now()), drift: drift.unwrap_or_default(), steps: Vec::new() };
         }
+        is_first
     }
 
     /// Adds the answer to a step with this name.
@@ -34,6 +36,7 @@ impl CorrectionRecord {
         let result = match (&answer.outcome, answer.code) {
             (StepOutcome::Open(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken, _) => return,
             (_, Some(code)) => code.short(),
+            (StepOutcome::Refused { refusal: Refusal { code: Code::Job, .. }, .. }, None) => "failed".to_owned(),
             (StepOutcome::Refused { refusal, .. }, None) => refusal.code.short(),
             (StepOutcome::Indefinite(uncertainty), None) => {
                 uncertainty.code.map_or("no answer".to_owned(), Code::short)

@@ -45,7 +45,7 @@ impl Window {
     /// Returns the first opening whose window has not ended at `now`. It is not after `now` if the window is open.
     fn first_open(&self, now: Timestamp) -> Timestamp {
         let after = now.saturating_sub(self.duration).unwrap_or(Timestamp::MIN);
-        // An expression was accepted only if it has a next time, so this fails near the end of time only.
+        // The search ends after four years. Then the window counts as closed.
         self.opens.find_next(MakeTimestamp(after)).map_or(Timestamp::MAX, |opening| opening.timestamp())
     }
 }

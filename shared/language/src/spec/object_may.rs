@@ -38,10 +38,15 @@ impl ObjectMay {
     /// Removes these keys from a desired state.
     ///
     /// # Errors
-    /// Fails if the desired state has no such key: the object would be corrected although its owner expects otherwise.
-    pub(crate) fn apply(self, object: &Value, desired: &mut Value) -> Result<(), EvaluationError> {
+    /// Fails if the desired state has no such key, and the target declares none: the object would be corrected although its owner expects otherwise.
+    pub(crate) fn apply(
+        self,
+        object: &Value,
+        desired: &mut Value,
+        is_declared: impl Fn(&str) -> bool,
+    ) -> Result<(), EvaluationError> {
         let ignored = self.ignored(object);
-        if let Some(unknown) = ignored.iter().find(|key| desired.get(key).is_none()) {
+        if let Some(unknown) = ignored.iter().find(|key| desired.get(key).is_none() && !is_declared(key)) {
             let known = desired.as_object().map(|fields| fields.keys().map(String::as_str).collect::<Vec<_>>());
             let known = known.unwrap_or_default().join(", ");
             let cause = format!("compare.desired has no key `{}`; known: {known}", printable(unknown));
@@ -88,14 +93,15 @@ mod tests {
         let object = |text: &str| json!({"metadata": {"annotations": {IGNORE_ANNOTATION: text}}});
         let rest = |may: ObjectMay, text: &str| {
             let mut desired = json!({"a": 1, "b": 2, "c": 3});
-            may.apply(&object(text), &mut desired).map(|()| desired)
+            may.apply(&object(text), &mut desired, |key| key == "optional").map(|()| desired)
         };
         assert_eq!(rest(ALL, " a,c ,"), Ok(json!({"b": 2})));
+        assert_eq!(rest(ALL, "a,optional"), Ok(json!({"b": 2, "c": 3})));
         assert_eq!(rest(ALL, ""), Ok(json!({"a": 1, "b": 2, "c": 3})));
         assert_eq!(rest(ObjectMay { ignore: false, ..ALL }, "a"), Ok(json!({"a": 1, "b": 2, "c": 3})));
         let error = "the annotation driftpoller.dev/ignore: compare.desired has no key `d`; known: a, b, c";
         assert_eq!(rest(ALL, "a,d").unwrap_err().to_string(), error);
-        assert!(ALL.apply(&object("a"), &mut json!("text")).is_err());
+        assert!(ALL.apply(&object("a"), &mut json!("text"), |_| false).is_err());
     }
 
     #[test]

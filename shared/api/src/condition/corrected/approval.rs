@@ -21,8 +21,9 @@ impl CorrectionStatus {
     #[must_use]
     pub fn awaits_approval(&self) -> Option<&str> {
         let is_awaited = self.reason == Some(CorrectedReason::AwaitingApproval);
-        let (_, hash) = self.text.split_once(AWAITS_APPROVAL).filter(|_| is_awaited)?;
-        hash.split(';').next()
+        let own = self.text.split_once(BEFORE).map_or(&*self.text, |(own, _)| own);
+        // Names of fields, which may be any text, come before the hash.
+        own.rsplit_once(AWAITS_APPROVAL).filter(|_| is_awaited).map(|(_, hash)| hash)
     }
 
     /// Returns the failure of the last correction.
