@@ -2,7 +2,6 @@
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::WINDOW_OPEN_UNTIL_ANNOTATION;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use jiff::{SignedDuration, Timestamp};
@@ -68,13 +67,6 @@ async fn corrections_and_deletions_wait_for_their_window() -> Result<()> {
         open(world, Some(Timestamp::now() + SignedDuration::from_hours(1))).await?;
         world.wait_until_gone("web").await?;
         ensure!(toxiproxy.proxy("web").await?.is_none());
-        world.shows(Shown::new(
-            Group::Deletion,
-            "The windows of a target are closed",
-            "an object is created, and later deleted, twelve hours before the next window",
-            "nothing is sent, get and explain name the opening; the annotation lets exactly this object pass",
-            format!("opens in {hours} h; one creation and one deletion after the annotation"),
-        ));
         Ok(())
     })
     .await
