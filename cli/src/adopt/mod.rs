@@ -3,7 +3,6 @@
 mod claim;
 
 use std::io::Write as _;
-use std::sync::Arc;
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::names::PERSON_MANAGER;
@@ -12,12 +11,10 @@ use drift_kube::client::{ObjectClient, ResolvedKind, WriteError};
 use drift_kube::process::clock;
 use drift_language::Target;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, kind_of, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, kind_of};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::named_objects::one_object;
 use crate::ownership::Dispute;
-use crate::targets::known::{KnownTarget, other_text};
-use crate::targets::{FoundObject, find_object, lease_notes, live_targets};
+use crate::targets::active::ActiveObject;
 use claim::{claim_patch, consequence, record_with_claim};
 
 /// Shown at the end of `--help`.
@@ -49,18 +46,10 @@ pub(crate) struct AdoptSettings {
 /// # Errors
 /// If there is no such object or target, the object cannot adopt, or the API server does not take the claim.
 pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> {
-    let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     block_on(async {
-        let client = connect(&settings.targets.cluster).await?;
-        let live = live_targets(&client, &settings.targets).await?;
-        let place = (settings.place.namespace(&client), name);
-        let FoundObject { target, object, .. } = find_object(&client, &live, kind, place).await?;
-        let target = match target {
-            KnownTarget::Text(target) => target,
-            KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
-        };
+        let found = ActiveObject::find(&settings.object, &settings.place, &settings.targets).await?;
+        let ActiveObject { client, target, object } = found;
         let place = format!("{} {}", target.objects.kind, object.id);
-        ensure_active(&client, &settings.targets, &target).await?;
         let record =
             record_with_claim(&target, &object).map_err(|error| CommandError::BadUsage(format!("{place}: {error}")))?;
         say(&place, (&target, &object), (&record, settings.dry_run))?;
@@ -72,25 +61,6 @@ pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> 
         }
         Ok(ExitStatus::Success)
     })
-}
-
-/// The identity follows from the text of the target, so the poller has to go by the same one.
-pub(crate) async fn ensure_active(
-    client: &kube::Client,
-    settings: &TargetsSettings,
-    target: &Arc<Target>,
-) -> Result<(), CommandError> {
-    let TargetsSettings { targets_namespace: home, poller_lease, .. } = settings;
-    let notes = lease_notes(client, home, poller_lease).await;
-    if let Some(why) = &notes.unread {
-        return warn(&format!("{why}: whether the text of target {} is active could not be looked at", target.name));
-    }
-    match other_text(home, target, &notes) {
-        None => Ok(()),
-        Some(sentence) => Err(CommandError::CannotTell(format!(
-            "{sentence}, so nothing is written by it; wait until it is active, or mend it (check --from-cluster says what is wrong)"
-        ))),
-    }
 }
 
 fn say(

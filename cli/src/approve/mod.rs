@@ -10,12 +10,9 @@ use drift_kube::client::{ObjectClient, ResolvedKind};
 use drift_language::Target;
 use serde_json::json;
 
-use crate::adopt::ensure_active;
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, kind_of};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, kind_of};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::named_objects::one_object;
-use crate::targets::known::KnownTarget;
-use crate::targets::{FoundObject, find_object, live_targets};
+use crate::targets::active::ActiveObject;
 use pending::{Pending, pending};
 
 /// Shown at the end of `--help`.
@@ -47,17 +44,9 @@ pub(crate) struct ApproveSettings {
 /// # Errors
 /// If there is no such object or target, the correction cannot be shown, or the API server refuses the annotation.
 pub(crate) fn run(settings: &ApproveSettings) -> Result<ExitStatus, CommandError> {
-    let (kind, name) = one_object(&settings.object).map_err(CommandError::BadUsage)?;
     block_on(async {
-        let client = connect(&settings.targets.cluster).await?;
-        let live = live_targets(&client, &settings.targets).await?;
-        let place = (settings.place.namespace(&client), name);
-        let FoundObject { target, object, .. } = find_object(&client, &live, kind, place).await?;
-        let target = match target {
-            KnownTarget::Text(target) => target,
-            KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
-        };
-        ensure_active(&client, &settings.targets, &target).await?;
+        let found = ActiveObject::find(&settings.object, &settings.place, &settings.targets).await?;
+        let ActiveObject { client, target, object } = found;
         let place = format!("{} {}", target.objects.kind, object.id);
         let hash = match pending(&target, &object) {
             Pending::Nothing(why) => {

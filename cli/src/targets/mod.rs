@@ -2,6 +2,7 @@
 //!
 //! This file asks the cluster; `known` decides what is known of targets.
 
+pub(crate) mod active;
 pub(crate) mod known;
 pub(crate) mod leases;
 pub(crate) mod status_writes;

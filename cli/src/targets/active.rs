@@ -1,0 +1,65 @@
+//! The object of a command that writes to it by its target.
+
+use std::sync::Arc;
+
+use drift_api::object::LeanObject;
+use drift_language::Target;
+
+use super::known::{KnownTarget, other_text};
+use super::{FoundObject, find_object, lease_notes, live_targets};
+use crate::cluster::{PlaceSettings, TargetsSettings, connect, warn};
+use crate::ending::CommandError;
+use crate::kinds::named_objects::one_object;
+
+/// An object and its target, whose present text is active.
+pub(crate) struct ActiveObject {
+    /// The client of the cluster.
+    pub(crate) client: kube::Client,
+    /// The target that selects the object.
+    pub(crate) target: Arc<Target>,
+    /// The object as it was read.
+    pub(crate) object: LeanObject,
+}
+
+impl ActiveObject {
+    /// Finds the object that the words of a command line name.
+    ///
+    /// # Errors
+    /// If the words name no object, there is no such object or target, or the target's present text is not active.
+    pub(crate) async fn find(
+        words: &[String],
+        place: &PlaceSettings,
+        settings: &TargetsSettings,
+    ) -> Result<Self, CommandError> {
+        let (kind, name) = one_object(words).map_err(CommandError::BadUsage)?;
+        let client = connect(&settings.cluster).await?;
+        let live = live_targets(&client, settings).await?;
+        let place = (place.namespace(&client), name);
+        let FoundObject { target, object, .. } = find_object(&client, &live, kind, place).await?;
+        let target = match target {
+            KnownTarget::Text(target) => target,
+            KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
+        };
+        ensure_active(&client, settings, &target).await?;
+        Ok(Self { client, target, object })
+    }
+}
+
+/// Fails if the poller uses another text of the target: identity and requests follow from the text.
+async fn ensure_active(
+    client: &kube::Client,
+    settings: &TargetsSettings,
+    target: &Arc<Target>,
+) -> Result<(), CommandError> {
+    let TargetsSettings { targets_namespace: home, poller_lease, .. } = settings;
+    let notes = lease_notes(client, home, poller_lease).await;
+    if let Some(why) = &notes.unread {
+        return warn(&format!("{why}: whether the text of target {} is active could not be looked at", target.name));
+    }
+    match other_text(home, target, &notes) {
+        None => Ok(()),
+        Some(sentence) => Err(CommandError::CannotTell(format!(
+            "{sentence}, so nothing is written by it; wait until it is active, or mend it (check --from-cluster says what is wrong)"
+        ))),
+    }
+}
