@@ -20,11 +20,12 @@ const MOST_FIELDS: usize = 5;
 /// Returns the decision that replaces a correction without approval; `None` if it may begin.
 ///
 /// The retry of a correction in doubt has the number, and so the hash, of its first try.
-pub(super) fn without_approval(situation: &Situation<'_>, correction: &Correction) -> Option<Decision> {
+pub(super) fn without_approval(situation: &Situation<'_>, correction: impl FnOnce() -> Correction) -> Option<Decision> {
     let Situation { object, target, .. } = situation;
     if target.mode != Mode::Approve {
         return None;
     }
+    let correction = correction();
     let approved = ApprovedCorrection {
         action: correction.action.as_str(),
         number: correction.asked_as(),

@@ -52,8 +52,8 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
 }
 
 fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
-    let correction = situation.correction(Action::Delete, resource, status);
-    if let Some(decision) = without_approval(situation, &correction) {
+    let correction = || situation.correction(Action::Delete, resource, status);
+    if let Some(decision) = without_approval(situation, correction) {
         return decision;
     }
     let (delay, now) = (&situation.memory.delay, situation.now);
@@ -69,7 +69,7 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
         return Decision::Wait { until, why: Held::OutsideWindow };
     }
     match situation.surroundings.room {
-        Room::Free => Decision::Correct(Box::new(correction)),
+        Room::Free => Decision::Correct(Box::new(correction())),
         Room::AfterAnEnd => Decision::Nothing(Held::Limited),
         Room::From(until) => Decision::Wait { until, why: Held::Limited },
     }

@@ -121,8 +121,8 @@ fn decide_timing(
         let wait = Decision::Nothing(Held::AttemptsExhausted);
         return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
     }
-    let correction = drift.correction(situation, status, claim_first);
-    if let Some(decision) = without_approval(situation, &correction) {
+    let correction = || drift.correction(situation, status, claim_first);
+    if let Some(decision) = without_approval(situation, correction) {
         return decision;
     }
     let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
@@ -160,5 +160,5 @@ fn decide_timing(
         Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
         Room::From(until) => return Decision::Wait { until, why: Held::Limited },
     }
-    Decision::Correct(Box::new(correction))
+    Decision::Correct(Box::new(correction()))
 }
