@@ -7,6 +7,7 @@ use drift_api::names::APPROVED_ANNOTATION;
 use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests;
 use drift_e2e::systems::outside::Outside;
+use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, message, note};
 use kube::api::DeleteParams;
@@ -34,6 +35,17 @@ async fn awaited(world: &World, what: &str, former: &str) -> Result<String> {
     awaits(&object).context("no hash")
 }
 
+/// Starts both programs, with the object `web` that awaits approval.
+async fn begin(world: &World) -> Result<(Toxiproxy, Outside)> {
+    let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+    let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"));
+    world.apply_target(&target.with("/spec/correct/mode", json!("Approve"))).await?;
+    world.start_both().await?;
+    let listen = world.free_listen_address()?;
+    world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+    Ok((toxiproxy, outside))
+}
+
 async fn approve(world: &World, hash: &str) -> Result<()> {
     let annotations = json!({APPROVED_ANNOTATION: hash});
     world.patch_proxy("web", json!({"metadata": {"annotations": annotations}})).await.map(drop)
@@ -42,12 +54,7 @@ async fn approve(world: &World, hash: &str) -> Result<()> {
 #[tokio::test]
 async fn an_approval_lets_exactly_one_correction_pass() -> Result<()> {
     World::run("approval", async |world| {
-        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
-        let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"));
-        world.apply_target(&target.with("/spec/correct/mode", json!("Approve"))).await?;
-        world.start_both().await?;
-        let listen = world.free_listen_address()?;
-        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        let (toxiproxy, outside) = begin(world).await?;
         let create = awaited(world, "create", "").await?;
         world.nothing_is_written_for(QUIET).await?;
         ensure!(external_writes(&outside) == 0, "{:?}", outside.requests());
@@ -79,12 +86,7 @@ async fn an_approval_lets_exactly_one_correction_pass() -> Result<()> {
 #[tokio::test]
 async fn the_command_approves_what_it_shows() -> Result<()> {
     World::run("approve", async |world| {
-        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
-        let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"));
-        world.apply_target(&target.with("/spec/correct/mode", json!("Approve"))).await?;
-        world.start_both().await?;
-        let listen = world.free_listen_address()?;
-        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        let (toxiproxy, outside) = begin(world).await?;
         let hash = awaited(world, "create", "").await?;
         let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
         let run = async |arguments: &[&str]| world.run_command(&[arguments, &place].concat()).await;

@@ -163,7 +163,7 @@ fn compare(matches: &Matches<'_>) -> String {
     text
 }
 
-/// What is not compared, and why.
+/// The fields that are not compared, each with the reason.
 fn remarks(matches: &Matches<'_>) -> String {
     let mut text = String::new();
     if !matches.left.is_empty() {

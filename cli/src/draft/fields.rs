@@ -31,7 +31,7 @@ pub(super) enum Form {
     List,
     /// A map from any keys to scalars.
     Map,
-    /// What a draft does not compare, by its name in messages.
+    /// A schema that a draft does not compare, by its name in messages.
     Nested(&'static str),
 }
 

@@ -41,7 +41,7 @@ pub struct Target {
     pub document: DocumentName,
     /// The selected objects.
     pub objects: ObjectSelection,
-    /// What annotations of single objects may change.
+    /// The annotations that single objects may use.
     pub object_may: ObjectMay,
     /// The template of the external resource's name. Use [`Target::identity_of`].
     pub identity: TextTemplate,

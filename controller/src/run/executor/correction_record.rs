@@ -10,7 +10,7 @@ use drift_kube::process::clock;
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
 
-/// What is known of a correction from its first request on.
+/// The fields of one correction, collected from its first request on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CorrectionRecord {
     began: Option<Moment>,

@@ -20,7 +20,7 @@ const REQUESTS_KEPT_UP_TO: Duration = Duration::from_secs(10);
 pub struct PollSettings {
     /// Time between polls.
     pub interval: Duration,
-    /// What annotations of single objects may change.
+    /// The annotations that single objects may use.
     pub object_may: ObjectMay,
     /// True if polls are so frequent that their first request is kept.
     pub keeps_requests: bool,

@@ -1,6 +1,6 @@
 //! The mark of a verdict that answers a request for a poll: `[polled 2026-01-01T00:00:00Z]`.
 //!
-//! A verdict in a steady state causes no write, so without the mark nobody could tell that the requested poll happened.
+//! A verdict in a steady state causes no write, so without the mark no reader would see that the requested poll happened.
 
 use std::fmt;
 
