@@ -19,7 +19,8 @@ async fn an_object_leaves_a_field_to_another_owner() -> Result<()> {
         };
         ignore(Some("upstream")).await?;
         toxiproxy.update("web", json!({"upstream": "127.0.0.1:6666"})).await?;
-        let polled = world.run_command(&["poll", "proxies/web", "-n", world.objects_namespace(), "--wait"]).await?;
+        let kind = format!("proxies.{}/web", world.group());
+        let polled = world.run_command(&["poll", &kind, "-n", world.objects_namespace(), "--wait"]).await?;
         ensure!(polled.code == 0 && polled.output.contains("InSync"), "{polled:?}");
         world.nothing_is_written_for(std::time::Duration::from_secs(3)).await?;
         let proxy = toxiproxy.proxy("web").await?.context("no proxy")?;
