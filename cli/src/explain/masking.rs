@@ -83,6 +83,7 @@ fn credential(target: &Target) -> Option<String> {
         Auth::Bearer(key) => ("a bearer token", &key.name),
         Auth::Basic { secret } => ("user name and password", secret),
         Auth::Header { value, .. } => ("a header", &value.name),
+        Auth::AwsSigV4(signed) => ("a signature", &signed.secret),
         Auth::OAuth2(oauth2) => ("a token of an identity server", &oauth2.secret),
         Auth::Challenge(challenge) => ("a token where the host asks for one", challenge.secret.as_ref()?),
     };

@@ -171,17 +171,17 @@ impl Shared {
     }
 }
 
-/// Returns the authentication header: a token, or a value of a Secret.
+/// Returns the authentication headers: a token, values of a Secret, or a signature.
 fn credential(
     request: &HttpRequest,
     options: &HttpOptions<'_>,
     token: Option<&HeaderValue>,
     secrets: &LabelledSecrets,
-) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
+  ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match (token, options.auth) {
-        (Some(token), _) => Ok(Some((AUTHORIZATION, token.clone()))),
+        (Some(token), _) => Ok(vec![(AUTHORIZATION, token.clone())]),
         (None, Some(auth)) => auth::header(auth, secrets, request),
-        (None, None) => Ok(None),
+        (None, None) => Ok(Vec::new()),
     }
 }
 

@@ -144,7 +144,7 @@ impl Realm {
         };
         if let Some(secret) = &challenge.secret {
             let credential = auth::header(&Auth::Basic { secret: secret.clone() }, secrets, &asks)?;
-            asks.headers = Arc::new(credential.map(|(_, value)| (AUTHORIZATION, value)).into_iter().collect());
+            asks.headers = Arc::new(credential.into_iter().map(|(_, value)| (AUTHORIZATION, value)).collect());
         }
         Ok(TokenSource::new(Origin::Realm(self.url.clone()), asks, options))
     }

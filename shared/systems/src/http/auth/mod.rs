@@ -3,11 +3,15 @@
 //! The only place that exposes a secret value for sending. The header is marked sensitive, so that `Debug` output of
 //! the request hides it and HTTP/2 does not index it.
 
+pub(super) mod aws_sig_v4;
 pub(super) mod challenge;
 pub(super) mod oauth2;
 pub(super) mod token_request;
 pub(super) mod tokens;
 
+use std::time::SystemTime;
+
+use aws_sig_v4::Keys;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header::AUTHORIZATION;
@@ -22,12 +26,12 @@ use drift_language::{Auth, SecretKey};
 const USERNAME: &str = "username";
 const PASSWORD: &str = "password";
 
-/// Returns the authentication header. `None` for token authentication, where a token must be fetched first.
+/// Returns the authentication headers. None for token authentication, where a token must be fetched first.
 pub(in crate::http) fn header(
     auth: &Auth,
     secrets: &LabelledSecrets,
     request: &HttpRequest,
-) -> Result<Option<(HeaderName, HeaderValue)>, CredentialError> {
+) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     let host = request.host();
     let text = |name: &str, key: &str| {
         if request.has_chosen_host {
@@ -38,7 +42,7 @@ pub(in crate::http) fn header(
     match auth {
         Auth::Bearer(SecretKey { name, key }) => {
             let value = SecretString::from(format!("Bearer {}", text(name, key)?.expose_secret()));
-            Ok(Some((AUTHORIZATION, sensitive(&value, name, key)?)))
+            Ok(vec![(AUTHORIZATION, sensitive(&value, name, key)?)])
         }
         Auth::Basic { secret } => {
             let username = text(secret, USERNAME)?;
@@ -48,12 +52,16 @@ pub(in crate::http) fn header(
             let password = text(secret, PASSWORD)?;
             let pair = SecretString::from(format!("{}:{}", username.expose_secret(), password.expose_secret()));
             let value = SecretString::from(format!("Basic {}", BASE64_STANDARD.encode(pair.expose_secret())));
-            Ok(Some((AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)))
+            Ok(vec![(AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)])
         }
         Auth::Header { name: header, value: SecretKey { name, key } } => {
-            Ok(Some((header.clone(), sensitive(&text(name, key)?, name, key)?)))
+            Ok(vec![(header.clone(), sensitive(&text(name, key)?, name, key)?)])
         }
-        Auth::OAuth2(_) | Auth::Challenge(_) => Ok(None),
+        Auth::AwsSigV4(signed) => {
+            let keys = Keys::read(signed, secrets, |key| text(&signed.secret, key))?;
+            keys.sign(signed, request, SystemTime::now())
+        }
+        Auth::OAuth2(_) | Auth::Challenge(_) => Ok(Vec::new()),
     }
 }
 
@@ -110,7 +118,7 @@ mod tests {
             (Auth::Header { name: own.clone(), value: key("token") }, own, "t0k".to_owned()),
         ];
         for (auth, name, value) in cases {
-            let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap().unwrap();
+            let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap().remove(0);
             assert_eq!((got_name, got_value.to_str().unwrap()), (name, value.as_str()));
             assert!(got_value.is_sensitive());
         }

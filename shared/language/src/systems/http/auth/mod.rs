@@ -2,6 +2,7 @@
 //!
 //! It names credentials and never holds one.
 
+pub(crate) mod aws_sig_v4;
 pub(crate) mod challenge;
 pub(crate) mod needed_secrets;
 pub(crate) mod oauth2;
@@ -9,6 +10,7 @@ pub(crate) mod oauth2;
 use http::HeaderName;
 
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
+use crate::systems::http::auth::aws_sig_v4::{AwsSigV4, read_aws_sig_v4};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
 use crate::systems::http::headers::RESERVED_HEADERS;
@@ -36,10 +38,12 @@ pub enum Auth {
     OAuth2(OAuth2),
     /// `Authorization: Bearer …` with a token from the server that the host itself names.
     Challenge(Challenge),
+    /// `Authorization: AWS4-HMAC-SHA256 …`, a signature of the request.
+    AwsSigV4(AwsSigV4),
 }
 
 pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Auth> {
-    const KINDS: &[&str] = &["bearer", "basic", "header", "oauth2", "challenge"];
+    const KINDS: &[&str] = &["bearer", "basic", "header", "oauth2", "challenge", "awsSigV4"];
     let fields = reader.fields(node, place, KINDS)?;
     let [entry] = fields.entries() else {
         return reader.refuse(node.at, format!("{place}: exactly one of {} is needed", KINDS.join(", ")));
@@ -62,6 +66,7 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         }
         "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),
         "challenge" => Some(Auth::Challenge(read_challenge(reader, node, &place)?)),
+        "awsSigV4" => Some(Auth::AwsSigV4(read_aws_sig_v4(reader, node, &place)?)),
         _ => None,
     }
 }

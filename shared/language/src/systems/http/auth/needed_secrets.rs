@@ -2,7 +2,7 @@
 
 use super::Auth;
 use super::oauth2::Grant;
-use crate::secrets::needed_secret::{CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY};
+use crate::secrets::needed_secret::{CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY};
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
 
@@ -24,6 +24,9 @@ pub(crate) fn needed_secrets<'r>(
             (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
         }
         Auth::Basic { secret } => (NeededSecret::with_keys(user, secret, &["username", "password"]), true),
+        Auth::AwsSigV4(signed) => {
+            (NeededSecret::with_keys(user, &signed.secret, &["accessKeyId", SECRET_ACCESS_KEY]), true)
+        }
         Auth::OAuth2(oauth2) => match oauth2.grant {
             Grant::ClientCredentials => {
                 (NeededSecret::with_keys(user, &oauth2.secret, &["clientId", "clientSecret"]), false)
@@ -52,6 +55,7 @@ pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>) -> Vec<Credent
     let of_auth = auth.and_then(|auth| match auth {
         Auth::Bearer(key) | Auth::Header { value: key, .. } => Some(Credential::Key(key.clone())),
         Auth::Basic { secret } => Some(Credential::of_key(secret, PASSWORD)),
+        Auth::AwsSigV4(signed) => Some(Credential::of_key(&signed.secret, SECRET_ACCESS_KEY)),
         Auth::OAuth2(oauth2) => Some(match oauth2.grant {
             Grant::ClientCredentials => Credential::of_key(&oauth2.secret, CLIENT_SECRET),
             Grant::Password => Credential::of_key(&oauth2.secret, PASSWORD),
