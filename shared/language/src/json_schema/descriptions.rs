@@ -60,7 +60,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("read.http.key.object", "The name of an object's entry. Default: identity."),
     ("read.http.next", "URL or path of the next page, or: link."),
     ("read.http.socket", "The absolute path of a unix socket: /run/docker.sock."),
-    ("read.http.auth", "The credential: exactly one of these six."),
+    ("read.http.auth", "The credential: exactly one of these."),
     ("read.http.auth.bearer", "Sends Authorization: Bearer."),
     ("read.http.auth.basic", "HTTP Basic, from the keys username and password."),
     ("read.http.auth.header", "Sends a header of your choice."),

@@ -177,7 +177,7 @@ fn credential(
     options: &HttpOptions<'_>,
     token: Option<&HeaderValue>,
     secrets: &LabelledSecrets,
-  ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
+) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match (token, options.auth) {
         (Some(token), _) => Ok(vec![(AUTHORIZATION, token.clone())]),
         (None, Some(auth)) => auth::header(auth, secrets, request),

@@ -2,7 +2,9 @@
 
 use super::Auth;
 use super::oauth2::Grant;
-use crate::secrets::needed_secret::{CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY};
+use crate::secrets::needed_secret::{
+    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY,
+};
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
 
