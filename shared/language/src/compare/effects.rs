@@ -20,6 +20,8 @@ pub enum ListKind {
 pub(super) enum Extra {
     /// They count as drift.
     Drift,
+    /// The same here and at every place below.
+    DriftBelow,
     /// They are not managed.
     Allow,
 }

@@ -56,6 +56,8 @@ struct Deciding {
     active: Vec<usize>,
     form: Option<usize>,
     tolerance: Option<usize>,
+    /// More than desired is drift at this place, because of a path above.
+    refuses_extra: bool,
     flags: Flags,
 }
 
@@ -66,6 +68,7 @@ impl Deciding {
             let effects = &tree.node(*number).effects;
             self.form = if effects.form.is_some() { Some(*number) } else { self.form };
             self.tolerance = if effects.tolerance.is_some() { Some(*number) } else { self.tolerance };
+            self.refuses_extra |= effects.extra == Some(Extra::DriftBelow);
             self.flags.is_ignored |= effects.ignore;
             self.flags.is_redacted |= effects.redact;
             self.flags.is_shown |= effects.show;
@@ -120,11 +123,12 @@ impl Finder<'_> {
         let names: BTreeSet<&String> = nodes().flat_map(|node| node.named.keys()).collect();
         let named = names.into_iter().map(|name| (name.clone(), self.number(place.below(tree, Some(name)))));
         let named = named.collect();
+        let extra = place.nearest(tree, |effects| effects.extra).map(|(extra, _)| extra);
         let (list, list_path) = place.nearest(tree, |effects| effects.list.clone()).unwrap_or_default();
         PlaceRules {
             list,
             list_path,
-            extra: place.nearest(tree, |effects| effects.extra).map(|(extra, _)| extra),
+            extra: extra.or(place.refuses_extra.then_some(Extra::Drift)),
             form: place.form.and_then(|number| tree.node(number).effects.form),
             form_path: place.form.map(|number| tree.node(number).path.clone()).unwrap_or_default(),
             tolerance: place.tolerance.and_then(|number| tree.node(number).effects.tolerance),

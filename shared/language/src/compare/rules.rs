@@ -109,7 +109,7 @@ impl<'r> RulePlace<'r> {
     #[must_use]
     #[inline]
     pub fn refuses_more_fields(self) -> bool {
-        self.here.extra == Some(Extra::Drift)
+        matches!(self.here.extra, Some(Extra::Drift | Extra::DriftBelow))
     }
 
     /// Returns true if additional items of a list here are drift.

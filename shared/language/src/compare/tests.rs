@@ -72,7 +72,7 @@ fn a_wrong_rule_is_told_with_what_to_do() {
         ("{path: /s, list: sets}", "compare.rules[0].list: unknown `sets`: did you mean `set`? known: ordered, set, map".to_owned()),
         ("{path: /s, as: quantities}", "compare.rules[0].as: unknown `quantities`: did you mean `quantity`? known: quantity, number, duration, timestamp, caseInsensitive, json".to_owned()),
         ("{path: /s, as: bytes}", "compare.rules[0].as: unknown `bytes`; known: quantity, number, duration, timestamp, caseInsensitive, json".to_owned()),
-        ("{path: /s, extra: deny}", "compare.rules[0].extra: unknown `deny`; known: drift, allow".to_owned()),
+        ("{path: /s, extra: deny}", "compare.rules[0].extra: unknown `deny`; known: drift, driftBelow, allow".to_owned()),
         ("{path: /s, change: recreate}", "compare.rules[0].change: unknown `recreate`; known: replace".to_owned()),
         ("{path: /s, tolerence: 1}", "unknown key `tolerence` in compare.rules[0]: did you mean `tolerance`?".to_owned()),
         ("{path: /s, tolerance: 0}", "compare.rules[0].tolerance: a number above 0 is needed, for example 0.01".to_owned()),

@@ -62,7 +62,11 @@ pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
 fn read_effects(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Effects> {
     let list = read_list(reader, fields);
     let extra = reader.optional(fields, "extra", |reader, node, place| {
-        reader.choice(node, place, &[("drift", Extra::Drift), ("allow", Extra::Allow)])
+        reader.choice(
+            node,
+            place,
+            &[("drift", Extra::Drift), ("driftBelow", Extra::DriftBelow), ("allow", Extra::Allow)],
+        )
     });
     let form = reader.optional(fields, "as", |reader, node, place| reader.choice(node, place, Form::WORDS.as_slice()));
     let tolerance = reader.optional(fields, "tolerance", read_tolerance);

@@ -119,6 +119,10 @@ fn the_element_of_a_set_or_map_is_named() {
     assert_eq!(odd, "/records[name=\"www,type=A\",type=A] missing");
     let strict = fields("{path: /m, extra: drift}", json!({"m": {"a": 1}}), json!({"m": {"a": 1, "b": "x"}}));
     assert_eq!(strict, "/m/b unexpected \"x\"");
+    let deep = "{path: '', extra: driftBelow}, {path: /m/open, extra: allow}, {path: /s, list: set}";
+    let state = |more: Value| json!({"m": {"a": {"b": more}, "open": more}, "s": [{"k": 1, "v": more}]});
+    let exact = fields(deep, state(json!({})), state(json!({"c": 1})));
+    assert_eq!(exact, "/m/a/b/c unexpected 1; /s missing {\"k\":1,\"v\":{}}; /s unexpected {\"k\":1,\"v\":{\"c\":1}}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::engine::judgement::description::Description;
 /// Every kind of list, each at one key.
 const LISTS: &str = "{path: /set, list: set}, {path: /map, list: map, keys: [k]}, {path: /some, extra: allow}, \
                      {path: /sub, list: set, extra: allow}, {path: /part, list: map, keys: [k], extra: allow}, \
-                     {path: /whole, extra: drift}, {path: '/set/*/set', list: set}, {path: '/map/*/v', list: set}";
+                     {path: /whole, extra: drift}, {path: /deep, extra: driftBelow}, {path: '/set/*/set', list: set}, {path: '/map/*/v', list: set}";
 
 fn told(rules: &str, desired: &Value, observed: &Value) -> String {
     let mut description = Description::without(None);
@@ -98,8 +98,16 @@ fn items() -> impl Strategy<Value = Value> {
 
 /// A desired state and a variant of it.
 fn states() -> impl Strategy<Value = [Value; 2]> {
-    let key =
-        prop_oneof![Just("set"), Just("map"), Just("some"), Just("sub"), Just("part"), Just("whole"), Just("other")];
+    let key = prop_oneof![
+        Just("set"),
+        Just("map"),
+        Just("some"),
+        Just("sub"),
+        Just("part"),
+        Just("whole"),
+        Just("deep"),
+        Just("other")
+    ];
     let state = || proptest::collection::btree_map(key.clone(), prop_oneof![items(), values()], 0..4);
     (state(), state(), any::<u8>()).prop_map(|(desired, other, kept)| {
         // Most keys are equal, so that states in sync are common.
