@@ -6,6 +6,7 @@
 pub(super) mod aws_sig_v4;
 pub(super) mod challenge;
 pub(super) mod oauth2;
+pub(crate) mod projected_token;
 pub(super) mod token_request;
 pub(super) mod tokens;
 
