@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use http::Method;
-use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use reqwest::dns::Resolve;
 
 use crate::http::auth;
@@ -124,7 +124,13 @@ impl HttpSender {
         // Boxed: most requests need no token, and otherwise every request in flight would reserve memory
         // for several exchanges.
         match options.auth {
-            Some(Auth::OAuth2(oauth2)) => Box::pin(shared.send_with_token(oauth2, request, options, progress)).await,
+            Some(Auth::OAuth2(_) | Auth::Login(_)) => {
+                Box::pin(shared.send_with_token(request, options, progress)).await
+            }
+            Some(Auth::ServiceAccountToken { name }) => {
+                let token = shared.projected_token(name, request)?;
+                shared.exchange(request, options, Some(&token), progress).await
+            }
             Some(Auth::Challenge(challenge)) => {
                 Box::pin(shared.send_challenged(challenge, request, options, progress)).await
             }
@@ -168,7 +174,7 @@ impl Shared {
     ) -> Result<HttpReply, HttpFailure> {
         progress.note_sent();
         let secrets = self.secrets.load_full();
-        token.into_iter().for_each(|token| progress.note_token(token));
+        token.into_iter().for_each(|token| progress.note_token(token, auth::token_header(options.auth).1));
         if options.auth.is_some() || options.tls.is_some() {
             progress.note_secrets(&secrets);
         }
@@ -196,7 +202,7 @@ fn credential(
     secrets: &LabelledSecrets,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match (token, options.auth) {
-        (Some(token), _) => Ok(vec![(AUTHORIZATION, token.clone())]),
+        (Some(token), auth) => Ok(vec![(auth::token_header(auth).0, token.clone())]),
         (None, Some(auth)) => auth::header(auth, secrets, request),
         (None, None) => Ok(Vec::new()),
     }

@@ -10,17 +10,24 @@ use secrecy::{ExposeSecret, SecretString};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::HttpOptions;
+use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::without_line_end;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Grant, OAuth2};
 
+/// Names of RFC 8693.
+const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
 /// Returns the token source, if the Secret may be used for it.
 pub(in crate::http) fn token_source(
     oauth2: &OAuth2,
     options: &HttpOptions<'_>,
     secrets: &LabelledSecrets,
+    projected: &ProjectedTokens,
 ) -> Result<TokenSource, CredentialError> {
     let mut request = HttpRequest {
         method: Method::POST,
@@ -32,27 +39,35 @@ pub(in crate::http) fn token_source(
     };
     let host = request.host();
     let text = |key: &str| {
-        let value = secrets.credential(&oauth2.secret, key, &host)?;
+        // Only an optional key is read without a Secret.
+        let missing = || CredentialError::NoKey { name: String::new(), key: key.to_owned() };
+        let value = secrets.credential(oauth2.secret.as_deref().ok_or_else(missing)?, key, &host)?;
         Ok(SecretString::from(without_line_end(value)))
     };
     let optional = |key: &str| match text(key) {
         Err(CredentialError::NoKey { .. }) => Ok(None),
         other => other.map(Some),
     };
-    let (grant, user, client) = match oauth2.grant {
+    let optional_client = || optional("clientId")?.map(|id| Ok((id, optional("clientSecret")?))).transpose();
+    let mut form = Serializer::new(String::new());
+    let client = match &oauth2.grant {
         Grant::ClientCredentials => {
-            ("client_credentials", None, Some((text("clientId")?, Some(text("clientSecret")?))))
+            form.append_pair("grant_type", "client_credentials");
+            Some((text("clientId")?, Some(text("clientSecret")?)))
         }
         Grant::Password => {
-            let client = optional("clientId")?.map(|id| Ok((id, optional("clientSecret")?))).transpose()?;
-            ("password", Some((text("username")?, text("password")?)), client)
+            form.append_pair("grant_type", "password").append_pair("username", text("username")?.expose_secret());
+            form.append_pair("password", text("password")?.expose_secret());
+            optional_client()?
+        }
+        Grant::TokenExchange { subject, audience } => {
+            form.append_pair("grant_type", TOKEN_EXCHANGE);
+            form.append_pair("subject_token", projected.read(subject)?.expose_secret());
+            form.append_pair("subject_token_type", JWT).append_pair("requested_token_type", ACCESS_TOKEN);
+            audience.iter().for_each(|audience| drop(form.append_pair("audience", audience)));
+            optional_client()?
         }
     };
-    let mut form = Serializer::new(String::new());
-    form.append_pair("grant_type", grant);
-    if let Some((username, password)) = &user {
-        form.append_pair("username", username.expose_secret()).append_pair("password", password.expose_secret());
-    }
     if !oauth2.scopes.is_empty() {
         form.append_pair("scope", &oauth2.scopes.join(" "));
     }

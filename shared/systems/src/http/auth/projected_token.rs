@@ -38,20 +38,25 @@ impl ProjectedTokens {
     /// # Errors
     /// [`CredentialError::NoProjectedToken`] if the folder has no such file with a token.
     pub fn read(&self, name: &str) -> Result<SecretString, CredentialError> {
-        let path = self.directory.join(name);
-        let missing = |problem| CredentialError::NoProjectedToken { path: path.display().to_string(), problem };
+        let missing = |problem| self.error(name, problem);
         // Any other name could lead out of the folder.
         if !is_dns_label(name) {
             return Err(missing("has no valid file name"));
         }
         let mut text = String::new();
-        let read = File::open(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
+        let read =
+            File::open(self.directory.join(name)).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
         read.map_err(|error| missing(problem_of(error.kind())))?;
         if text.len() as u64 > MAX_BYTES {
             return Err(missing("is larger than 16 KiB"));
         }
         text.truncate(text.trim_end_matches(['\r', '\n']).len());
         if text.is_empty() { Err(missing("is empty")) } else { Ok(SecretString::from(text)) }
+    }
+
+    /// Creates the error about an unusable token, with a fixed text as the problem.
+    pub(in crate::http) fn error(&self, name: &str, problem: &'static str) -> CredentialError {
+        CredentialError::NoProjectedToken { path: self.directory.join(name).display().to_string(), problem }
     }
 }
 
