@@ -70,6 +70,13 @@ impl Origin {
         }
     }
 
+    const fn why_no_token(&self) -> &'static str {
+        match self {
+            Self::OAuth2(_) | Self::Realm(_) => "the token server's answer holds no bearer token",
+            Self::Login(_) => "the token server's answer holds no token where the target expects it",
+        }
+    }
+
     /// Returns true if a response with this status has a token. Only the specifications of identity servers name it.
     fn is_success(&self, status: StatusCode) -> bool {
         status == StatusCode::OK || matches!(self, Self::Login(_)) && status.is_success()
@@ -127,7 +134,7 @@ impl TokenSource {
         match reply.status {
             status if self.identity.origin.is_success(status) => {
                 let token = self.identity.origin.read_token(&reply);
-                token.unwrap_or_else(|| Fetched::unavailable("the token server's answer holds no bearer token"))
+                token.unwrap_or_else(|| Fetched::unavailable(self.identity.origin.why_no_token()))
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
                 unavailable(&reply, now)
