@@ -3,6 +3,7 @@
 //! The only place that exposes a secret value for sending. The header is marked sensitive, so that `Debug` output of
 //! the request hides it and HTTP/2 does not index it.
 
+pub(super) mod assertion;
 pub(super) mod aws_sig_v4;
 pub(super) mod challenge;
 pub(super) mod login;

@@ -7,15 +7,20 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Map;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::HttpOptions;
+use crate::http::auth::assertion::{Assertion, PRIVATE_KEY};
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::without_line_end;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Grant, OAuth2};
+
+/// The grant of RFC 7523.
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// Names of RFC 8693.
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -64,7 +69,13 @@ pub(in crate::http) fn token_source(
             form.append_pair("grant_type", TOKEN_EXCHANGE);
             form.append_pair("subject_token", projected.read(subject)?.expose_secret());
             form.append_pair("subject_token_type", JWT).append_pair("requested_token_type", ACCESS_TOKEN);
-            audience.iter().for_each(|audience| drop(form.append_pair("audience", audience)));
+            if let Some(audience) = audience {
+                form.append_pair("audience", audience);
+            }
+            optional_client()?
+        }
+        Grant::JwtBearer { .. } => {
+            form.append_pair("grant_type", JWT_BEARER);
             optional_client()?
         }
     };
@@ -80,7 +91,22 @@ pub(in crate::http) fn token_source(
     request.body = Some(form.finish().into_bytes());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     request.headers = Arc::new(headers);
-    Ok(TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options))
+    let source = TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options);
+    match &oauth2.grant {
+        Grant::JwtBearer { issuer, subject, audience } => {
+            let audience = audience.as_deref().unwrap_or(oauth2.token_url.as_str());
+            let mut claims = Map::new();
+            claims.extend([("iss".to_owned(), issuer.as_str().into()), ("aud".to_owned(), audience.into())]);
+            claims.extend(subject.iter().map(|subject| ("sub".to_owned(), subject.as_str().into())));
+            // Some servers look for the scopes in the form, others in the assertion.
+            let scopes = Some(oauth2.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
+            claims.extend(scopes.map(|scopes| ("scope".to_owned(), scopes.into())));
+            let key_id = optional("keyId")?.map(|id| id.expose_secret().to_owned());
+            let secret = oauth2.secret.clone().unwrap_or_default();
+            Ok(source.with_assertion(Assertion { secret, private_key: text(PRIVATE_KEY)?, key_id, claims }))
+        }
+        _ => Ok(source),
+    }
 }
 
 /// Encodes the client's credential according to RFC 6749: each part encoded as in a form.

@@ -1,20 +1,24 @@
 //! The token request, and the evaluation of its response.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::ACCEPT;
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
+use secrecy::ExposeSecret;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::http::auth::assertion::Assertion;
 use crate::http::auth::{BEARER, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
 use crate::retry_after;
 use crate::{HttpFailure, HttpOptions};
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{Login, Network, OAuth2, Tls, TokenPlace};
 
 /// Deadline of a token request. Half of the default deadline of a poll, which excludes it. It is short enough that a
@@ -36,6 +40,8 @@ const REALM_LIFE: Duration = Duration::from_secs(60);
 /// The source of a token.
 pub(in crate::http) struct TokenSource {
     request: HttpRequest,
+    /// The last field of the form, which is signed when the request is sent.
+    assertion: Option<Assertion>,
     identity: SourceIdentity,
 }
 
@@ -111,11 +117,27 @@ impl TokenSource {
             networks: options.allow_networks.to_vec(),
             credential: credential.finalize().into(),
         };
-        Self { request, identity }
+        Self { request, assertion: None, identity }
     }
 
-    pub(in crate::http) const fn request(&self) -> &HttpRequest {
-        &self.request
+    /// Adds an assertion, which is part of the credential.
+    pub(in crate::http) fn with_assertion(mut self, assertion: Assertion) -> Self {
+        let mut credential = Sha256::new_with_prefix(self.identity.credential);
+        credential.update(assertion.private_key.expose_secret());
+        credential.update(assertion.key_id.as_deref().unwrap_or_default());
+        self.identity.credential = credential.finalize().into();
+        self.assertion = Some(assertion);
+        self
+    }
+
+    /// Returns the request, with an assertion signed at this time.
+    pub(in crate::http) fn request(&self, now: Timestamp) -> Result<Cow<'_, HttpRequest>, CredentialError> {
+        let Some(assertion) = &self.assertion else { return Ok(Cow::Borrowed(&self.request)) };
+        let mut request = self.request.clone();
+        let body = request.body.get_or_insert_default();
+        // A JSON web token needs no encoding in a form.
+        body.extend_from_slice(format!("&assertion={}", assertion.sign(now)?.expose_secret()).as_bytes());
+        Ok(Cow::Owned(request))
     }
 
     pub(in crate::http) const fn identity(&self) -> &SourceIdentity {

@@ -154,7 +154,11 @@ impl Shared {
     async fn fetch_token(&self, source: &TokenSource, options: &HttpOptions<'_>) -> Fetched {
         let options = HttpOptions { auth: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
         let progress = ExchangeProgress::default();
-        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(source.request(), &options, None, &progress)).await {
+        let request = match source.request(time_of_day()) {
+            Ok(request) => request,
+            Err(error) => return Fetched::Failed(error.into(), None),
+        };
+        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(&request, &options, None, &progress)).await {
             Ok(answer) => source.judge(answer, time_of_day()),
             Err(_) => Fetched::unavailable("the token server does not answer in time"),
         }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::cel::SecretValues;
 use drift_language::fixtures::target;
@@ -252,4 +254,44 @@ async fn the_owner_names_who_gets_a_log_in() {
     assert_eq!(outcome(&of_api).await, refused(&of_identity));
     assert!(identity.requests().is_empty());
     assert_eq!(outcome(&format!("{of_identity},{of_api}")).await, Ok(200));
+}
+
+#[tokio::test]
+async fn a_signed_assertion_gets_a_token_for_many_requests() {
+    let body = String::from_utf8(ok(r#"{"access_token": "given-N"}"#)).unwrap();
+    let (identity, api) = (counting(Box::leak(body.into_boxed_str())).await, Server::answering(ok("{}")).await);
+    let url = identity.url("/token");
+    let auth = auth(&format!(
+        "{{oauth2: {{tokenUrl: '{url}', grant: jwtBearer, issuer: poller, subject: ann, scopes: [read], secretRef: {{name: signer}}}}}}"
+    ));
+    let pem = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
+    let store = secrets(&[("signer", &[("privateKey", &pem), ("keyId", "k1\n")])]);
+    let sender = sender(&tempfile::tempdir().unwrap(), store.clone());
+    for _ in 0..3 {
+        assert_eq!(status(&sender, &api, &auth).await, Ok(200));
+    }
+    let asked = identity.requests();
+    assert_eq!(asked.len(), 1);
+    let form = "\r\n\r\ngrant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&scope=read&assertion=";
+    let (_, jwt) = asked[0].split_once(form).unwrap();
+    let parts: Vec<&str> = jwt.split('.').collect();
+    let part = |index: usize| -> serde_json::Value {
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(parts[index]).unwrap()).unwrap()
+    };
+    assert_eq!(part(0), serde_json::json!({"alg": "ES256", "typ": "JWT", "kid": "k1"}));
+    let claims = part(1);
+    assert_eq!(
+        ["iss", "sub", "aud", "scope"].map(|claim| claims[claim].as_str().unwrap()),
+        ["poller", "ann", url.as_str(), "read"]
+    );
+
+    // Another key gets another token.
+    let pem = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
+    store.store(secrets(&[("signer", &[("privateKey", &pem)])]).load_full());
+    assert_eq!(status(&sender, &api, &auth).await, Ok(200));
+    assert_eq!(identity.requests().len(), 2);
+    store.store(secrets(&[("signer", &[("privateKey", "canary")])]).load_full());
+    let failure = status(&sender, &api, &auth).await.unwrap_err();
+    assert!(matches!(&failure, HttpFailure::CredentialUnavailable(text) if !text.contains("canary")), "{failure:?}");
+    assert_eq!(identity.requests().len(), 2);
 }

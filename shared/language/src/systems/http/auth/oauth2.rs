@@ -15,6 +15,7 @@ const MAX_SCOPES: usize = 32;
 const CLIENT_CREDENTIALS: &str = "clientCredentials";
 const PASSWORD: &str = "password";
 const TOKEN_EXCHANGE: &str = "tokenExchange";
+const JWT_BEARER: &str = "jwtBearer";
 
 /// The source of a token and its scopes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,44 +44,67 @@ pub enum Grant {
         /// The requested audience.
         audience: Option<String>,
     },
+    /// An assertion (RFC 7523), signed by key `privateKey` of the Secret. Optional keys are `keyId`, `clientId` and
+    /// `clientSecret`.
+    JwtBearer {
+        /// The claim `iss`.
+        issuer: String,
+        /// The claim `sub`.
+        subject: Option<String>,
+        /// The claim `aud`. `None` for the URL of the token server.
+        audience: Option<String>,
+    },
 }
 
-/// Keys of a section that only one grant has.
-const KEYS_OF_GRANTS: &[(&str, &str)] = &[("serviceAccountToken", "tokenExchange"), ("audience", "tokenExchange")];
+/// Keys that only some grants have.
+const KEYS_OF_GRANTS: &[(&str, &[&str])] = &[
+    ("serviceAccountToken", &[TOKEN_EXCHANGE]),
+    ("audience", &[TOKEN_EXCHANGE, JWT_BEARER]),
+    ("issuer", &[JWT_BEARER]),
+    ("subject", &[JWT_BEARER]),
+];
 
 pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<OAuth2> {
-    const KEYS: &[&str] = &["tokenUrl", "grant", "secretRef", "scopes", "serviceAccountToken", "audience"];
+    const KEYS: &[&str] =
+        &["tokenUrl", "grant", "secretRef", "scopes", "serviceAccountToken", "audience", "issuer", "subject"];
     let fields = reader.fields(node, place, KEYS)?;
     let token_url = reader.needed(&fields, "tokenUrl", read_token_url);
-    let grant = reader.or(&fields, "grant", CLIENT_CREDENTIALS, |reader, node, place| {
-        reader.choice(node, place, &[CLIENT_CREDENTIALS, PASSWORD, TOKEN_EXCHANGE].map(|grant| (grant, grant)))
+    let kind = reader.or(&fields, "grant", CLIENT_CREDENTIALS, |reader, node, place| {
+        let grants = [CLIENT_CREDENTIALS, PASSWORD, TOKEN_EXCHANGE, JWT_BEARER];
+        reader.choice(node, place, &grants.map(|grant| (grant, grant)))
     });
-    let subject = reader.optional(&fields, "serviceAccountToken", read_service_account_token);
-    let audience =
-        reader.optional(&fields, "audience", |reader, node, place| reader.literal(node, place).map(str::to_owned));
-    let secret = reader.optional(&fields, "secretRef", read_whole_secret);
-    let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
-    let (kind, secret, subject) = (grant?, secret?, subject?);
-    for (key, needed) in KEYS_OF_GRANTS.iter().filter(|(_, needed)| *needed != kind) {
-        if let Some(misplaced) = fields.get(key) {
-            return reader.refuse(misplaced.at, format!("{} belongs to grant: {needed}", fields.place(key)));
-        }
-    }
-    let grant = match kind {
-        TOKEN_EXCHANGE => {
-            let Some(subject) = subject else { return missing(reader, &fields, "serviceAccountToken") };
-            Grant::TokenExchange { subject, audience: audience? }
-        }
-        _ if secret.is_none() => return missing(reader, &fields, "secretRef"),
-        PASSWORD => Grant::Password,
-        _ => Grant::ClientCredentials,
+    let secret = match kind {
+        // A public client needs no Secret beside the projected token.
+        Some(TOKEN_EXCHANGE) => reader.optional(&fields, "secretRef", read_whole_secret),
+        _ => reader.needed(&fields, "secretRef", read_whole_secret).map(Some),
     };
-    Some(OAuth2 { token_url: token_url?, grant, secret, scopes: scopes? })
+    let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
+    let grant = read_grant(reader, &fields, kind?);
+    Some(OAuth2 { token_url: token_url?, grant: grant?, secret: secret?, scopes: scopes? })
 }
 
-fn missing<T>(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<T> {
-    reader.required(fields, key)?;
-    None
+fn read_grant(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &str) -> Option<Grant> {
+    for (key, grants) in KEYS_OF_GRANTS.iter().filter(|(_, grants)| !grants.contains(&kind)) {
+        if let Some(misplaced) = fields.get(key) {
+            let message = format!("{} belongs to grant: {}", fields.place(key), grants.join(" or "));
+            return reader.refuse(misplaced.at, message);
+        }
+    }
+    let claim = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.literal(node, place).map(str::to_owned);
+    let audience = reader.optional(fields, "audience", claim);
+    Some(match kind {
+        TOKEN_EXCHANGE => {
+            let subject = reader.needed(fields, "serviceAccountToken", read_service_account_token);
+            Grant::TokenExchange { subject: subject?, audience: audience? }
+        }
+        JWT_BEARER => {
+            let issuer = reader.needed(fields, "issuer", claim);
+            let subject = reader.optional(fields, "subject", claim);
+            Grant::JwtBearer { issuer: issuer?, subject: subject?, audience: audience? }
+        }
+        PASSWORD => Grant::Password,
+        _ => Grant::ClientCredentials,
+    })
 }
 
 pub(crate) fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Url> {
