@@ -13,7 +13,7 @@ use url::Url;
 use crate::cel::is_template;
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::http::auth::oauth2::read_token_url;
-use crate::systems::http::auth::read_auth_header;
+use crate::systems::http::auth::{auth_header, read_auth_header};
 use crate::values::names::is_data_key;
 use crate::yaml::durations::duration;
 use crate::yaml::reader::{Reader, all};
@@ -149,7 +149,10 @@ fn read_headers(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec
         if HeaderValue::from_str(&value).is_err() {
             return reader.refuse(entry.value.at, format!("{place}: a header value has no control characters"));
         }
-        Some((header_name(reader, node, &place, &entry.key)?, value))
+        match auth_header(&entry.key) {
+            Ok(name) => Some((name, value)),
+            Err(message) => reader.refuse(entry.key_at, format!("{place}: {message}")),
+        }
     }))
 }
 
@@ -164,7 +167,10 @@ fn read_token_place(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option
     });
     let header = reader.optional(&fields, "header", |reader, node, place| {
         let name = reader.literal(node, place)?;
-        header_name(reader, node, place, name)
+        match HeaderName::try_from(name) {
+            Ok(name) => Some(name),
+            Err(_) => reader.refuse(node.at, format!("{place}: `{name}` is no header name")),
+        }
     });
     match (pointer?, header?) {
         (Some(pointer), None) => Some(TokenPlace::Pointer(pointer)),
@@ -185,11 +191,6 @@ fn read_send(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Heade
         }
     });
     Some((header, prefix?))
-}
-
-fn header_name(reader: &mut Reader<'_>, node: &Node, place: &str, name: &str) -> Option<HeaderName> {
-    let refused = || format!("{place}: `{name}` is no header name");
-    HeaderName::try_from(name).ok().or_else(|| reader.refuse(node.at, refused()))
 }
 
 /// Reads a text that is literal or one placeholder.
