@@ -27,7 +27,7 @@ use drift_kube::subscriptions::KindWatches;
 use drift_kube::telemetry::admin::AdminServer;
 use drift_kube::telemetry::{self, metrics};
 use drift_kube::under_way::UnderWay;
-use drift_systems::{Databases, HttpSender};
+use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -157,13 +157,14 @@ impl Program {
         let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
         show_leader(&mut registry, lease.leadership());
         let secrets = site.watch_secrets(CREDENTIAL_CONTROLLER);
+        let projected = ProjectedTokens::new(&settings.run.projected_tokens);
         let context = Context {
             home: site.namespace.clone(),
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: site.watch_configuration(None, &mut registry),
             attestations: watch_attestations(site, &settings.poller_lease_name),
-            sender: HttpSender::new(secrets.clone(), CONTROLLER_MANAGER),
+            sender: HttpSender::with_projected(projected, secrets.clone(), CONTROLLER_MANAGER),
             databases: Databases::new(secrets.clone(), CONTROLLER_MANAGER),
             secrets: Secrets::new(secrets, site.readable_secrets()),
             resources,

@@ -24,7 +24,7 @@ use drift_kube::subscriptions::KindWatches;
 use drift_kube::telemetry::admin::AdminServer;
 use drift_kube::telemetry::{self, metrics};
 use drift_kube::watch::HeardVersions;
-use drift_systems::{Databases, HttpSender};
+use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -109,13 +109,14 @@ impl Program {
         let (lease, lease_task) = site.hold_lease(lease_name, no_annotations(), &lease_stop);
         show_leader(&mut registry, lease.leadership());
         let secrets = site.watch_secrets(CREDENTIAL_POLLER);
+        let projected = ProjectedTokens::new(&settings.run.projected_tokens);
         let context = Context {
             home: site.namespace.clone(),
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry),
             outside: Outside {
-                sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
+                sender: HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER),
                 databases: Databases::new(secrets.clone(), POLLER_MANAGER),
                 resources,
                 gate: Arc::default(),

@@ -4,7 +4,7 @@
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{Auth, ListKind, RulePlace, Source, Target};
+use drift_language::{Auth, Grant, ListKind, RulePlace, Source, Target};
 use serde_json::Value;
 use url::Url;
 
@@ -79,12 +79,20 @@ fn url_text(url: &Url) -> String {
 /// By which credential the request goes, without it.
 fn credential(target: &Target) -> Option<String> {
     let Source::Http(read) = &target.read.source else { return None };
+    let by_projected = |how: &str, name: &str| Some(format!("with {how} by the projected ServiceAccount token {name}"));
     let (how, secret) = match read.auth.as_ref()? {
         Auth::Bearer(key) => ("a bearer token", &key.name),
         Auth::Basic { secret } => ("user name and password", secret),
         Auth::Header { value, .. } => ("a header", &value.name),
         Auth::AwsSigV4(signed) => ("a signature", &signed.secret),
-        Auth::OAuth2(oauth2) => ("a token of an identity server", &oauth2.secret),
+        Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
+            (Grant::TokenExchange { subject, .. }, _) => {
+                return by_projected("a token of an identity server", subject);
+            }
+            (_, secret) => ("a token of an identity server", secret.as_ref()?),
+        },
+        Auth::Login(login) => ("a token of a log-in", &login.secret),
+        Auth::ServiceAccountToken { name } => return by_projected("a bearer token", name),
         Auth::Challenge(challenge) => ("a token where the host asks for one", challenge.secret.as_ref()?),
     };
     Some(format!("with {how} by Secret {secret}"))

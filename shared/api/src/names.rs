@@ -56,6 +56,9 @@ pub const MANIFEST_MANAGER: &str = "drift-controller-manifest";
 /// Annotation on such an object: the uid of the object that it was made for.
 pub const MADE_FOR_ANNOTATION: &str = "driftpoller.dev/made-for";
 
+/// Default folder of the projected tokens of the programs' ServiceAccounts.
+pub const PROJECTED_TOKENS: &str = "/var/run/secrets/driftpoller.dev/tokens";
+
 /// Label of a Job, and of its Pods: the uid of the object that it corrects for.
 pub const JOB_OBJECT_LABEL: &str = "driftpoller.dev/object";
 /// Label of a Job, and of its Pods: the target that defines it.

@@ -13,7 +13,7 @@ pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
 pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
-    PAUSE_WHEN_NOT_TOLD, ReplyBody, Room, SentCredentials, Unreadable,
+    PAUSE_WHEN_NOT_TOLD, ProjectedTokens, ReplyBody, Room, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, heard, retry_after};
 pub use postgres::{

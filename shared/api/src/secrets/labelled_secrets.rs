@@ -93,6 +93,20 @@ pub enum CredentialError {
         /// The host and port of the request.
         host: String,
     },
+    /// The token of the program's ServiceAccount cannot be read.
+    #[error("projected token {path} {problem}; mount it as a projected volume with a serviceAccountToken")]
+    NoProjectedToken {
+        /// The path of the file.
+        path: String,
+        /// The problem, from a fixed list of texts.
+        problem: &'static str,
+    },
+    /// Objects choose the host, and the token of the program's ServiceAccount may not follow.
+    #[error("projected token {name} is not sent to a host that objects choose")]
+    ProjectedTokenForChosenHost {
+        /// The file name of the token.
+        name: String,
+    },
 }
 
 impl LabelledSecret {

@@ -1,9 +1,11 @@
 //! The flags and environment variables of both programs' `run`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use drift_api::names::PROJECTED_TOKENS;
 use drift_language::is_dns_label;
 use drift_language::is_dns_subdomain;
 
@@ -96,6 +98,9 @@ pub struct RunSettings {
     /// Where /livez, /readyz and /metrics are served
     #[arg(long, default_value_t = ADMIN_ADDRESS)]
     pub admin_address: SocketAddr,
+    /// Folder with projected tokens of the ServiceAccount, for targets with serviceAccountToken
+    #[arg(long, value_name = "DIR", default_value = PROJECTED_TOKENS)]
+    pub projected_tokens: PathBuf,
 }
 
 impl HomeSettings {

@@ -34,6 +34,7 @@ impl NeededSecret {
 /// for identity servers.
 pub(crate) const PASSWORD: &str = "password";
 pub(crate) const PRIVATE_KEY: &str = "tls.key";
+pub(crate) const SIGNING_KEY: &str = "privateKey";
 pub(crate) const SECRET_ACCESS_KEY: &str = "secretAccessKey";
 pub(crate) const CLIENT_SECRET: &str = "clientSecret";
 

@@ -11,6 +11,7 @@ pub(crate) mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use auth::projected_token::ProjectedTokens;
 pub use exchange::answer::{Answer, Unreadable};
 pub use exchange::deadline::before_deadline;
 pub use exchange::failure::HttpFailure;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use http::Method;
-use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use reqwest::dns::Resolve;
 
 use crate::http::auth;
 use crate::http::auth::challenge::RealmStore;
+use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::tokens::TokenStore;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
@@ -40,6 +41,7 @@ pub(in crate::http) struct Shared {
     clients: ClientStore,
     pub(in crate::http) tokens: TokenStore,
     pub(in crate::http) realms: RealmStore,
+    pub(in crate::http) projected: ProjectedTokens,
     /// Memory for response bodies.
     memory: BodyMemory,
     program: &'static str,
@@ -50,25 +52,28 @@ impl HttpSender {
     /// the user agent.
     #[must_use]
     pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>, program: &'static str) -> Self {
-        Self::resolving_by(Arc::new(SystemResolver), secrets, program)
+        Self::with_projected(ProjectedTokens::default(), secrets, program)
+    }
+
+    /// Creates a sender with the projected tokens of another folder.
+    #[must_use]
+    pub fn with_projected(
+        projected: ProjectedTokens,
+        secrets: Arc<ArcSwap<LabelledSecrets>>,
+        program: &'static str,
+    ) -> Self {
+        let shared = Shared::resolving_by(Arc::new(SystemResolver), secrets, program);
+        Self { shared: Arc::new(Shared { projected, ..shared }) }
     }
 
     /// Creates a sender with another resolver.
+    #[cfg(test)]
     pub(in crate::http) fn resolving_by(
         names: Arc<dyn Resolve>,
         secrets: Arc<ArcSwap<LabelledSecrets>>,
         program: &'static str,
     ) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                secrets,
-                clients: ClientStore::new(names, program),
-                program,
-                memory: BodyMemory::default(),
-                tokens: TokenStore::default(),
-                realms: RealmStore::default(),
-            }),
-        }
+        Self { shared: Arc::new(Shared::resolving_by(names, secrets, program)) }
     }
 
     /// Checks the Secrets of a request: the target's credential and roots exist and may be sent to that
@@ -119,7 +124,13 @@ impl HttpSender {
         // Boxed: most requests need no token, and otherwise every request in flight would reserve memory
         // for several exchanges.
         match options.auth {
-            Some(Auth::OAuth2(oauth2)) => Box::pin(shared.send_with_token(oauth2, request, options, progress)).await,
+            Some(Auth::OAuth2(_) | Auth::Login(_)) => {
+                Box::pin(shared.send_with_token(request, options, progress)).await
+            }
+            Some(Auth::ServiceAccountToken { name }) => {
+                let token = shared.projected_token(name, request)?;
+                shared.exchange(request, options, Some(&token), progress).await
+            }
             Some(Auth::Challenge(challenge)) => {
                 Box::pin(shared.send_challenged(challenge, request, options, progress)).await
             }
@@ -141,6 +152,18 @@ fn may_be_sent_again(error: &reqwest::Error, has_opened: bool, method: &Method) 
 }
 
 impl Shared {
+    fn resolving_by(names: Arc<dyn Resolve>, secrets: Arc<ArcSwap<LabelledSecrets>>, program: &'static str) -> Self {
+        Self {
+            secrets,
+            clients: ClientStore::new(names, program),
+            program,
+            memory: BodyMemory::default(),
+            tokens: TokenStore::default(),
+            realms: RealmStore::default(),
+            projected: ProjectedTokens::default(),
+        }
+    }
+
     /// Sends one request and reads its response.
     pub(in crate::http) async fn exchange(
         &self,
@@ -151,7 +174,7 @@ impl Shared {
     ) -> Result<HttpReply, HttpFailure> {
         progress.note_sent();
         let secrets = self.secrets.load_full();
-        token.into_iter().for_each(|token| progress.note_token(token));
+        token.into_iter().for_each(|token| progress.note_token(token, auth::token_header(options.auth).1));
         if options.auth.is_some() || options.tls.is_some() {
             progress.note_secrets(&secrets);
         }
@@ -179,7 +202,7 @@ fn credential(
     secrets: &LabelledSecrets,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match (token, options.auth) {
-        (Some(token), _) => Ok(vec![(AUTHORIZATION, token.clone())]),
+        (Some(token), auth) => Ok(vec![(auth::token_header(auth).0, token.clone())]),
         (None, Some(auth)) => auth::header(auth, secrets, request),
         (None, None) => Ok(Vec::new()),
     }

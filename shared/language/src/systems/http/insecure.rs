@@ -31,12 +31,12 @@ pub(crate) fn check_credentials<'r>(
 }
 
 fn check_token_server(reader: &mut Reader<'_>, spec: &Node, section: &str, auth: Option<&Auth>) {
-    let Some(Auth::OAuth2(oauth2)) = auth else { return };
-    if !is_unread(oauth2.token_url.as_str()) {
+    let Some((key, url)) = auth.and_then(Auth::token_server) else { return };
+    if !is_unread(url.as_str()) {
         let auth = spec.get(section).and_then(|section| section.get("http")?.get("auth"));
         let message = format!(
-            "{section}.http.auth.oauth2.tokenUrl: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",
-            oauth2.token_url.host_str().unwrap_or_default()
+            "{section}.http.auth.{key}: the credential would go unencrypted to {}; write https, or insecure: true beside {section}",
+            url.host_str().unwrap_or_default()
         );
         reader.refuse::<()>(auth.map_or(spec.at, |auth| auth.at), message);
     }

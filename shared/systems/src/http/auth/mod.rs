@@ -3,9 +3,12 @@
 //! The only place that exposes a secret value for sending. The header is marked sensitive, so that `Debug` output of
 //! the request hides it and HTTP/2 does not index it.
 
+pub(super) mod assertion;
 pub(super) mod aws_sig_v4;
 pub(super) mod challenge;
+pub(super) mod login;
 pub(super) mod oauth2;
+pub(crate) mod projected_token;
 pub(super) mod token_request;
 pub(super) mod tokens;
 
@@ -25,6 +28,9 @@ use drift_language::{Auth, SecretKey};
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.
 const USERNAME: &str = "username";
 const PASSWORD: &str = "password";
+
+/// The text before a token in the header `Authorization`.
+pub(in crate::http) const BEARER: &str = "Bearer ";
 
 /// Returns the authentication headers. None for token authentication, where a token must be fetched first.
 pub(in crate::http) fn header(
@@ -61,8 +67,23 @@ pub(in crate::http) fn header(
             let keys = Keys::read(signed, secrets, |key| text(&signed.secret, key))?;
             keys.sign(signed, request, SystemTime::now())
         }
-        Auth::OAuth2(_) | Auth::Challenge(_) => Ok(Vec::new()),
+        Auth::OAuth2(_) | Auth::Challenge(_) | Auth::ServiceAccountToken { .. } | Auth::Login(_) => Ok(Vec::new()),
     }
+}
+
+/// Returns the header of a token, and the text before the token in it.
+pub(in crate::http) fn token_header(auth: Option<&Auth>) -> (HeaderName, &str) {
+    match auth {
+        Some(Auth::Login(login)) => (login.header.clone(), &login.prefix),
+        _ => (AUTHORIZATION, BEARER),
+    }
+}
+
+/// Returns a token as the value of its header. `None` if it is no header value.
+pub(in crate::http) fn token_value(prefix: &str, token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("{prefix}{token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// Removes the line end of Secrets made from files and by `echo`, which is not a part of the credential.

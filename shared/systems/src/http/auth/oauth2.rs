@@ -7,20 +7,32 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Map;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::HttpOptions;
+use crate::http::auth::assertion::{Assertion, PRIVATE_KEY};
+use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::without_line_end;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Grant, OAuth2};
 
+/// The grant of RFC 7523.
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// Names of RFC 8693.
+const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
 /// Returns the token source, if the Secret may be used for it.
 pub(in crate::http) fn token_source(
     oauth2: &OAuth2,
     options: &HttpOptions<'_>,
     secrets: &LabelledSecrets,
+    projected: &ProjectedTokens,
 ) -> Result<TokenSource, CredentialError> {
     let mut request = HttpRequest {
         method: Method::POST,
@@ -32,27 +44,41 @@ pub(in crate::http) fn token_source(
     };
     let host = request.host();
     let text = |key: &str| {
-        let value = secrets.credential(&oauth2.secret, key, &host)?;
+        // Only an optional key is read without a Secret.
+        let missing = || CredentialError::NoKey { name: String::new(), key: key.to_owned() };
+        let value = secrets.credential(oauth2.secret.as_deref().ok_or_else(missing)?, key, &host)?;
         Ok(SecretString::from(without_line_end(value)))
     };
     let optional = |key: &str| match text(key) {
         Err(CredentialError::NoKey { .. }) => Ok(None),
         other => other.map(Some),
     };
-    let (grant, user, client) = match oauth2.grant {
+    let optional_client = || optional("clientId")?.map(|id| Ok((id, optional("clientSecret")?))).transpose();
+    let mut form = Serializer::new(String::new());
+    let client = match &oauth2.grant {
         Grant::ClientCredentials => {
-            ("client_credentials", None, Some((text("clientId")?, Some(text("clientSecret")?))))
+            form.append_pair("grant_type", "client_credentials");
+            Some((text("clientId")?, Some(text("clientSecret")?)))
         }
         Grant::Password => {
-            let client = optional("clientId")?.map(|id| Ok((id, optional("clientSecret")?))).transpose()?;
-            ("password", Some((text("username")?, text("password")?)), client)
+            form.append_pair("grant_type", "password").append_pair("username", text("username")?.expose_secret());
+            form.append_pair("password", text("password")?.expose_secret());
+            optional_client()?
+        }
+        Grant::TokenExchange { subject, audience } => {
+            form.append_pair("grant_type", TOKEN_EXCHANGE);
+            form.append_pair("subject_token", projected.read(subject)?.expose_secret());
+            form.append_pair("subject_token_type", JWT).append_pair("requested_token_type", ACCESS_TOKEN);
+            if let Some(audience) = audience {
+                form.append_pair("audience", audience);
+            }
+            optional_client()?
+        }
+        Grant::JwtBearer { .. } => {
+            form.append_pair("grant_type", JWT_BEARER);
+            optional_client()?
         }
     };
-    let mut form = Serializer::new(String::new());
-    form.append_pair("grant_type", grant);
-    if let Some((username, password)) = &user {
-        form.append_pair("username", username.expose_secret()).append_pair("password", password.expose_secret());
-    }
     if !oauth2.scopes.is_empty() {
         form.append_pair("scope", &oauth2.scopes.join(" "));
     }
@@ -65,7 +91,22 @@ pub(in crate::http) fn token_source(
     request.body = Some(form.finish().into_bytes());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     request.headers = Arc::new(headers);
-    Ok(TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options))
+    let source = TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options);
+    match &oauth2.grant {
+        Grant::JwtBearer { issuer, subject, audience } => {
+            let audience = audience.as_deref().unwrap_or(oauth2.token_url.as_str());
+            let mut claims = Map::new();
+            claims.extend([("iss".to_owned(), issuer.as_str().into()), ("aud".to_owned(), audience.into())]);
+            claims.extend(subject.iter().map(|subject| ("sub".to_owned(), subject.as_str().into())));
+            // Some servers look for the scopes in the form, others in the assertion.
+            let scopes = Some(oauth2.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
+            claims.extend(scopes.map(|scopes| ("scope".to_owned(), scopes.into())));
+            let key_id = optional("keyId")?.map(|id| id.expose_secret().to_owned());
+            let secret = oauth2.secret.clone().unwrap_or_default();
+            Ok(source.with_assertion(Assertion { secret, private_key: text(PRIVATE_KEY)?, key_id, claims }))
+        }
+        _ => Ok(source),
+    }
 }
 
 /// Encodes the client's credential according to RFC 6749: each part encoded as in a form.

@@ -1,20 +1,25 @@
 //! The token request, and the evaluation of its response.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION};
+use http::header::ACCEPT;
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
+use secrecy::ExposeSecret;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::http::auth::assertion::Assertion;
+use crate::http::auth::{BEARER, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
 use crate::retry_after;
 use crate::{HttpFailure, HttpOptions};
 use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Network, OAuth2, Tls};
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::{Login, Network, OAuth2, Tls, TokenPlace};
 
 /// Deadline of a token request. Half of the default deadline of a poll, which excludes it. It is short enough that a
 /// waiting correction is not outdated.
@@ -26,9 +31,17 @@ pub(in crate::http) const MAX_TOKEN_BYTES: usize = 64 * 1024;
 /// Maximum use of a token, so that a revoked right takes effect within a day.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Lifetime of a token if the response does not contain it: the common default of identity servers.
+const OAUTH2_LIFE: Duration = Duration::from_secs(300);
+
+/// The same for the servers of registries, by the registry token specification.
+const REALM_LIFE: Duration = Duration::from_secs(60);
+
 /// The source of a token.
 pub(in crate::http) struct TokenSource {
     request: HttpRequest,
+    /// The last field of the form, which is signed when the request is sent.
+    assertion: Option<Assertion>,
     identity: SourceIdentity,
 }
 
@@ -49,24 +62,30 @@ pub(in crate::http) enum Origin {
     OAuth2(OAuth2),
     /// The server that a host named in its response, with its parameters.
     Realm(Url),
+    /// The log-in that the target describes.
+    Login(Login),
 }
 
 impl Origin {
-    /// Returns the possible token fields of the response. The first one present counts.
-    const fn keys(&self) -> &'static [&'static str] {
+    /// Reads the token of a response. `None` if it has none.
+    fn read_token(&self, reply: &HttpReply) -> Option<Fetched> {
         match self {
-            Self::OAuth2(_) => &["access_token"],
-            Self::Realm(_) => &["token", "access_token"],
+            Self::OAuth2(_) => read_bearer(&reply.body, &["access_token"], OAUTH2_LIFE),
+            Self::Realm(_) => read_bearer(&reply.body, &["token", "access_token"], REALM_LIFE),
+            Self::Login(login) => read_login_token(reply, login),
         }
     }
 
-    /// Returns the token lifetime if the response does not contain it: the common default of identity servers, and the
-    /// one of the registry token specification.
-    const fn life_when_not_told(&self) -> Duration {
+    const fn why_no_token(&self) -> &'static str {
         match self {
-            Self::OAuth2(_) => Duration::from_secs(300),
-            Self::Realm(_) => Duration::from_secs(60),
+            Self::OAuth2(_) | Self::Realm(_) => "the token server's answer holds no bearer token",
+            Self::Login(_) => "the token server's answer holds no token where the target expects it",
         }
+    }
+
+    /// Returns true if a response with this status has a token. Only the specifications of identity servers name it.
+    fn is_success(&self, status: StatusCode) -> bool {
+        status == StatusCode::OK || matches!(self, Self::Login(_)) && status.is_success()
     }
 }
 
@@ -89,19 +108,36 @@ impl TokenSource {
     /// Creates a source from a token request, which already contains its credential.
     pub(in crate::http) fn new(origin: Origin, mut request: HttpRequest, options: &HttpOptions<'_>) -> Self {
         let mut credential = Sha256::new_with_prefix(request.body.as_deref().unwrap_or_default());
-        credential.update(request.headers.get(AUTHORIZATION).map_or(&[][..], HeaderValue::as_bytes));
-        Arc::make_mut(&mut request.headers).insert(ACCEPT, HeaderValue::from_static("application/json"));
+        request.headers.values().for_each(|value| credential.update(value.as_bytes()));
+        let headers = Arc::make_mut(&mut request.headers);
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
         let identity = SourceIdentity {
             origin,
             tls: options.tls.cloned(),
             networks: options.allow_networks.to_vec(),
             credential: credential.finalize().into(),
         };
-        Self { request, identity }
+        Self { request, assertion: None, identity }
     }
 
-    pub(in crate::http) const fn request(&self) -> &HttpRequest {
-        &self.request
+    /// Adds an assertion, which is part of the credential.
+    pub(in crate::http) fn with_assertion(mut self, assertion: Assertion) -> Self {
+        let mut credential = Sha256::new_with_prefix(self.identity.credential);
+        credential.update(assertion.private_key.expose_secret());
+        credential.update(assertion.key_id.as_deref().unwrap_or_default());
+        self.identity.credential = credential.finalize().into();
+        self.assertion = Some(assertion);
+        self
+    }
+
+    /// Returns the request, with an assertion signed at this time.
+    pub(in crate::http) fn request(&self, now: Timestamp) -> Result<Cow<'_, HttpRequest>, CredentialError> {
+        let Some(assertion) = &self.assertion else { return Ok(Cow::Borrowed(&self.request)) };
+        let mut request = self.request.clone();
+        let body = request.body.get_or_insert_default();
+        // A JSON web token needs no encoding in a form.
+        body.extend_from_slice(format!("&assertion={}", assertion.sign(now)?.expose_secret()).as_bytes());
+        Ok(Cow::Owned(request))
     }
 
     pub(in crate::http) const fn identity(&self) -> &SourceIdentity {
@@ -118,8 +154,10 @@ impl TokenSource {
             Err(failure) => return Fetched::Failed(failure, None),
         };
         match reply.status {
-            StatusCode::OK => read_token(&reply.body, &self.identity.origin)
-                .unwrap_or_else(|| Fetched::unavailable("the token server's answer holds no bearer token")),
+            status if self.identity.origin.is_success(status) => {
+                let token = self.identity.origin.read_token(&reply);
+                token.unwrap_or_else(|| Fetched::unavailable(self.identity.origin.why_no_token()))
+            }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
                 unavailable(&reply, now)
             }
@@ -137,15 +175,31 @@ fn unavailable(reply: &HttpReply, now: Timestamp) -> Fetched {
     Fetched::Failed(HttpFailure::TokenUnavailable(text), retry_after(&reply.headers, now))
 }
 
-fn read_token(body: &ReplyBody, origin: &Origin) -> Option<Fetched> {
-    let ReplyBody::Whole(bytes) = body else { return None };
-    let answer: Value = serde_json::from_slice(bytes).ok()?;
+/// Reads a bearer token from the first of these fields. `default` is its lifetime if the response does not contain it.
+fn read_bearer(body: &ReplyBody, keys: &[&str], default: Duration) -> Option<Fetched> {
+    let answer = read_json(body)?;
     let kind = answer.get("token_type").and_then(Value::as_str).unwrap_or("bearer");
-    let mut tokens = origin.keys().iter().filter_map(|key| answer.get(key)?.as_str());
-    let token = tokens.find(|token| !token.is_empty())?;
-    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
-    header.set_sensitive(true);
+    let mut tokens = keys.iter().filter_map(|key| answer.get(key)?.as_str());
+    let header = token_value(BEARER, tokens.find(|token| !token.is_empty())?)?;
     let life = answer.get("expires_in").and_then(|life| life.as_f64().or_else(|| life.as_str()?.parse().ok()));
-    let life = life.map_or(Some(origin.life_when_not_told()), |life| Duration::try_from_secs_f64(life).ok())?;
+    let life = life.map_or(Some(default), |life| Duration::try_from_secs_f64(life).ok())?;
     kind.eq_ignore_ascii_case("bearer").then_some(Fetched::Token(header, life.min(LONGEST_LIFE)))
+}
+
+fn read_login_token(reply: &HttpReply, login: &Login) -> Option<Fetched> {
+    let answer = match &login.token {
+        TokenPlace::Pointer(_) => read_json(&reply.body)?,
+        TokenPlace::Header(_) => Value::Null,
+    };
+    let token = match &login.token {
+        TokenPlace::Pointer(pointer) => answer.pointer(pointer)?.as_str()?,
+        TokenPlace::Header(name) => reply.headers.get(name)?.to_str().ok()?,
+    };
+    let header = token_value(&login.prefix, Some(token).filter(|token| !token.is_empty())?)?;
+    Some(Fetched::Token(header, login.ttl))
+}
+
+fn read_json(body: &ReplyBody) -> Option<Value> {
+    let ReplyBody::Whole(bytes) = body else { return None };
+    serde_json::from_slice(bytes).ok()
 }

@@ -89,9 +89,9 @@ impl ExchangeProgress {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_secrets(secrets);
     }
 
-    /// Records the token that is sent, without its scheme.
-    pub(in crate::http) fn note_token(&self, header: &HeaderValue) {
-        if let Some((_, token)) = header.to_str().ok().and_then(|header| header.split_once(' ')) {
+    /// Records the token that is sent, without this prefix.
+    pub(in crate::http) fn note_token(&self, header: &HeaderValue, prefix: &str) {
+        if let Some(token) = header.to_str().ok().and_then(|header| header.strip_prefix(prefix)) {
             self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_token(token);
         }
     }

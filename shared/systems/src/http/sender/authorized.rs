@@ -4,12 +4,14 @@ use http::{HeaderValue, StatusCode};
 
 use crate::guard::clock::time_of_day;
 use crate::http::auth::challenge::{self, Realm, RequestKind};
-use crate::http::auth::oauth2;
 use crate::http::auth::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};
+use crate::http::auth::{BEARER, login, oauth2, token_value};
 use crate::http::sender::Shared;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Auth, Challenge, OAuth2};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{Auth, Challenge, Grant};
+use secrecy::ExposeSecret;
 
 /// Maximum repetitions with a new token after a 401: the host names its realm, and a valid token may be revoked.
 const SENT_AGAIN: usize = 2;
@@ -22,21 +24,21 @@ impl Shared {
         options: &HttpOptions<'_>,
     ) -> Result<(), HttpFailure> {
         match options.auth {
-            Some(Auth::OAuth2(oauth2)) => self.identity_server(oauth2, request, options).map(drop),
+            Some(Auth::OAuth2(_) | Auth::Login(_)) => self.token_source(request, options).map(drop),
+            Some(Auth::ServiceAccountToken { name }) => self.projected_token(name, request).map(drop),
             Some(Auth::Challenge(challenge)) => challenge::check_secret(challenge, request, &self.secrets.load()),
             _ => Ok(()),
         }
     }
 
-    /// Sends a request with a token of the target's identity server, and once more with another if it is rejected.
+    /// Sends a request with a token of the server that the target names, and once more with another if it is rejected.
     pub(in crate::http) async fn send_with_token(
         &self,
-        oauth2: &OAuth2,
         request: &HttpRequest,
         options: &HttpOptions<'_>,
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
-        let source = self.identity_server(oauth2, request, options)?;
+        let source = self.token_source(request, options)?;
         let token = self.token(&source, options, progress).await?;
         let reply = self.exchange(request, options, Some(&token), progress).await?;
         if reply.status != StatusCode::UNAUTHORIZED {
@@ -98,19 +100,36 @@ impl Shared {
         Ok(reply)
     }
 
-    /// Returns the token source, if its Secret may be used for both the token server and the host.
-    fn identity_server(
-        &self,
-        oauth2: &OAuth2,
-        request: &HttpRequest,
-        options: &HttpOptions<'_>,
-    ) -> Result<TokenSource, HttpFailure> {
+    /// Returns the token source of `auth`, if its Secret may be used for both the token server and the host.
+    fn token_source(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<TokenSource, HttpFailure> {
         let secrets = self.secrets.load();
-        if request.has_chosen_host {
-            secrets.check_hosts_are_named(&oauth2.secret)?;
+        match options.auth {
+            Some(Auth::Login(login)) => {
+                check_hosts(&secrets, &login.secret, request)?;
+                Ok(login::token_source(login, options, &secrets)?)
+            }
+            Some(Auth::OAuth2(oauth2)) => {
+                match (&oauth2.secret, &oauth2.grant) {
+                    (Some(secret), _) => check_hosts(&secrets, secret, request)?,
+                    (None, Grant::TokenExchange { subject, .. }) => check_is_not_chosen(subject, request)?,
+                    (None, _) => {}
+                }
+                Ok(oauth2::token_source(oauth2, options, &secrets, &self.projected)?)
+            }
+            _ => Err(HttpFailure::TokenUnavailable("the target names no token server".to_owned())),
         }
-        secrets.check_host(&oauth2.secret, &request.host())?;
-        Ok(oauth2::token_source(oauth2, options, &secrets)?)
+    }
+
+    /// Returns a token of the program's ServiceAccount as a header.
+    pub(in crate::http) fn projected_token(
+        &self,
+        name: &str,
+        request: &HttpRequest,
+    ) -> Result<HeaderValue, HttpFailure> {
+        check_is_not_chosen(name, request)?;
+        let token = self.projected.read(name)?;
+        let value = token_value(BEARER, token.expose_secret());
+        Ok(value.ok_or_else(|| self.projected.error(name, "is not a header value"))?)
     }
 
     async fn token(
@@ -135,9 +154,29 @@ impl Shared {
     async fn fetch_token(&self, source: &TokenSource, options: &HttpOptions<'_>) -> Fetched {
         let options = HttpOptions { auth: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
         let progress = ExchangeProgress::default();
-        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(source.request(), &options, None, &progress)).await {
+        let request = match source.request(time_of_day()) {
+            Ok(request) => request,
+            Err(error) => return Fetched::Failed(error.into(), None),
+        };
+        match tokio::time::timeout(TOKEN_DEADLINE, self.exchange(&request, &options, None, &progress)).await {
             Ok(answer) => source.judge(answer, time_of_day()),
             Err(_) => Fetched::unavailable("the token server does not answer in time"),
         }
+    }
+}
+
+/// Checks that a Secret may be used for a token that goes to the host of this request.
+fn check_hosts(secrets: &LabelledSecrets, secret: &str, request: &HttpRequest) -> Result<(), CredentialError> {
+    if request.has_chosen_host {
+        secrets.check_hosts_are_named(secret)?;
+    }
+    secrets.check_host(secret, &request.host())
+}
+
+/// Checks that no object chooses the host. A projected token has no owner who could list the allowed hosts.
+fn check_is_not_chosen(name: &str, request: &HttpRequest) -> Result<(), CredentialError> {
+    match request.has_chosen_host {
+        true => Err(CredentialError::ProjectedTokenForChosenHost { name: name.to_owned() }),
+        false => Ok(()),
     }
 }

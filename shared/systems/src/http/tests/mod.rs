@@ -16,6 +16,7 @@ mod secrecy;
 mod server;
 mod socket;
 mod tls;
+mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use crate::http::auth::oauth2;
 use crate::http::auth::token_request::Fetched;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, secrets, send};
-use crate::{ExchangeProgress, HttpReply, ReplyBody};
+use crate::{ExchangeProgress, HttpReply, ProjectedTokens, ReplyBody};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::cel::SecretValues;
 use drift_language::{Auth, Grant, OAuth2};
@@ -78,7 +78,7 @@ fn auth(identity: &Server) -> Auth {
     Auth::OAuth2(OAuth2 {
         token_url: identity.url("/token").parse().unwrap(),
         grant: Grant::ClientCredentials,
-        secret: "client".to_owned(),
+        secret: Some("client".to_owned()),
         scopes: vec!["read".to_owned(), "list".to_owned()],
     })
 }
@@ -260,11 +260,12 @@ fn a_token_server_may_name_the_date_of_its_return() {
         &OAuth2 {
             token_url: "https://id.example/".parse().unwrap(),
             grant: Grant::ClientCredentials,
-            secret: "client".to_owned(),
+            secret: Some("client".to_owned()),
             scopes: Vec::new(),
         },
         &plain(),
         &secrets(&[("client", &[("clientId", "x"), ("clientSecret", "y")])]).load(),
+        &ProjectedTokens::default(),
     );
     let now = "1994-11-06T08:49:37Z".parse().unwrap();
     let date = "Sun, 06 Nov 1994 08:50:37 GMT";

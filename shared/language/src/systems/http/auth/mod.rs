@@ -4,15 +4,20 @@
 
 pub(crate) mod aws_sig_v4;
 pub(crate) mod challenge;
+pub(crate) mod login;
 pub(crate) mod needed_secrets;
 pub(crate) mod oauth2;
+pub(crate) mod service_account_token;
 
 use http::HeaderName;
+use url::Url;
 
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::systems::http::auth::aws_sig_v4::{AwsSigV4, read_aws_sig_v4};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
+use crate::systems::http::auth::login::{Login, read_login};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
+use crate::systems::http::auth::service_account_token::read_service_account_token;
 use crate::systems::http::headers::RESERVED_HEADERS;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
@@ -40,10 +45,29 @@ pub enum Auth {
     Challenge(Challenge),
     /// `Authorization: AWS4-HMAC-SHA256 …`, a signature of the request.
     AwsSigV4(AwsSigV4),
+    /// `Authorization: Bearer …` with a projected token of the program's ServiceAccount.
+    ServiceAccountToken {
+        /// The file name of the token.
+        name: String,
+    },
+    /// A header of the target with a token from a log-in.
+    Login(Login),
+}
+
+impl Auth {
+    /// Returns the token server that the target names, with the key of its URL.
+    pub(crate) fn token_server(&self) -> Option<(&'static str, &Url)> {
+        match self {
+            Self::OAuth2(oauth2) => Some(("oauth2.tokenUrl", &oauth2.token_url)),
+            Self::Login(login) => Some(("login.request.url", &login.url)),
+            _ => None,
+        }
+    }
 }
 
 pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Auth> {
-    const KINDS: &[&str] = &["bearer", "basic", "header", "oauth2", "challenge", "awsSigV4"];
+    const KINDS: &[&str] =
+        &["bearer", "basic", "header", "oauth2", "challenge", "awsSigV4", "serviceAccountToken", "login"];
     let fields = reader.fields(node, place, KINDS)?;
     let [entry] = fields.entries() else {
         return reader.refuse(node.at, format!("{place}: exactly one of {} is needed", KINDS.join(", ")));
@@ -67,15 +91,27 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),
         "challenge" => Some(Auth::Challenge(read_challenge(reader, node, &place)?)),
         "awsSigV4" => Some(Auth::AwsSigV4(read_aws_sig_v4(reader, node, &place)?)),
+        "serviceAccountToken" => {
+            Some(Auth::ServiceAccountToken { name: read_service_account_token(reader, node, &place)? })
+        }
+        "login" => Some(Auth::Login(read_login(reader, node, &place)?)),
         _ => None,
     }
 }
 
-fn read_auth_header(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
+pub(crate) fn read_auth_header(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
     let text = reader.literal(node, place)?;
+    match auth_header(text) {
+        Ok(name) => Some(name),
+        Err(message) => reader.refuse(node.at, format!("{place}: {message}")),
+    }
+}
+
+/// Parses the name of a header that may have a credential.
+pub(crate) fn auth_header(text: &str) -> Result<HeaderName, String> {
     match HeaderName::try_from(text) {
-        Ok(name) if name == http::header::AUTHORIZATION || !RESERVED_HEADERS.contains(&name.as_str()) => Some(name),
-        Ok(name) => reader.refuse(node.at, format!("{place}: the header `{name}` belongs to the connection")),
-        Err(_) => reader.refuse(node.at, format!("{place}: `{text}` is no header name")),
+        Ok(name) if name == http::header::AUTHORIZATION || !RESERVED_HEADERS.contains(&name.as_str()) => Ok(name),
+        Ok(name) => Err(format!("the header `{name}` belongs to the connection")),
+        Err(_) => Err(format!("`{text}` is no header name")),
     }
 }

@@ -3,7 +3,7 @@
 use super::Auth;
 use super::oauth2::Grant;
 use crate::secrets::needed_secret::{
-    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY,
+    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SIGNING_KEY,
 };
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
@@ -29,12 +29,22 @@ pub(crate) fn needed_secrets<'r>(
         Auth::AwsSigV4(signed) => {
             (NeededSecret::with_keys(user, &signed.secret, &["accessKeyId", SECRET_ACCESS_KEY]), true)
         }
-        Auth::OAuth2(oauth2) => match oauth2.grant {
-            Grant::ClientCredentials => {
-                (NeededSecret::with_keys(user, &oauth2.secret, &["clientId", "clientSecret"]), false)
+        Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
+            (_, None) => return needed,
+            (Grant::ClientCredentials, Some(secret)) => {
+                (NeededSecret::with_keys(user, secret, &["clientId", CLIENT_SECRET]), false)
             }
-            Grant::Password => (NeededSecret::with_keys(user, &oauth2.secret, &["username", "password"]), false),
+            (Grant::Password, Some(secret)) => (NeededSecret::with_keys(user, secret, &["username", PASSWORD]), false),
+            (Grant::JwtBearer { .. }, Some(secret)) => (NeededSecret::with_keys(user, secret, &[SIGNING_KEY]), false),
+            (Grant::TokenExchange { .. }, Some(secret)) => {
+                (NeededSecret::with_keys(user, secret, &["clientId"]), false)
+            }
         },
+        Auth::Login(login) => {
+            let keys: Vec<&str> = login.keys().into_iter().collect();
+            (NeededSecret::with_keys(user, &login.secret, &keys), false)
+        }
+        Auth::ServiceAccountToken { .. } => return needed,
         Auth::Challenge(challenge) => match &challenge.secret {
             Some(secret) => (NeededSecret::with_keys(user, secret, &["username", "password"]), false),
             None => return needed,
@@ -54,16 +64,28 @@ pub(crate) fn needed_secrets<'r>(
 
 /// The credentials of requests with this `auth` and this `tls`.
 pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>) -> Vec<Credential> {
-    let of_auth = auth.and_then(|auth| match auth {
-        Auth::Bearer(key) | Auth::Header { value: key, .. } => Some(Credential::Key(key.clone())),
-        Auth::Basic { secret } => Some(Credential::of_key(secret, PASSWORD)),
-        Auth::AwsSigV4(signed) => Some(Credential::of_key(&signed.secret, SECRET_ACCESS_KEY)),
-        Auth::OAuth2(oauth2) => Some(match oauth2.grant {
-            Grant::ClientCredentials => Credential::of_key(&oauth2.secret, CLIENT_SECRET),
-            Grant::Password => Credential::of_key(&oauth2.secret, PASSWORD),
-        }),
-        Auth::Challenge(challenge) => challenge.secret.as_ref().map(|secret| Credential::of_key(secret, PASSWORD)),
-    });
+    let of_auth = auth.map(credentials_of).unwrap_or_default();
     let certificate = tls.and_then(|tls| tls.certificate.as_ref());
     of_auth.into_iter().chain(certificate.map(|secret| Credential::of_key(secret, PRIVATE_KEY))).collect()
+}
+
+fn credentials_of(auth: &Auth) -> Vec<Credential> {
+    let (secret, key) = match auth {
+        Auth::Bearer(key) | Auth::Header { value: key, .. } => return vec![Credential::Key(key.clone())],
+        Auth::Basic { secret } => (Some(secret), PASSWORD),
+        Auth::AwsSigV4(signed) => (Some(&signed.secret), SECRET_ACCESS_KEY),
+        Auth::OAuth2(oauth2) => match oauth2.grant {
+            Grant::ClientCredentials | Grant::TokenExchange { .. } => (oauth2.secret.as_ref(), CLIENT_SECRET),
+            Grant::Password => (oauth2.secret.as_ref(), PASSWORD),
+            Grant::JwtBearer { .. } => (oauth2.secret.as_ref(), SIGNING_KEY),
+        },
+        Auth::Challenge(challenge) => (challenge.secret.as_ref(), PASSWORD),
+        Auth::Login(login) => {
+            // A user name occurs in many answers, and nothing could be shown of them.
+            let secret_keys = login.keys().into_iter().filter(|key| *key != "username");
+            return secret_keys.map(|key| Credential::of_key(&login.secret, key)).collect();
+        }
+        Auth::ServiceAccountToken { .. } => return Vec::new(),
+    };
+    secret.map(|secret| Credential::of_key(secret, key)).into_iter().collect()
 }

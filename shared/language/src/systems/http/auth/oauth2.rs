@@ -5,11 +5,17 @@
 use url::Url;
 
 use crate::secrets::secret_key::read_whole_secret;
+use crate::systems::http::auth::service_account_token::read_service_account_token;
 use crate::yaml::Node;
-use crate::yaml::reader::{Reader, all};
+use crate::yaml::reader::{Fields, Reader, all};
 
 /// Maximum scopes of one token.
 const MAX_SCOPES: usize = 32;
+
+const CLIENT_CREDENTIALS: &str = "clientCredentials";
+const PASSWORD: &str = "password";
+const TOKEN_EXCHANGE: &str = "tokenExchange";
+const JWT_BEARER: &str = "jwtBearer";
 
 /// The source of a token and its scopes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,34 +24,90 @@ pub struct OAuth2 {
     pub token_url: Url,
     /// The kind of credential.
     pub grant: Grant,
-    /// The Secret with the credential.
-    pub secret: String,
+    /// The Secret with the credential. `None` only for a token exchange without a client.
+    pub secret: Option<String>,
     /// The requested scopes.
     pub scopes: Vec<String>,
 }
 
 /// The kind of credential for a token request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {
     /// Keys `clientId` and `clientSecret` of the Secret.
     ClientCredentials,
     /// Keys `username` and `password`, and optionally `clientId` and `clientSecret`.
     Password,
+    /// A projected ServiceAccount token (RFC 8693), and optionally keys `clientId` and `clientSecret`.
+    TokenExchange {
+        /// The file name of the projected token.
+        subject: String,
+        /// The requested audience.
+        audience: Option<String>,
+    },
+    /// An assertion (RFC 7523), signed by key `privateKey` of the Secret. Optional keys are `keyId`, `clientId` and
+    /// `clientSecret`.
+    JwtBearer {
+        /// The claim `iss`.
+        issuer: String,
+        /// The claim `sub`.
+        subject: Option<String>,
+        /// The claim `aud`. `None` for the URL of the token server.
+        audience: Option<String>,
+    },
 }
 
+/// Keys that only some grants have.
+const KEYS_OF_GRANTS: &[(&str, &[&str])] = &[
+    ("serviceAccountToken", &[TOKEN_EXCHANGE]),
+    ("audience", &[TOKEN_EXCHANGE, JWT_BEARER]),
+    ("issuer", &[JWT_BEARER]),
+    ("subject", &[JWT_BEARER]),
+];
+
 pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<OAuth2> {
-    let fields = reader.fields(node, place, &["tokenUrl", "grant", "secretRef", "scopes"])?;
+    const KEYS: &[&str] =
+        &["tokenUrl", "grant", "secretRef", "scopes", "serviceAccountToken", "audience", "issuer", "subject"];
+    let fields = reader.fields(node, place, KEYS)?;
     let token_url = reader.needed(&fields, "tokenUrl", read_token_url);
-    let grant = reader.or(&fields, "grant", Grant::ClientCredentials, |reader, node, place| {
-        let grants = [("clientCredentials", Grant::ClientCredentials), ("password", Grant::Password)];
-        reader.choice(node, place, &grants)
+    let kind = reader.or(&fields, "grant", CLIENT_CREDENTIALS, |reader, node, place| {
+        let grants = [CLIENT_CREDENTIALS, PASSWORD, TOKEN_EXCHANGE, JWT_BEARER];
+        reader.choice(node, place, &grants.map(|grant| (grant, grant)))
     });
-    let secret = reader.needed(&fields, "secretRef", read_whole_secret);
+    let secret = match kind {
+        // A public client needs no Secret beside the projected token.
+        Some(TOKEN_EXCHANGE) => reader.optional(&fields, "secretRef", read_whole_secret),
+        _ => reader.needed(&fields, "secretRef", read_whole_secret).map(Some),
+    };
     let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
+    let grant = read_grant(reader, &fields, kind?);
     Some(OAuth2 { token_url: token_url?, grant: grant?, secret: secret?, scopes: scopes? })
 }
 
-fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Url> {
+fn read_grant(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &str) -> Option<Grant> {
+    for (key, grants) in KEYS_OF_GRANTS.iter().filter(|(_, grants)| !grants.contains(&kind)) {
+        if let Some(misplaced) = fields.get(key) {
+            let message = format!("{} belongs to grant: {}", fields.place(key), grants.join(" or "));
+            return reader.refuse(misplaced.at, message);
+        }
+    }
+    let claim = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.literal(node, place).map(str::to_owned);
+    let audience = reader.optional(fields, "audience", claim);
+    Some(match kind {
+        TOKEN_EXCHANGE => {
+            let subject = reader.needed(fields, "serviceAccountToken", read_service_account_token);
+            Grant::TokenExchange { subject: subject?, audience: audience? }
+        }
+        JWT_BEARER => {
+            let issuer = reader.needed(fields, "issuer", claim);
+            let subject = reader.optional(fields, "subject", claim);
+            Grant::JwtBearer { issuer: issuer?, subject: subject?, audience: audience? }
+        }
+        PASSWORD => Grant::Password,
+        _ => Grant::ClientCredentials,
+    })
+}
+
+pub(crate) fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Url> {
     reader.url_is_no_number(node, place)?;
     let text = reader.literal(node, place)?;
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
