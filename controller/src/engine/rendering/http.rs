@@ -18,7 +18,7 @@ use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
-use drift_language::{Format, HttpStep, Target};
+use drift_language::{HttpStep, Target};
 use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -175,7 +175,7 @@ impl Rendering {
         let (target, part) = (self.target.clone(), self.parts().part(index));
         let Some(step) = Parts::of(&target, self.correction.action).step(index) else { return StepOutcome::Accepted };
         let status_alone = json!({"status": status});
-        let (answer, unread) = match Answer::of(reply, Format::Json) {
+        let (answer, unread) = match Answer::of(reply, &step.format) {
             Ok(answer) => (answer.variable, None),
             // The response has no body that a template could read.
             Err(unread) => (status_alone.clone(), Some(unread)),

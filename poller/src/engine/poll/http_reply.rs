@@ -49,7 +49,7 @@ fn read_answer(step: &ReadStep, reply: &HttpReply) -> Result<Answer, Failure> {
     if !step.accept.contains(status) && !matches!(status, 400 | 404 | 410 | 422) {
         return Err(by_status(ObservedReason::ExternalError, status));
     }
-    Answer::of(reply, step.format).map_err(|error| unreadable(reply, &error))
+    Answer::of(reply, &step.format).map_err(|error| unreadable(reply, &error))
 }
 
 /// Accepts a response about a present resource.

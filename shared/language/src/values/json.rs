@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// Nodes charged for a map, besides its values. Its first field takes as much memory as eight other values.
-const MAP_NODES: usize = 8;
+pub(super) const MAP_NODES: usize = 8;
 
 /// Reasons why a text is rejected. Contains nothing of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

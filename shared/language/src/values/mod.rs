@@ -4,3 +4,4 @@ pub(crate) mod decimal;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod units;
+pub(crate) mod xml;

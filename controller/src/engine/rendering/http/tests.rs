@@ -533,3 +533,23 @@ fn a_secret_that_cannot_be_sent_is_told_as_that() {
     );
     assert!(elsewhere.request(1).is_ok(), "this step sends none");
 }
+
+#[test]
+fn a_step_reads_xml_of_an_earlier_one() {
+    let target = target(
+        r#"
+      - {name: found, method: GET, url: "https://h/find", as: xml, lists: [member]}
+      - method: PUT
+        url: "https://h/${steps.found.body.R.member[0].Id}"
+        as: xml
+        refusedWhen: "${response.body.?Error.hasValue()}"
+        because: "${response.body.Error.Code}"
+"#,
+    );
+    let mut rendering = rendering(&target).unwrap();
+    let found = reply(200, "<R><member><Id>a</Id></member></R>");
+    assert_eq!(rendering.take_answer(0, &found, None), StepOutcome::Accepted);
+    assert_eq!(path(&rendering, 1), Ok(Some("/a".to_owned())));
+    let error = reply(200, "<Error><Code>InUse</Code></Error>");
+    assert_eq!(rendering.take_answer(1, &error, None), refused(200, Some("InUse"), true));
+}

@@ -314,3 +314,38 @@ fn a_rule_fails_by_whoever_makes_it_fail() {
     let absent = target("      absentWhen: \"${response.body.a == self.spec.b}\"");
     assert_eq!(reason(&absent, 404, whole(HTML)), Some(RuleError), "whatever the answer says");
 }
+
+#[test]
+fn an_xml_answer_is_judged_like_json() {
+    let of = |further: &str| {
+        target(&format!("      as: xml\n      observed: {{a: \"${{int(response.body.r.a)}}\"}}\n{further}"))
+    };
+    let by_default = of("");
+    assert_eq!(finding(&by_default, 200, whole("<r><a>1</a></r>")), Finding::InSync);
+    assert_eq!(
+        finding(&by_default, 200, whole("<r><a>2</a></r>")),
+        Finding::Differs("1 field differs: /a desired 1, observed 2".into())
+    );
+    for body in ["", "<Error><Code>NoSuchKey</Code></Error>"] {
+        assert_eq!(finding(&by_default, 404, whole(body)), Finding::Absent, "{body}");
+    }
+    for (status, body) in [(404, HTML), (404, "{}"), (200, HTML), (200, "{}"), (200, "<r>"), (200, ""), (200, "<r/>")] {
+        assert_eq!(reason(&by_default, status, whole(body)), Some(ResponseInvalid), "{status} {body}");
+    }
+    assert_eq!(reason(&by_default, 403, whole("<r><a>1</a></r>")), Some(Unauthorized));
+    let by_rule = of("      absentWhen: \"${response.body.?Error.?Code.orValue('') == 'NotFound'}\"");
+    assert_eq!(finding(&by_rule, 400, whole("<Error><Code>NotFound</Code></Error>")), Finding::Absent);
+    assert_eq!(reason(&by_rule, 400, whole("<Error><Code>Other</Code></Error>")), Some(ExternalError));
+    assert_eq!(reason(&by_rule, 400, whole(HTML)), Some(ResponseInvalid));
+}
+
+#[test]
+fn a_list_of_one_is_a_list_in_xml() {
+    let items = "response.body.r.?item.orValue([])";
+    let target = target(&format!("      as: xml\n      lists: [item]\n      observed: {{a: \"${{size({items})}}\"}}"));
+    assert_eq!(finding(&target, 200, whole("<r x='1'><item/></r>")), Finding::InSync);
+    for (body, count) in [("<r x='1'/>", 0), ("<r/>", 0), ("<r><item/><item/></r>", 2)] {
+        let expected = format!("1 field differs: /a desired 1, observed {count}");
+        assert_eq!(finding(&target, 200, whole(body)), Finding::Differs(expected.as_str().into()), "{body}");
+    }
+}

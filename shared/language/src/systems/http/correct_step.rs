@@ -10,6 +10,7 @@ use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
 use crate::systems::http::body::WRITE_KEYS;
+use crate::systems::http::format::{FORMAT_KEYS, Format, read_format};
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
 use crate::systems::step_timeout::read_timeout;
@@ -38,6 +39,8 @@ pub struct HttpStep {
     pub when: Option<Expression>,
     /// The deadline of the request. `None` uses the default.
     pub timeout: Option<Duration>,
+    /// The format of the response's body; default JSON.
+    pub format: Format,
     /// Statuses that mean success. Default 200–299, and always 404 and 410 for a deleting step.
     pub accept: StatusSet,
     /// For a deleting step, statuses that mean that the resource is gone. Any other accepted status means that the
@@ -148,7 +151,7 @@ impl Purpose {
             Self::Deleting => &["doneOn"],
             Self::Replacing => &["store", "doneOn"],
         };
-        [STEP_KEYS, WRITE_KEYS, own].concat()
+        [STEP_KEYS, WRITE_KEYS, FORMAT_KEYS, own].concat()
     }
 
     /// Returns the scopes of a request and of a rule over its response.
@@ -210,6 +213,7 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let request = read_request(reader, &fields, method, &reader.site(place, asking));
     let when = reader.optional(&fields, "when", expression(asking));
     let timeout = read_timeout(reader, &fields);
+    let format = read_format(reader, &fields);
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
     let done_on = reader.optional(&fields, "doneOn", read_step_accept);
     let refused_when = reader.optional(&fields, "refusedWhen", expression(judging));
@@ -219,10 +223,23 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     });
     let idempotent = reader.or(&fields, "idempotent", false, Reader::truth);
     let (name, request, reads, when, timeout) = (name?, request?, reads?, when?, timeout?);
+    let format = format?;
     let (accept, done_on) = purpose.settle(&request.method, accept?, done_on?);
     let (refused_when, because, store, idempotent) = (refused_when?, because?, store?, idempotent?);
-    let step =
-        HttpStep { name, request, reads, when, timeout, accept, done_on, refused_when, because, store, idempotent };
+    let step = HttpStep {
+        name,
+        request,
+        reads,
+        when,
+        timeout,
+        format,
+        accept,
+        done_on,
+        refused_when,
+        because,
+        store,
+        idempotent,
+    };
     check_keys(reader, &fields, step, purpose)
 }
 

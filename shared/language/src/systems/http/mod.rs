@@ -5,6 +5,7 @@ pub(crate) mod body;
 pub(crate) mod collection;
 pub(crate) mod correct;
 pub(crate) mod correct_step;
+pub(crate) mod format;
 pub(crate) mod headers;
 pub(crate) mod insecure;
 pub(crate) mod read;

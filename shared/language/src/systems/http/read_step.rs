@@ -4,6 +4,7 @@ use http::Method;
 
 use crate::cel::{Expression, Scope};
 use crate::spec::naming::read_step_name;
+use crate::systems::http::format::{Format, read_format};
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_accept};
 use crate::yaml::Node;
@@ -16,7 +17,7 @@ const MAX_STEPS: usize = 8;
 
 /// Keys of a request at any place.
 pub(crate) const REQUEST_KEYS: &[&str] =
-    &["method", "url", "headers", "body", "form", "text", "as", "accept", "absentWhen"];
+    &["method", "url", "headers", "body", "form", "text", "as", "lists", "accept", "absentWhen"];
 
 /// One request of a read.
 #[derive(Debug)]
@@ -31,15 +32,6 @@ pub struct ReadStep {
     pub accept: StatusSet,
     /// The rule for an absent resource.
     pub absence: Absence,
-}
-
-/// Format of a response body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// JSON. Any other content is malformed.
-    Json,
-    /// Text, which is never malformed.
-    Text,
 }
 
 /// The rule for an absent resource.
@@ -109,9 +101,7 @@ pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role
     });
     let site = reader.site("", Scope::Object);
     let request = read_request(reader, fields, method, &site);
-    let format = reader.or(fields, "as", Format::Json, |reader, node, place| {
-        reader.choice(node, place, &[("json", Format::Json), ("text", Format::Text)])
-    });
+    let format = read_format(reader, fields);
     let accept = reader.or(fields, "accept", StatusSet::success(), read_accept);
     let absence = read_absence(reader, fields, role);
     let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence: absence? };

@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use drift_language::parse_json;
-use drift_language::{Format, JsonError};
+use drift_language::{Format, JsonError, XmlError, parse_json, parse_xml};
 use serde_json::{Map, Value, json};
 
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
@@ -20,7 +19,18 @@ pub struct Answer {
     /// `{status, headers, text, body}`. `body` is null if empty, and missing if malformed.
     pub variable: Value,
     /// The reason why the body is malformed.
-    pub malformed: Option<JsonError>,
+    pub malformed: Option<Malformed>,
+}
+
+/// Reasons why a body is not in its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// It should be JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// It should be XML.
+    #[error(transparent)]
+    Xml(#[from] XmlError),
 }
 
 /// Reasons why a response cannot be evaluated.
@@ -39,7 +49,7 @@ impl Answer {
     ///
     /// # Errors
     /// Fails if the body is incomplete.
-    pub fn of(reply: &HttpReply, format: Format) -> Result<Self, Unreadable> {
+    pub fn of(reply: &HttpReply, format: &Format) -> Result<Self, Unreadable> {
         let bytes = match &reply.body {
             ReplyBody::Whole(bytes) => bytes,
             ReplyBody::TooLarge => return Err(Unreadable::TooLarge),
@@ -47,8 +57,9 @@ impl Answer {
         };
         let text = String::from_utf8_lossy(bytes);
         let body = match format {
-            Format::Json if bytes.is_empty() => Ok(Value::Null),
-            Format::Json => parse_json(bytes, MAX_NODES),
+            Format::Json | Format::Xml { .. } if bytes.is_empty() => Ok(Value::Null),
+            Format::Json => parse_json(bytes, MAX_NODES).map_err(Malformed::from),
+            Format::Xml { lists } => parse_xml(bytes, lists, MAX_NODES).map_err(Malformed::from),
             Format::Text => Ok(Value::from(text.as_ref())),
         };
         let mut variable = Map::new();
@@ -96,16 +107,21 @@ mod tests {
 
     #[test]
     fn a_body_that_cannot_be_taken_is_missing() {
-        let cases: [(&[u8], Format, Option<Value>, &str); 6] = [
+        let xml = || Format::Xml { lists: vec!["b".to_owned()] };
+        let cases: [(&[u8], Format, Option<Value>, &str); 10] = [
             (br#"{"a": 1}"#, Format::Json, Some(json!({"a": 1})), r#"{"a": 1}"#),
             (b"null", Format::Json, Some(Value::Null), "null"),
             (b"", Format::Json, Some(Value::Null), ""),
             (b"<html>", Format::Json, None, "<html>"),
             (b"<html>", Format::Text, Some(json!("<html>")), "<html>"),
+            (b"<a><b/></a>", xml(), Some(json!({"a": {"b": [""]}})), "<a><b/></a>"),
+            (b"", xml(), Some(Value::Null), ""),
+            (b"{}", xml(), None, "{}"),
+            (b"<html/>", xml(), None, "<html/>"),
             (b"\xff", Format::Text, Some(json!("\u{fffd}")), "\u{fffd}"),
         ];
         for (body, format, expected, text) in cases {
-            let answer = Answer::of(&reply(body), format).unwrap();
+            let answer = Answer::of(&reply(body), &format).unwrap();
             assert_eq!(answer.variable.get("body"), expected.as_ref(), "{body:?} as {format:?}");
             assert_eq!(answer.malformed.is_some(), expected.is_none());
             assert_eq!(answer.variable["text"], json!(text));
@@ -114,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_repeated_header_is_one_list() {
-        let answer = Answer::of(&reply(b""), Format::Json).unwrap();
+        let answer = Answer::of(&reply(b""), &Format::Json).unwrap();
         assert_eq!(answer.variable["headers"], json!({"link": "<a>, <b>", "etag": "x"}));
     }
 
@@ -123,7 +139,7 @@ mod tests {
         for (body, expected) in
             [(ReplyBody::TooLarge, Unreadable::TooLarge), (ReplyBody::Truncated, Unreadable::Truncated)]
         {
-            assert_eq!(Answer::of(&HttpReply { body, ..reply(b"") }, Format::Text), Err(expected));
+            assert_eq!(Answer::of(&HttpReply { body, ..reply(b"") }, &Format::Text), Err(expected));
         }
     }
 }
