@@ -4,7 +4,7 @@
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{Auth, Grant, ListKind, RulePlace, Source, Target};
+use drift_language::{Auth, AwsKeys, Grant, ListKind, RulePlace, Source, Target};
 use serde_json::Value;
 use url::Url;
 
@@ -84,7 +84,10 @@ fn credential(target: &Target) -> Option<String> {
         Auth::Bearer(key) => ("a bearer token", &key.name),
         Auth::Basic { secret } => ("user name and password", secret),
         Auth::Header { value, .. } => ("a header", &value.name),
-        Auth::AwsSigV4(signed) => ("a signature", &signed.secret),
+        Auth::AwsSigV4(signed) => match &signed.keys {
+            AwsKeys::Secret(secret) => ("a signature", secret),
+            AwsKeys::Role(role) => return by_projected("a signature of a role", &role.token),
+        },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
             (Grant::TokenExchange { subject, .. }, _) => {
                 return by_projected("a token of an identity server", subject);

@@ -49,7 +49,7 @@ pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;
 pub use systems::actions::Actions;
 pub use systems::http::auth::Auth;
-pub use systems::http::auth::aws_sig_v4::AwsSigV4;
+pub use systems::http::auth::aws_sig_v4::{AwsKeys, AwsRole, AwsSigV4};
 pub use systems::http::auth::challenge::Challenge;
 pub use systems::http::auth::login::{Login, LoginBody, TokenPlace};
 pub use systems::http::auth::oauth2::{Grant, OAuth2};

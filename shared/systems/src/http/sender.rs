@@ -28,7 +28,7 @@ use crate::http::transport::resolver::SystemResolver;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_language::Auth;
+use drift_language::{Auth, AwsKeys, AwsSigV4};
 
 /// Sends requests to external systems. Clones are cheap and share connections.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl HttpSender {
         // Boxed: most requests need no token, and otherwise every request in flight would reserve memory
         // for several exchanges.
         match options.auth {
-            Some(Auth::OAuth2(_) | Auth::Login(_)) => {
+            Some(Auth::OAuth2(_) | Auth::Login(_) | Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(_), .. })) => {
                 Box::pin(shared.send_with_token(request, options, progress)).await
             }
             Some(Auth::ServiceAccountToken { name }) => {
@@ -174,7 +174,8 @@ impl Shared {
     ) -> Result<HttpReply, HttpFailure> {
         progress.note_sent();
         let secrets = self.secrets.load_full();
-        token.into_iter().for_each(|token| progress.note_token(token, auth::token_header(options.auth).1));
+        let texts = token.map(|token| auth::secret_texts(options.auth, token)).unwrap_or_default();
+        texts.into_iter().for_each(|text| progress.note_token(text));
         if options.auth.is_some() || options.tls.is_some() {
             progress.note_secrets(&secrets);
         }
@@ -202,7 +203,7 @@ fn credential(
     secrets: &LabelledSecrets,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match (token, options.auth) {
-        (Some(token), auth) => Ok(vec![(auth::token_header(auth).0, token.clone())]),
+        (Some(token), auth) => auth::token_headers(auth, token, request),
         (None, Some(auth)) => auth::header(auth, secrets, request),
         (None, None) => Ok(Vec::new()),
     }

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_language::AwsSigV4;
+use drift_language::{AwsKeys, AwsSigV4};
 
 const ACCESS_KEY_ID: &str = "accessKeyId";
 const SECRET_ACCESS_KEY: &str = "secretAccessKey";
@@ -28,15 +28,21 @@ pub(in crate::http) struct Keys(Credentials);
 impl Keys {
     /// Reads the keys of the Secret.
     pub(in crate::http) fn read(
-        signed: &AwsSigV4,
+        secret: &str,
         secrets: &LabelledSecrets,
         text: impl Fn(&str) -> Result<SecretString, CredentialError>,
     ) -> Result<Self, CredentialError> {
         let (id, key) = (text(ACCESS_KEY_ID)?, text(SECRET_ACCESS_KEY)?);
-        let has_session = secrets.value(&signed.secret, SESSION_TOKEN)?.is_some();
+        let has_session = secrets.value(secret, SESSION_TOKEN)?.is_some();
         let session = has_session.then(|| text(SESSION_TOKEN)).transpose()?;
         let session = session.map(|token| token.expose_secret().to_owned());
         Ok(Self(Credentials::new(id.expose_secret(), key.expose_secret(), session, None, "a Secret")))
+    }
+
+    /// Takes the keys of a role, as its token source keeps them.
+    pub(in crate::http) fn of_role(session: &HeaderValue) -> Option<Self> {
+        let mut parts = session.to_str().ok()?.split(' ').map(str::to_owned);
+        Some(Self(Credentials::new(parts.next()?, parts.next()?, parts.next(), None, "a role")))
     }
 
     /// Returns the headers that sign this request at this time.
@@ -46,7 +52,11 @@ impl Keys {
         request: &HttpRequest,
         now: SystemTime,
     ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
-        let unusable = || CredentialError::unusable(&signed.secret, SECRET_ACCESS_KEY, "not able to sign the request");
+        let name = match &signed.keys {
+            AwsKeys::Secret(secret) => secret,
+            AwsKeys::Role(role) => &role.arn,
+        };
+        let unusable = || CredentialError::unusable(name, SECRET_ACCESS_KEY, "not able to sign the request");
         let mut settings = SigningSettings::default();
         if signed.service == S3 {
             settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -88,7 +98,11 @@ mod tests {
     fn signed(service: &str, session: Option<&str>, url: &str) -> Vec<(String, String)> {
         let key = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
         let keys = Keys(Credentials::new("AKIDEXAMPLE", key, session.map(str::to_owned), None, "test"));
-        let by = AwsSigV4 { region: "us-east-1".to_owned(), service: service.to_owned(), secret: "aws".to_owned() };
+        let by = AwsSigV4 {
+            region: "us-east-1".to_owned(),
+            service: service.to_owned(),
+            keys: AwsKeys::Secret("aws".to_owned()),
+        };
         let request = HttpRequest {
             method: http::Method::GET,
             url: url.parse().unwrap(),

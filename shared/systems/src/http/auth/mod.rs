@@ -4,6 +4,7 @@
 //! the request hides it and HTTP/2 does not index it.
 
 pub(super) mod assertion;
+pub(super) mod aws_role;
 pub(super) mod aws_sig_v4;
 pub(super) mod challenge;
 pub(super) mod login;
@@ -12,7 +13,7 @@ pub(crate) mod projected_token;
 pub(super) mod token_request;
 pub(super) mod tokens;
 
-use std::time::SystemTime;
+use crate::guard::clock::time_of_day;
 
 use aws_sig_v4::Keys;
 use base64::Engine;
@@ -23,7 +24,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_language::{Auth, SecretKey};
+use drift_language::{Auth, AwsKeys, SecretKey};
 
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.
 const USERNAME: &str = "username";
@@ -63,19 +64,38 @@ pub(in crate::http) fn header(
         Auth::Header { name: header, value: SecretKey { name, key } } => {
             Ok(vec![(header.clone(), sensitive(&text(name, key)?, name, key)?)])
         }
-        Auth::AwsSigV4(signed) => {
-            let keys = Keys::read(signed, secrets, |key| text(&signed.secret, key))?;
-            keys.sign(signed, request, SystemTime::now())
-        }
+        Auth::AwsSigV4(signed) => match &signed.keys {
+            AwsKeys::Secret(secret) => {
+                Keys::read(secret, secrets, |key| text(secret, key))?.sign(signed, request, time_of_day().into())
+            }
+            AwsKeys::Role(_) => Ok(Vec::new()),
+        },
         Auth::OAuth2(_) | Auth::Challenge(_) | Auth::ServiceAccountToken { .. } | Auth::Login(_) => Ok(Vec::new()),
     }
 }
 
-/// Returns the header of a token, and the text before the token in it.
-pub(in crate::http) fn token_header(auth: Option<&Auth>) -> (HeaderName, &str) {
+/// Returns the headers of a request with a fetched token.
+pub(in crate::http) fn token_headers(
+    auth: Option<&Auth>,
+    token: &HeaderValue,
+    request: &HttpRequest,
+) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match auth {
-        Some(Auth::Login(login)) => (login.header.clone(), &login.prefix),
-        _ => (AUTHORIZATION, BEARER),
+        Some(Auth::Login(login)) => Ok(vec![(login.header.clone(), token.clone())]),
+        Some(Auth::AwsSigV4(signed)) => {
+            Keys::of_role(token).map_or(Ok(Vec::new()), |keys| keys.sign(signed, request, time_of_day().into()))
+        }
+        _ => Ok(vec![(AUTHORIZATION, token.clone())]),
+    }
+}
+
+/// Returns what of a fetched token must not be shown.
+pub(in crate::http) fn secret_texts<'t>(auth: Option<&Auth>, token: &'t HeaderValue) -> Vec<&'t str> {
+    let text = token.to_str().unwrap_or_default();
+    match auth {
+        Some(Auth::AwsSigV4(_)) => text.split(' ').skip(1).collect(),
+        Some(Auth::Login(login)) => text.strip_prefix(&login.prefix).into_iter().collect(),
+        _ => text.strip_prefix(BEARER).into_iter().collect(),
     }
 }
 

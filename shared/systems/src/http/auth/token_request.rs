@@ -13,13 +13,13 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::http::auth::assertion::Assertion;
-use crate::http::auth::{BEARER, token_value};
+use crate::http::auth::{BEARER, aws_role, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
 use crate::retry_after;
 use crate::{HttpFailure, HttpOptions};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::{Login, Network, OAuth2, Tls, TokenPlace};
+use drift_language::{AwsRole, Login, Network, OAuth2, Tls, TokenPlace};
 
 /// Deadline of a token request. Half of the default deadline of a poll, which excludes it. It is short enough that a
 /// waiting correction is not outdated.
@@ -64,21 +64,25 @@ pub(in crate::http) enum Origin {
     Realm(Url),
     /// The log-in that the target describes.
     Login(Login),
+    /// The role of AWS that the target names.
+    Role(AwsRole),
 }
 
 impl Origin {
     /// Reads the token of a response. `None` if it has none.
-    fn read_token(&self, reply: &HttpReply) -> Option<Fetched> {
+    fn read_token(&self, reply: &HttpReply, now: Timestamp) -> Option<Fetched> {
         match self {
             Self::OAuth2(_) => read_bearer(&reply.body, &["access_token"], OAUTH2_LIFE),
             Self::Realm(_) => read_bearer(&reply.body, &["token", "access_token"], REALM_LIFE),
             Self::Login(login) => read_login_token(reply, login),
+            Self::Role(_) => aws_role::read_keys(&reply.body, now),
         }
     }
 
     const fn why_no_token(&self) -> &'static str {
         match self {
             Self::OAuth2(_) | Self::Realm(_) => "the token server's answer holds no bearer token",
+            Self::Role(_) => "the answer to AssumeRoleWithWebIdentity holds no valid keys",
             Self::Login(_) => "the token server's answer holds no token where the target expects it",
         }
     }
@@ -155,7 +159,7 @@ impl TokenSource {
         };
         match reply.status {
             status if self.identity.origin.is_success(status) => {
-                let token = self.identity.origin.read_token(&reply);
+                let token = self.identity.origin.read_token(&reply, now);
                 token.unwrap_or_else(|| Fetched::unavailable(self.identity.origin.why_no_token()))
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {

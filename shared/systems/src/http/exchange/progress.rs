@@ -2,7 +2,6 @@
 //! fault it was.
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use http::HeaderValue;
 use jiff::Timestamp;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -89,11 +88,9 @@ impl ExchangeProgress {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_secrets(secrets);
     }
 
-    /// Records the token that is sent, without this prefix.
-    pub(in crate::http) fn note_token(&self, header: &HeaderValue, prefix: &str) {
-        if let Some(token) = header.to_str().ok().and_then(|header| header.strip_prefix(prefix)) {
-            self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_token(token);
-        }
+    /// Records a secret text of the token that is sent.
+    pub(in crate::http) fn note_token(&self, token: &str) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).note_token(token);
     }
 
     fn lock(&self) -> MutexGuard<'_, TokenWait> {

@@ -5,12 +5,12 @@ use http::{HeaderValue, StatusCode};
 use crate::guard::clock::time_of_day;
 use crate::http::auth::challenge::{self, Realm, RequestKind};
 use crate::http::auth::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE, TokenSource};
-use crate::http::auth::{BEARER, login, oauth2, token_value};
+use crate::http::auth::{BEARER, aws_role, login, oauth2, token_value};
 use crate::http::sender::Shared;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_language::{Auth, Challenge, Grant};
+use drift_language::{Auth, AwsKeys, AwsSigV4, Challenge, Grant};
 use secrecy::ExposeSecret;
 
 /// Maximum repetitions with a new token after a 401: the host names its realm, and a valid token may be revoked.
@@ -24,7 +24,9 @@ impl Shared {
         options: &HttpOptions<'_>,
     ) -> Result<(), HttpFailure> {
         match options.auth {
-            Some(Auth::OAuth2(_) | Auth::Login(_)) => self.token_source(request, options).map(drop),
+            Some(Auth::OAuth2(_) | Auth::Login(_) | Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(_), .. })) => {
+                self.token_source(request, options).map(drop)
+            }
             Some(Auth::ServiceAccountToken { name }) => self.projected_token(name, request).map(drop),
             Some(Auth::Challenge(challenge)) => challenge::check_secret(challenge, request, &self.secrets.load()),
             _ => Ok(()),
@@ -115,6 +117,10 @@ impl Shared {
                     (None, _) => {}
                 }
                 Ok(oauth2::token_source(oauth2, options, &secrets, &self.projected)?)
+            }
+            Some(Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(role), .. })) => {
+                check_is_not_chosen(&role.token, request)?;
+                Ok(aws_role::token_source(role, options, &self.projected)?)
             }
             _ => Err(HttpFailure::TokenUnavailable("the target names no token server".to_owned())),
         }

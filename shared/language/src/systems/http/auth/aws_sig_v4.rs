@@ -1,10 +1,14 @@
 //! `auth.awsSigV4`: signatures of AWS and of servers that follow it, such as S3 alikes.
 //!
-//! It names a Secret and never holds a key.
+//! It names where the keys come from and never holds one.
+
+use url::Url;
 
 use crate::secrets::secret_key::read_whole_secret;
+use crate::systems::http::auth::oauth2::read_token_url;
+use crate::systems::http::auth::service_account_token::read_service_account_token;
 use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::reader::{Fields, Reader};
 
 /// Maximum bytes of a region or a service. The longest ones of AWS have about 30.
 const MAX_NAME_BYTES: usize = 64;
@@ -16,16 +20,59 @@ pub struct AwsSigV4 {
     pub region: String,
     /// The service by the name in its host, such as `sqs`.
     pub service: String,
+    /// The source of the keys.
+    pub keys: AwsKeys,
+}
+
+/// The source of the keys that sign.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AwsKeys {
     /// The Secret with keys `accessKeyId`, `secretAccessKey` and, for temporary keys, `sessionToken`.
-    pub secret: String,
+    Secret(String),
+    /// A role for which a projected ServiceAccount token is exchanged.
+    Role(AwsRole),
+}
+
+/// A role of AWS that trusts the cluster's identity provider.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AwsRole {
+    /// The Amazon Resource Name of the role.
+    pub arn: String,
+    /// The file name of the projected token.
+    pub token: String,
+    /// The server that gives the temporary keys.
+    pub sts_url: Url,
 }
 
 pub(crate) fn read_aws_sig_v4(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<AwsSigV4> {
-    let fields = reader.fields(node, place, &["region", "service", "secretRef"])?;
+    let fields = reader.fields(node, place, &["region", "service", "secretRef", "webIdentity"])?;
     let region = reader.needed(&fields, "region", read_name);
     let service = reader.needed(&fields, "service", read_name);
-    let secret = reader.needed(&fields, "secretRef", read_whole_secret);
-    Some(AwsSigV4 { region: region?, service: service?, secret: secret? })
+    let of_region = region.as_deref().unwrap_or_default();
+    let keys = match (fields.get("secretRef"), fields.get("webIdentity")) {
+        (Some(_), None) => reader.needed(&fields, "secretRef", read_whole_secret).map(AwsKeys::Secret),
+        (None, Some(_)) => reader.needed(&fields, "webIdentity", |reader, node, place| {
+            let fields = reader.fields(node, place, &["roleArn", "serviceAccountToken", "stsUrl"])?;
+            read_role(reader, &fields, of_region).map(AwsKeys::Role)
+        }),
+        _ => reader.refuse(node.at, format!("{place}: exactly one of secretRef, webIdentity is needed")),
+    };
+    Some(AwsSigV4 { region: region?, service: service?, keys: keys? })
+}
+
+fn read_role(reader: &mut Reader<'_>, fields: &Fields<'_>, region: &str) -> Option<AwsRole> {
+    let arn = reader.needed(fields, "roleArn", |reader, node, place| {
+        let arn = reader.literal(node, place)?;
+        if !(arn.starts_with("arn:") && arn.contains(":role/")) {
+            let example = "write for example arn:aws:iam::123456789012:role/drift";
+            return reader.refuse(node.at, format!("{place}: `{arn}` is no role; {example}"));
+        }
+        Some(arn.to_owned())
+    });
+    let token = reader.needed(fields, "serviceAccountToken", read_service_account_token);
+    let sts_url = reader.optional(fields, "stsUrl", read_token_url)?;
+    let usual = || Url::parse(&format!("https://sts.{region}.amazonaws.com/")).ok();
+    Some(AwsRole { arn: arn?, token: token?, sts_url: sts_url.or_else(usual)? })
 }
 
 fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {

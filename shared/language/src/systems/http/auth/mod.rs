@@ -13,7 +13,7 @@ use http::HeaderName;
 use url::Url;
 
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
-use crate::systems::http::auth::aws_sig_v4::{AwsSigV4, read_aws_sig_v4};
+use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, read_aws_sig_v4};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
 use crate::systems::http::auth::login::{Login, read_login};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
@@ -60,6 +60,9 @@ impl Auth {
         match self {
             Self::OAuth2(oauth2) => Some(("oauth2.tokenUrl", &oauth2.token_url)),
             Self::Login(login) => Some(("login.request.url", &login.url)),
+            Self::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(role), .. }) => {
+                Some(("awsSigV4.webIdentity.stsUrl", &role.sts_url))
+            }
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! The Secrets and credentials that requests need, with their keys and destination hosts.
 
 use super::Auth;
+use super::aws_sig_v4::AwsKeys;
 use super::oauth2::Grant;
 use crate::secrets::needed_secret::{
     CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SIGNING_KEY,
@@ -26,9 +27,12 @@ pub(crate) fn needed_secrets<'r>(
             (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
         }
         Auth::Basic { secret } => (NeededSecret::with_keys(user, secret, &["username", "password"]), true),
-        Auth::AwsSigV4(signed) => {
-            (NeededSecret::with_keys(user, &signed.secret, &["accessKeyId", SECRET_ACCESS_KEY]), true)
-        }
+        Auth::AwsSigV4(signed) => match &signed.keys {
+            AwsKeys::Secret(secret) => {
+                (NeededSecret::with_keys(user, secret, &["accessKeyId", SECRET_ACCESS_KEY]), true)
+            }
+            AwsKeys::Role(_) => return needed,
+        },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
             (_, None) => return needed,
             (Grant::ClientCredentials, Some(secret)) => {
@@ -73,7 +77,10 @@ fn credentials_of(auth: &Auth) -> Vec<Credential> {
     let (secret, key) = match auth {
         Auth::Bearer(key) | Auth::Header { value: key, .. } => return vec![Credential::Key(key.clone())],
         Auth::Basic { secret } => (Some(secret), PASSWORD),
-        Auth::AwsSigV4(signed) => (Some(&signed.secret), SECRET_ACCESS_KEY),
+        Auth::AwsSigV4(signed) => match &signed.keys {
+            AwsKeys::Secret(secret) => (Some(secret), SECRET_ACCESS_KEY),
+            AwsKeys::Role(_) => return Vec::new(),
+        },
         Auth::OAuth2(oauth2) => match oauth2.grant {
             Grant::ClientCredentials | Grant::TokenExchange { .. } => (oauth2.secret.as_ref(), CLIENT_SECRET),
             Grant::Password => (oauth2.secret.as_ref(), PASSWORD),
