@@ -51,6 +51,7 @@ mod staleness;
 mod steps;
 mod storms;
 mod stuck;
+mod tokens_of_other_kinds;
 mod toxiproxy;
 mod windows;
 mod world;

@@ -205,6 +205,31 @@ mod tests {
     }
 
     #[test]
+    fn the_source_of_each_token_is_named() {
+        let cases = [
+            ("{serviceAccountToken: {name: t}}", "with a bearer token by the projected ServiceAccount token t"),
+            (
+                "{oauth2: {tokenUrl: 'https://i', grant: tokenExchange, serviceAccountToken: {name: t}}}",
+                "with a token of an identity server by the projected ServiceAccount token t",
+            ),
+            (
+                "{oauth2: {tokenUrl: 'https://i', grant: jwtBearer, issuer: i, secretRef: {name: s}}}",
+                "with a token of an identity server by Secret s",
+            ),
+            (
+                "{login: {request: {url: 'https://i'}, token: {pointer: /t}, secretRef: {name: s}}}",
+                "with a token of a log-in by Secret s",
+            ),
+        ];
+        for (auth, expected) in cases {
+            let text = format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {auth}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+            );
+            assert_eq!(credential(&drift_language::fixtures::target(&text)).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
     fn what_a_rule_redacts_is_masked_whatever_stands_there() {
         let target = ruled("{path: /config/seed, redact: true}, {path: /token, show: true}");
         let shown = |value: Value| masked(&value, Some(target.compare.rules.root())).to_string();

@@ -86,5 +86,15 @@ mod tests {
             ["poller db [] "]
         );
         assert!(needed("{http: {url: 'http://h.example/x'}}", "").is_empty());
+        let by = |auth: &str| needed(&format!("{{http: {{url: 'https://h.example/x', auth: {auth}}}}}"), "");
+        let request = "{url: 'https://i.example', headers: {x-a: '${secret.b}'}, body: {c: ['${secret.a}', d]}}";
+        let login = format!("{{login: {{request: {request}, token: {{pointer: /t}}, secretRef: {{name: r}}}}}}");
+        let exchange = "tokenUrl: 'https://i.example', grant: tokenExchange, serviceAccountToken: {name: t}";
+        let signed = "tokenUrl: 'https://i.example', grant: jwtBearer, issuer: i, secretRef: {name: r}";
+        assert_eq!(by(&login), ["poller r [a b] "]);
+        assert_eq!(by(&format!("{{oauth2: {{{exchange}, secretRef: {{name: r}}}}}}")), ["poller r [clientId] "]);
+        assert_eq!(by(&format!("{{oauth2: {{{signed}}}}}")), ["poller r [privateKey] "]);
+        assert!(by(&format!("{{oauth2: {{{exchange}}}}}")).is_empty());
+        assert!(by("{serviceAccountToken: {name: t}}").is_empty());
     }
 }

@@ -93,20 +93,9 @@ pub enum CredentialError {
         /// The host and port of the request.
         host: String,
     },
-    /// The token of the program's ServiceAccount cannot be read.
-    #[error("projected token {path} {problem}; mount it as a projected volume with a serviceAccountToken")]
-    NoProjectedToken {
-        /// The path of the file.
-        path: String,
-        /// The problem, from a fixed list of texts.
-        problem: &'static str,
-    },
-    /// Objects choose the host, and the token of the program's ServiceAccount may not follow.
-    #[error("projected token {name} is not sent to a host that objects choose")]
-    ProjectedTokenForChosenHost {
-        /// The file name of the token.
-        name: String,
-    },
+    /// The token of the program's ServiceAccount cannot be used: its path, and a problem from a fixed list of texts.
+    #[error("projected token {0} {1}")]
+    ProjectedToken(String, &'static str),
 }
 
 impl LabelledSecret {

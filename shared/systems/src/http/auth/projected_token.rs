@@ -36,7 +36,7 @@ impl ProjectedTokens {
     /// Reads the token of this file name.
     ///
     /// # Errors
-    /// [`CredentialError::NoProjectedToken`] if the folder has no such file with a token.
+    /// [`CredentialError::ProjectedToken`] if the folder has no such file with a token.
     pub fn read(&self, name: &str) -> Result<SecretString, CredentialError> {
         let missing = |problem| self.error(name, problem);
         // Any other name could lead out of the folder.
@@ -56,13 +56,13 @@ impl ProjectedTokens {
 
     /// Creates the error about an unusable token, with a fixed text as the problem.
     pub(in crate::http) fn error(&self, name: &str, problem: &'static str) -> CredentialError {
-        CredentialError::NoProjectedToken { path: self.directory.join(name).display().to_string(), problem }
+        CredentialError::ProjectedToken(self.directory.join(name).display().to_string(), problem)
     }
 }
 
 const fn problem_of(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::NotFound => "does not exist",
+        ErrorKind::NotFound => "does not exist; mount it as a projected volume with a serviceAccountToken",
         ErrorKind::PermissionDenied => "cannot be read by this user",
         ErrorKind::InvalidData => "is not UTF-8 text",
         _ => "cannot be read",
@@ -94,7 +94,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         let tokens = ProjectedTokens::new(folder.path());
         let cases = [
-            ("none", "does not exist"),
+            ("none", "does not exist; mount it as a projected volume with a serviceAccountToken"),
             ("empty", "is empty"),
             ("blob", "is not UTF-8 text"),
             ("large", "is larger than 16 KiB"),
@@ -105,8 +105,7 @@ mod tests {
         for (name, problem) in cases {
             let error = tokens.read(name).unwrap_err().to_string();
             let path = folder.path().join(name);
-            let begin = format!("projected token {} {problem}; mount it", path.display());
-            assert!(error.starts_with(&begin), "{error}");
+            assert_eq!(error, format!("projected token {} {problem}", path.display()));
         }
     }
 }

@@ -113,7 +113,7 @@ impl Shared {
             Some(Auth::OAuth2(oauth2)) => {
                 match (&oauth2.secret, &oauth2.grant) {
                     (Some(secret), _) => check_hosts(&secrets, secret, request)?,
-                    (None, Grant::TokenExchange { subject, .. }) => check_is_not_chosen(subject, request)?,
+                    (None, Grant::TokenExchange { subject, .. }) => self.check_is_not_chosen(subject, request)?,
                     (None, _) => {}
                 }
                 Ok(oauth2::token_source(oauth2, options, &secrets, &self.projected)?)
@@ -132,10 +132,18 @@ impl Shared {
         name: &str,
         request: &HttpRequest,
     ) -> Result<HeaderValue, HttpFailure> {
-        check_is_not_chosen(name, request)?;
+        self.check_is_not_chosen(name, request)?;
         let token = self.projected.read(name)?;
         let value = token_value(BEARER, token.expose_secret());
         Ok(value.ok_or_else(|| self.projected.error(name, "is not a header value"))?)
+    }
+
+    /// Checks that no object chooses the host. A projected token has no owner who could list the allowed hosts.
+    fn check_is_not_chosen(&self, name: &str, request: &HttpRequest) -> Result<(), CredentialError> {
+        match request.has_chosen_host {
+            true => Err(self.projected.error(name, "is not sent to a host that objects choose")),
+            false => Ok(()),
+        }
     }
 
     async fn token(
@@ -177,12 +185,4 @@ fn check_hosts(secrets: &LabelledSecrets, secret: &str, request: &HttpRequest) -
         secrets.check_hosts_are_named(secret)?;
     }
     secrets.check_host(secret, &request.host())
-}
-
-/// Checks that no object chooses the host. A projected token has no owner who could list the allowed hosts.
-fn check_is_not_chosen(name: &str, request: &HttpRequest) -> Result<(), CredentialError> {
-    match request.has_chosen_host {
-        true => Err(CredentialError::ProjectedTokenForChosenHost { name: name.to_owned() }),
-        false => Ok(()),
-    }
 }

@@ -125,7 +125,8 @@ async fn a_projected_token_goes_to_no_chosen_host() {
     let sender = sender(&folder, store());
     let mut chosen = request(Method::GET, &api.url("/"));
     chosen.has_chosen_host = true;
-    let expected = "projected token api is not sent to a host that objects choose".to_owned();
+    let path = folder.path().join("api");
+    let expected = format!("projected token {} is not sent to a host that objects choose", path.display());
     for auth in [auth("{serviceAccountToken: {name: api}}"), exchange(&api, "")] {
         let options = HttpOptions { auth: Some(&auth), ..plain() };
         let failure = send(&sender, &chosen, &options).await.unwrap_err();
@@ -165,7 +166,7 @@ async fn a_projected_token_is_exchanged_until_it_is_renewed() {
 }
 
 #[tokio::test]
-async fn a_log_in_with_json_gives_the_token_of_a_header() {
+async fn a_json_log_in_gives_the_token_of_a_header() {
     let created = "HTTP/1.1 201 Created\r\nx-subject-token: gA-N\r\ncontent-length: 2\r\n\r\n{}";
     let (identity, api) = (counting(created).await, Server::answering(ok("{}")).await);
     let (folder, auth) = (tempfile::tempdir().unwrap(), keystone(&identity));
@@ -188,7 +189,7 @@ async fn a_log_in_with_json_gives_the_token_of_a_header() {
 }
 
 #[tokio::test]
-async fn a_log_in_with_a_form_gives_the_token_of_the_body() {
+async fn a_form_gives_the_token_of_the_body() {
     let body = String::from_utf8(ok(r#"{"auth": {"client_token": "hvs.N"}}"#)).unwrap();
     let (identity, api) = (counting(Box::leak(body.into_boxed_str())).await, Server::answering(ok("{}")).await);
     let folder = tempfile::tempdir().unwrap();
