@@ -48,16 +48,8 @@ pub(super) struct Exchange {
 /// The end of a rule that does not hold, or that cannot be tried.
 #[derive(Debug)]
 pub(super) enum Stop {
-    Failed(Failed),
+    Failed { sent: String, came: String, expected: String },
     Skipped(&'static str),
-}
-
-/// A response that breaks a rule.
-#[derive(Debug)]
-pub(super) struct Failed {
-    pub(super) sent: String,
-    pub(super) came: String,
-    pub(super) expected: String,
 }
 
 impl Adapter {
@@ -76,13 +68,9 @@ impl Adapter {
         url
     }
 
-    /// Asks whether it answers at all.
-    ///
-    /// # Errors
-    /// The reason why no response came.
-    pub(super) async fn reached(&self) -> Result<(), String> {
-        let request = Sent { method: Method::GET, url: self.url(&["healthz"]), token: None, body: None };
-        self.send(request).await.came.map(drop)
+    /// Asks for its health, without the token.
+    pub(super) async fn health(&self) -> Exchange {
+        self.send(Sent { method: Method::GET, url: self.url(&["healthz"]), token: None, body: None }).await
     }
 
     /// Sends one request.
@@ -127,7 +115,7 @@ impl Exchange {
             Ok(reply) if holds(&reply) => Ok(reply),
             came => {
                 let came = came.map_or_else(|why| why, |reply| shown(&reply));
-                Err(Stop::Failed(Failed { sent: self.sent, came, expected: expected.into() }))
+                Err(Stop::Failed { sent: self.sent, came, expected: expected.into() })
             }
         }
     }

@@ -8,14 +8,14 @@ mod tests;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use drift_kube::process::clock::wall_micros;
 use http::HeaderValue;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::cluster::block_on;
 use crate::ending::{CommandError, ExitStatus};
-use exchange::{Adapter, Failed, Stop};
+use exchange::{Adapter, Stop};
 use rules::{Outcome, Trial};
 
 /// A running adapter, and what to create in it.
@@ -67,16 +67,16 @@ impl AdapterSettings {
         };
         let adapter = Adapter::new(base.clone(), self.token()?);
         // A name of its own: a leftover of another check is not in the way, nor is anything of the user.
-        let identity = format!("drift-check/ü +{}", Timestamp::now().as_nanosecond());
+        let identity = format!("drift-check/ü +{}", wall_micros());
         let trial = Trial { adapter: &adapter, resource, identity: &identity, states: &states };
         let outcomes = block_on(async {
-            if let Err(why) = adapter.reached().await {
+            if let Err(why) = adapter.health().await.came {
                 return Err(CommandError::CannotTell(format!("the adapter at {base} does not answer: {why}")));
             }
             Ok(trial.play().await)
         })?;
         anstream::stdout().write_all(rendered(&outcomes).as_bytes())?;
-        let is_bad = outcomes.iter().any(|(_, end)| matches!(end, Err(Stop::Failed(_))));
+        let is_bad = outcomes.iter().any(|(_, end)| matches!(end, Err(Stop::Failed { .. })));
         Ok(if is_bad { ExitStatus::BadUsage } else { ExitStatus::Success })
     }
 
@@ -97,7 +97,7 @@ fn rendered(outcomes: &[Outcome]) -> String {
     for (rule, end) in outcomes {
         let (index, line) = match end {
             Ok(()) => (0, format!("ok       {rule}\n")),
-            Err(Stop::Failed(Failed { sent, came, expected })) => {
+            Err(Stop::Failed { sent, came, expected }) => {
                 (1, format!("fails    {rule}\n  sent      {sent}\n  came      {came}\n  expected  {expected}\n"))
             }
             Err(Stop::Skipped(why)) => (2, format!("skipped  {rule} ({why})\n")),

@@ -37,7 +37,10 @@ impl Trial<'_> {
     /// Plays all rules.
     pub(super) async fn play(&self) -> Vec<Outcome> {
         let mut outcomes = vec![
-            ("healthz: GET /healthz is 200 without a token", self.healthz().await),
+            (
+                "healthz: GET /healthz is 200 without a token",
+                self.adapter.health().await.expect("200", |reply| status(reply) == 200).map(drop),
+            ),
             ("token: a missing or wrong token is 401", self.token().await),
             ("path: an unknown resource is 400, never 404", self.path().await),
         ];
@@ -61,12 +64,6 @@ impl Trial<'_> {
         outcomes
     }
 
-    async fn healthz(&self) -> Result<(), Stop> {
-        let url = self.adapter.url(&["healthz"]);
-        let health = self.adapter.send(Sent { method: Method::GET, url, token: None, body: None }).await;
-        health.expect("200", |reply| status(reply) == 200).map(drop)
-    }
-
     async fn token(&self) -> Result<(), Stop> {
         if self.adapter.token.is_none() {
             return Err(Stop::Skipped("no --token-file"));
@@ -87,10 +84,8 @@ impl Trial<'_> {
 
     async fn absence(&self, identity: &str) -> Result<(), Stop> {
         let proof = json!({"absent": identity});
-        let answer = self.ask(Method::GET, self.url(identity), None).await;
-        answer
-            .expect(format!("404 {proof}"), |reply| status(reply) == 404 && reply["body"]["absent"] == identity)
-            .map(drop)
+        let is_proof = |reply: &Value| status(reply) == 404 && reply["body"]["absent"] == identity;
+        self.ask(Method::GET, self.url(identity), None).await.expect(format!("404 {proof}"), is_proof).map(drop)
     }
 
     async fn refusal(&self) -> Result<(), Stop> {
@@ -107,17 +102,13 @@ impl Trial<'_> {
     }
 
     async fn shows(&self, state: &Value) -> Result<(), Stop> {
+        let has_state = |reply: &Value| status(reply) == 200 && self.has_state(&reply["body"], state);
         let answer = self.ask(Method::GET, self.url(self.identity), None).await;
-        answer
-            .expect(format!("200 {state}"), |reply| status(reply) == 200 && self.has_state(&reply["body"], state))
-            .map(drop)
+        answer.expect(format!("200 {state}"), has_state).map(drop)
     }
 
     async fn slash(&self) -> Result<(), Stop> {
-        match self.identity.split_once('/') {
-            Some((before, _)) => self.absence(before).await,
-            None => Ok(()),
-        }
+        self.absence(self.identity.split('/').next().unwrap_or_default()).await
     }
 
     async fn replace(&self) -> Result<(), Stop> {
