@@ -1,6 +1,5 @@
 //! Requests to an adapter, their responses as the poller sees them, and the expectations that these meet or not.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,7 +74,8 @@ impl Adapter {
 
     /// Sends one request.
     pub(super) async fn send(&self, request: Sent<'_>) -> Exchange {
-        let sent = request.to_string();
+        let body = request.body.as_deref().unwrap_or_default();
+        let sent = format!("{} {} {body}", request.method, request.url).trim_end().to_owned();
         let mut headers = HeaderMap::new();
         headers.extend(request.token.map(|token| (AUTHORIZATION, token.clone())));
         headers.extend(request.body.as_ref().map(|_| (CONTENT_TYPE, HeaderValue::from_static("application/json"))));
@@ -94,17 +94,19 @@ impl Adapter {
             None => Err(format!("no response within {} s", DEADLINE.as_secs())),
             Some(Err(failure)) => Err(failure.to_string()),
             Some(Ok(reply)) => Answer::of(&reply, Format::Json)
-                .map(|answer| answer.variable)
+                .map(|answer| self.masked(answer.variable))
                 .map_err(|error| format!("{} with a body that is cut off: {error}", reply.status)),
         };
         Exchange { sent, came }
     }
-}
 
-impl fmt::Display for Sent<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.method, self.url)?;
-        self.body.iter().try_for_each(|body| write!(formatter, " {body}"))
+    /// Returns a response whose text does not repeat the token, because it may be printed.
+    fn masked(&self, mut reply: Value) -> Value {
+        let token = self.token.as_ref().and_then(|header| header.to_str().ok()?.strip_prefix("Bearer "));
+        if let (Some(token), Some(text)) = (token, reply["text"].as_str()) {
+            reply["text"] = Value::from(text.replace(token, "(token)"));
+        }
+        reply
     }
 }
 

@@ -84,8 +84,9 @@ impl AdapterSettings {
         let Some(file) = &self.token_file else { return Ok(None) };
         let bad = |why: String| CommandError::BadUsage(format!("{}: {why}", file.display()));
         let token = std::fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
-        let header = HeaderValue::from_str(&format!("Bearer {}", token.trim_end_matches(['\r', '\n'])));
-        let mut header = header.map_err(|_| bad("a token has one line without control characters".to_owned()))?;
+        let token = token.trim_end_matches(['\r', '\n']);
+        let header = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| !token.is_empty());
+        let mut header = header.ok_or_else(|| bad("a token is one line of visible ASCII characters".to_owned()))?;
         header.set_sensitive(true);
         Ok(Some(header))
     }

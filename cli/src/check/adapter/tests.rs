@@ -11,7 +11,7 @@ use super::*;
 
 /// A name with everything that is awkward in a path.
 const IDENTITY: &str = "drift-check/ü +1";
-const TOKEN: &str = "right";
+const TOKEN: &str = "t0k-3n";
 
 type Store = Arc<Mutex<BTreeMap<String, Value>>>;
 /// A status and a body.
@@ -98,6 +98,7 @@ fn respond(flaw: &str, store: &Store, request: &Request) -> Response {
         ("PUT", Err(_)) => match flaw {
             "malformed" => (500, json!({})),
             "reason" => (400, json!({})),
+            "echo" => (500, json!({"detail": format!("{:?}", request.token)})),
             _ => detail(400, "no JSON"),
         },
         ("DELETE", _) if flaw == "left" => (200, json!({})),
@@ -121,6 +122,7 @@ fn collection(flaw: &str, store: &BTreeMap<String, Value>, request: &Request) ->
         ("none", _) => (405, json!({"detail": "no collection"})),
         ("away", _) => (200, json!({"items": [], "next": "http://elsewhere.example/widgets"})),
         ("anonymous", _) => (200, json!({"items": [{}]})),
+        ("endless", _) => (200, json!({"items": [], "next": "/widgets"})),
         ("missing", _) => (200, json!({"items": []})),
         ("twice", _) => (200, json!({"items": items.clone().chain(items).collect::<Vec<_>>()})),
         (_, "") => (200, json!({"items": [], "next": "/widgets?page=2"})),
@@ -144,7 +146,7 @@ async fn played(flaw: &'static str) -> (String, BTreeMap<String, Value>) {
             }
         }
     };
-    let adapter = Adapter::new(base.parse().unwrap(), Some(HeaderValue::from_static("Bearer right")));
+    let adapter = Adapter::new(base.parse().unwrap(), Some(HeaderValue::from_str(&format!("Bearer {TOKEN}")).unwrap()));
     let states = [json!({"value": "1", "old": true}), json!({"value": "2"})];
     let trial = Trial { adapter: &adapter, resource: "widgets", identity: IDENTITY, states: &states };
     let outcomes = tokio::select! {
@@ -190,6 +192,7 @@ async fn each_broken_rule_is_told() {
         ("twice", &["collection"]),
         ("anonymous", &["collection", "delete"]),
         ("away", &["collection", "delete"]),
+        ("endless", &["collection", "delete"]),
         ("left", &["delete", "gone"]),
         ("later", &["delete"]),
         ("gone", &["gone"]),
@@ -217,6 +220,13 @@ async fn a_failed_rule_shows_request_response_and_expectation() {
     assert!(sent.starts_with("  sent      PUT http://127.0.0.1:"), "{sent}");
     assert!(sent.ends_with("/widgets/drift%2Dcheck%2F%C3%BC%20%2B1 no JSON"), "{sent}");
     assert_eq!((came, expected), ("  came      500 {}", r#"  expected  400 or 422 {"detail": "…"}"#));
+}
+
+#[tokio::test]
+async fn a_response_that_repeats_the_token_is_masked() {
+    drift_kube::client::install_crypto();
+    let (printed, _) = played("echo").await;
+    assert!(printed.contains("(token)") && !printed.contains(TOKEN), "{printed}");
 }
 
 #[tokio::test]
