@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use drift_e2e::http_client;
+use drift_e2e::manifests;
 use drift_e2e::pages::blocks;
 use drift_e2e::process::{Launch, Process};
-use drift_e2e::wait;
+use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -108,24 +109,64 @@ async fn play_contract(world: &World, servers: &Servers) -> Result<()> {
     Ok(())
 }
 
+/// Applies the manifests of the example, in the namespace of the objects. No Pod runs here.
+async fn apply_manifests(world: &World) -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/adapter");
+    let rendered = manifests::render(&world.control_plane().binaries().kubectl, &folder)?;
+    let own = format!("namespace: {}\n", world.objects_namespace());
+    for document in manifests::parse_stream(&rendered.replace("namespace: redis\n", &own))? {
+        world.apply(&document).await?;
+    }
+    Ok(())
+}
+
+/// Makes the page's target read the collection, by the keys of the reference.
+async fn read_collection(world: &World, replaced: &[(&str, &str)]) -> Result<()> {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/adapter.md");
+    let blocks = blocks(&fs::read_to_string(reference)?, "yaml");
+    let keys = blocks.iter().find_map(|block| block.split_once("url: /widgets\n")).context("no such block")?.1;
+    let keys = keys.lines().fold("url: /limits\n".to_owned(), |all, key| format!("{all}      {}\n", key.trim()));
+    for mut document in page::documents(world, PAGE, replaced)? {
+        let Some(text) = document["data"]["ratelimits.yaml"].as_str() else { continue };
+        let changed = text.replacen("url: \"/limits/${client}\"\n", &keys, 1);
+        ensure!(changed != text, "{text}");
+        document["data"]["ratelimits.yaml"] = Value::from(changed);
+        world.apply(&document).await?;
+    }
+    Ok(())
+}
+
+/// Returns how often the collection was read, by the adapter's log.
+fn collections(log: &Path) -> Result<usize> {
+    Ok(fs::read_to_string(log)?.matches("\"GET /limits HTTP").count())
+}
+
+/// Follows the page up to drift and absence, both corrected.
+async fn follow_page(world: &World, servers: &Servers, replaced: &[(&str, &str)]) -> Result<page::Subject> {
+    let subject = page::follow(world, PAGE, replaced).await?;
+    subject.wait_until_healed_by(1).await?;
+    let identity = format!("{}/shop", world.objects_namespace());
+    ensure!(servers.state(&identity).await? == json!({"perMinute": 60, "burst": 10}));
+    let history = subject.watch().await?;
+    servers.redis(PASSWORD, &["HSET", "limits", &identity, r#"{"perMinute": 600, "burst": 10}"#]).await?;
+    history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
+    subject.wait_until_healed_by(2).await?;
+    servers.redis(PASSWORD, &["HDEL", "limits", &identity]).await?;
+    subject.wait_until_healed_by(3).await?;
+    Ok(subject)
+}
+
 #[tokio::test]
 async fn an_entry_of_redis_is_kept_by_an_adapter() -> Result<()> {
     World::run("adapter", async |world| {
         let mut servers = Servers::start(world).await?;
         play_contract(world, &servers).await?;
-        let replaced = [("redis-adapter.redis.svc:8080", servers.adapter_address.as_str())];
-        let subject = page::follow(world, PAGE, &replaced).await?;
-        subject.wait_until_healed_by(1).await?;
+        apply_manifests(world).await?;
+        let address = servers.adapter_address.clone();
+        let replaced = [("redis-adapter.redis.svc:8080", address.as_str())];
+        let subject = follow_page(world, &servers, &replaced).await?;
         let identity = format!("{}/shop", world.objects_namespace());
         let wanted = json!({"perMinute": 60, "burst": 10});
-        ensure!(servers.state(&identity).await? == wanted);
-
-        let history = subject.watch().await?;
-        servers.redis(PASSWORD, &["HSET", "limits", &identity, r#"{"perMinute": 600, "burst": 10}"#]).await?;
-        history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
-        subject.wait_until_healed_by(2).await?;
-        servers.redis(PASSWORD, &["HDEL", "limits", &identity]).await?;
-        subject.wait_until_healed_by(3).await?;
         ensure!(servers.state(&identity).await? == wanted);
 
         let history = subject.watch().await?;
@@ -149,6 +190,17 @@ async fn an_entry_of_redis_is_kept_by_an_adapter() -> Result<()> {
         servers.redis(PASSWORD, &["HSET", "limits", &identity, &wanted.to_string()]).await?;
         let seen = history.transitions("driftObserved").await?;
         ensure!(!seen.iter().any(|verdict| verdict.starts_with("True")), "a failure showed as drift: {seen:?}");
+
+        let before = collections(servers.adapter.log())?;
+        read_collection(world, &replaced).await?;
+        wait::until("a poll by the collection", wait::DEADLINE, async || {
+            let seen = collections(servers.adapter.log())?;
+            Ok(if seen > before { Seen::Met(()) } else { Seen::Instead(format!("{seen} reads of the collection")) })
+        })
+        .await?;
+        servers.redis(PASSWORD, &["HDEL", "limits", &identity]).await?;
+        subject.wait_until_healed_by(4).await?;
+        ensure!(servers.state(&identity).await? == wanted);
 
         subject.delete().await?;
         ensure!(servers.state(&identity).await? == Value::Null);
