@@ -4,6 +4,7 @@
 //! Each test has its own server, on loopback and in its own folder. A missing server fails its test and names the
 //! package to install, so that nothing counts as tested by mistake.
 
+mod adapter;
 mod aws;
 mod backup_job;
 mod browser;
