@@ -553,3 +553,18 @@ fn a_step_reads_xml_of_an_earlier_one() {
     let error = reply(200, "<Error><Code>InUse</Code></Error>");
     assert_eq!(rendering.take_answer(1, &error, None), refused(200, Some("InUse"), true));
 }
+
+#[test]
+fn values_keep_their_place_in_an_xml_body() {
+    let target = target(
+        r#"
+      - method: PUT
+        url: "https://h/"
+        xml: '<Set a="${self.spec.tag}"><Tag>${desired.tag + "<&"}</Tag>${{"member": [desired.tag, ">"]}}</Set>'
+"#,
+    );
+    let request = rendering(&target).unwrap().request(0).unwrap().unwrap();
+    let body = String::from_utf8(request.body.unwrap()).unwrap();
+    assert_eq!(body, r#"<Set a="2"><Tag>2&lt;&amp;</Tag><member>2</member><member>&gt;</member></Set>"#);
+    assert_eq!(request.headers["content-type"], "application/xml");
+}
