@@ -15,7 +15,7 @@ pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
     PAUSE_WHEN_NOT_TOLD, ProjectedTokens, ReplyBody, Room, SentCredentials, Unreadable,
 };
-pub use http::{before_deadline, heard, retry_after};
+pub use http::{before_deadline, count_as_limited, heard, retry_after};
 pub use postgres::{
     ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
     StatementFailure, Way, WriteStatement,

@@ -18,7 +18,7 @@ use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
-use drift_language::{HttpStep, Target};
+use drift_language::{Format, HttpStep, Target};
 use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -143,6 +143,12 @@ impl Rendering {
     #[must_use]
     pub fn timeout(&self, index: usize) -> Option<Duration> {
         self.parts().step(index)?.timeout
+    }
+
+    /// Returns the format of the response to the step's request.
+    #[must_use]
+    pub fn format(&self, index: usize) -> Option<&Format> {
+        self.parts().step(index).map(|step| &step.format)
     }
 
     /// Returns the request of this step, with an idempotency key if it is a write; `None` if the step is skipped.

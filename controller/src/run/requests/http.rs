@@ -6,10 +6,11 @@ use std::pin::pin;
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
-use drift_language::{HttpCorrect, Target};
+use drift_language::cel::Expression;
+use drift_language::{Format, HttpCorrect, Target};
 use drift_systems::{
-    ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, before_deadline, credentials_of_correct, heard,
-    retry_after,
+    ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, before_deadline, count_as_limited,
+    credentials_of_correct, heard, retry_after,
 };
 
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
@@ -25,6 +26,7 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// HTTP requests of one correction with their options.
 pub(super) struct HttpRequests<'a> {
     options: HttpOptions<'a>,
+    limited_when: Option<&'a Expression>,
     /// Rendered requests of the correction.
     rendering: Rendering,
     /// Next request to send.
@@ -39,7 +41,7 @@ impl<'a> HttpRequests<'a> {
             allow_networks: &target.allow_networks,
             max_bytes: MAX_ANSWER_BYTES,
         };
-        Self { options, rendering, ready: None }
+        Self { options, limited_when: http.limited_when.as_ref(), rendering, ready: None }
     }
 
     fn judge(&mut self, index: usize, reply: &HttpReply) -> StepAnswer {
@@ -96,6 +98,8 @@ impl SystemRequests for HttpRequests<'_> {
                     Sent::Unanswered(Doubt::TimedOut)
                 }
                 Some(Some(answer)) => {
+                    let format = self.rendering.format(index).unwrap_or(&Format::Json);
+                    let answer = answer.map(|reply| count_as_limited(reply, self.limited_when, format));
                     heard(&answer, clock::wall()).into_iter().for_each(|heard| context.note(&place, heard));
                     match answer {
                         Err(failure) => Sent::Unanswered(doubt(context.target, &host, &failure)),

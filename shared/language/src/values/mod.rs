@@ -5,3 +5,4 @@ pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod units;
 pub(crate) mod xml;
+pub(crate) mod xml_text;

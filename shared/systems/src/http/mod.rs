@@ -15,6 +15,7 @@ pub use auth::projected_token::ProjectedTokens;
 pub use exchange::answer::{Answer, Unreadable};
 pub use exchange::deadline::before_deadline;
 pub use exchange::failure::HttpFailure;
+pub use exchange::limited::count_as_limited;
 pub use exchange::memory::{MAX_BYTES_KEPT, Room};
 pub use exchange::options::HttpOptions;
 pub use exchange::progress::{ExchangeProgress, heard};

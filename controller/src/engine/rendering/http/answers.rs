@@ -21,6 +21,9 @@ pub(super) const UNJUDGED: &str = "refusedWhen cannot be evaluated for the answe
 pub(super) const TOO_LARGE: &str =
     "the answer is larger than 1 MiB, or all answers together take more than 8 MiB of memory";
 
+/// The status of throttling, also of responses that `limitedWhen` recognizes.
+const TOO_MANY_REQUESTS: u16 = 429;
+
 /// Placeholder for a response text that contains a secret.
 const REDACTED: &str = "(redacted)";
 
@@ -47,8 +50,10 @@ pub(super) fn judge_answer(
         let repeats = secrets.occur_in(&Value::from(text)) || secrets.pieces_occur_in(&line);
         if repeats { REDACTED.to_owned() } else { line }
     };
+    // A throttled request was not executed, whatever its body says.
+    let is_refused = if status == TOO_MANY_REQUESTS { Ok(false) } else { step.is_refused(variables) };
     let because = || step.because(variables).map(said).filter(|text| !text.is_empty());
-    match (step.is_refused(variables), judge(status, &step.accept, &step.done_on, retry_after)) {
+    match (is_refused, judge(status, &step.accept, &step.done_on, retry_after)) {
         (Ok(true), _) => {
             StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing: true }
         }

@@ -553,3 +553,32 @@ fn a_step_reads_xml_of_an_earlier_one() {
     let error = reply(200, "<Error><Code>InUse</Code></Error>");
     assert_eq!(rendering.take_answer(1, &error, None), refused(200, Some("InUse"), true));
 }
+
+#[test]
+fn values_keep_their_place_in_an_xml_body() {
+    let target = target(
+        r#"
+      - method: PUT
+        url: "https://h/"
+        xml: '<Set a="${self.spec.tag}"><Tag>${desired.tag + "<&"}</Tag>${{"member": [desired.tag, ">"]}}</Set>'
+"#,
+    );
+    let request = rendering(&target).unwrap().request(0).unwrap().unwrap();
+    let body = String::from_utf8(request.body.unwrap()).unwrap();
+    assert_eq!(body, r#"<Set a="2"><Tag>2&lt;&amp;</Tag><member>2</member><member>&gt;</member></Set>"#);
+    assert_eq!(request.headers["content-type"], "application/xml");
+}
+
+#[test]
+fn a_throttled_step_is_never_refused() {
+    let target = target(
+        r#"
+      - {method: PUT, url: "https://h/", accept: [200], refusedWhen: "${has(response.body.error)}"}
+"#,
+    );
+    let mut rendering = rendering(&target).unwrap();
+    let error = |status| reply(status, r#"{"error": "x"}"#);
+    let limited = Uncertainty { code: Some(429.into()), ..Uncertainty::unanswered(Doubt::RateLimited) };
+    assert_eq!(rendering.take_answer(0, &error(429), None), StepOutcome::Indefinite(limited));
+    assert_eq!(rendering.take_answer(0, &error(503), None), refused(503, None, true));
+}

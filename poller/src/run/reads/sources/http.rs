@@ -15,9 +15,8 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{HttpRead, Target};
-use drift_systems::before_deadline;
-use drift_systems::heard;
 use drift_systems::{ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room};
+use drift_systems::{before_deadline, count_as_limited, heard};
 
 use super::{OBJECTS_THAT_COUNT, ReadResult, UNTIL_SECRETS_ARE_LISTED};
 use crate::engine::Postponed;
@@ -56,6 +55,8 @@ struct HttpRequests<'r> {
     /// Rest of the deadline. It covers all requests, but not the wait for a slot at a host.
     left: Duration,
     progress: ExchangeProgress,
+    /// Number of requests that were sent.
+    asked: usize,
     /// True if some requests were answered and another one follows.
     goes_on: bool,
     /// Reserved memory for the kept responses.
@@ -112,6 +113,7 @@ impl<'r> HttpRequests<'r> {
             told: false,
             left,
             progress,
+            asked: 0,
             goes_on: false,
             room: None,
         }
@@ -224,7 +226,11 @@ impl<'r> HttpRequests<'r> {
         reach(KillPoint::PollerAfterRead);
         let of_tokens = self.progress.token_wait() - token_wait;
         self.left = self.left.saturating_sub((clock::now() - began).saturating_sub(of_tokens));
-        Ok(match answer {
+        // All pages of a collection are responses to its one step.
+        let step = self.read.steps().nth(self.asked).unwrap_or(&self.read.first);
+        self.asked += 1;
+        let counted = |reply| count_as_limited(reply, self.read.limited_when.as_ref(), &step.format);
+        Ok(match answer.map(|answer| answer.map(counted)) {
             None if self.progress.has_waited() => return Err(self.lacks_memory()),
             Some(Err(failure @ HttpFailure::TokenPaused { wait, .. })) => {
                 return Err(Postponed { until: clock::now() + wait, cause: failure_of(&failure) });

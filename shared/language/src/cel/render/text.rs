@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use crate::cel::evaluation::convert::{Allowance, text};
+use crate::values::xml::parse_xml;
+use crate::values::xml_text::xml_text;
 use serde_json::Value;
 
 use crate::cel::check::site::{EvaluationError, Site};
@@ -17,6 +19,8 @@ use drift_api::object::field_paths::FieldPaths;
 pub struct TextTemplate {
     site: Site,
     parts: Vec<TextPart>,
+    /// True if the text is an XML document, whose values are escaped.
+    is_xml: bool,
 }
 
 #[derive(Debug)]
@@ -42,7 +46,27 @@ impl TextTemplate {
                 },
             }
         }
-        if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { site: site.clone(), parts, is_xml: false }) } else { Err(errors) }
+    }
+
+    /// Compiles an XML document, whose values are escaped. Each value must be in element content or in an attribute.
+    ///
+    /// # Errors
+    /// Returns every mistake in it.
+    pub fn parse_xml(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+        let template = Self { is_xml: true, ..Self::parse(text, site)? };
+        // Both may hold a reference, but no name and no place outside of the root.
+        let sample = |part: &TextPart| match part {
+            TextPart::Literal(literal) => literal.clone(),
+            TextPart::Expression(_) => "&lt;".to_owned(),
+        };
+        let sample: String = template.parts.iter().map(sample).collect();
+        if ["<!", "<?"].iter().any(|mark| sample.trim_start_matches("<?xml ").contains(mark)) {
+            return Err(vec![TemplateError::new(0, "write no comments, CDATA and instructions into the document")]);
+        }
+        let is_document = parse_xml(sample.as_bytes(), &[], usize::MAX).is_ok();
+        let refusal = "no XML document with each ${…} in the content of an element or in an attribute";
+        if is_document { Ok(template) } else { Err(vec![TemplateError::new(0, refusal)]) }
     }
 
     /// The fields under `self` that it reads.
@@ -100,13 +124,26 @@ impl TextTemplate {
             match part {
                 TextPart::Literal(literal) => rendered.push_str(literal),
                 TextPart::Expression(expression) => {
-                    let value = render_text(expression, variables, &self.site, cost)?;
+                    let value = self.render_part(expression, variables, cost)?;
                     allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
                     rendered.push_str(&value);
                 }
             }
         }
         Ok(rendered)
+    }
+
+    fn render_part(
+        &self,
+        expression: &Expression,
+        variables: &Variables<'_>,
+        cost: &Arc<Cost>,
+    ) -> Result<String, EvaluationError> {
+        if !self.is_xml {
+            return render_text(expression, variables, &self.site, cost);
+        }
+        let value = value_of(expression, variables, &self.site, cost)?;
+        xml_text(value, text).map_err(|cause| self.site.error(cause))
     }
 }
 
@@ -117,7 +154,15 @@ pub(in crate::cel) fn render_text(
     site: &Site,
     cost: &Arc<Cost>,
 ) -> Result<String, EvaluationError> {
+    text(value_of(expression, variables, site, cost)?).map_err(|cause| site.error(cause))
+}
+
+fn value_of(
+    expression: &Expression,
+    variables: &Variables<'_>,
+    site: &Site,
+    cost: &Arc<Cost>,
+) -> Result<Value, EvaluationError> {
     let value = expression.evaluate_within(variables, cost)?;
-    let value = value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))?;
-    text(value).map_err(|cause| site.error(cause))
+    value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))
 }

@@ -1,4 +1,4 @@
-//! The body of a request: a tree sent as JSON, a form, a text, or bytes.
+//! The body of a request: a tree sent as JSON, a form, a text, an XML document, or bytes.
 
 use http::HeaderValue;
 use serde_json::Value;
@@ -11,9 +11,9 @@ use crate::yaml::templates::{read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// The keys of a body. A request has at most one of them.
-pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text"];
+pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text", "xml"];
 /// The body keys of a write, which may also send bytes from a response.
-pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "raw"];
+pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "xml", "raw"];
 
 /// The error for a JSON tree written as a text.
 const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
@@ -28,6 +28,8 @@ pub enum Body {
     Form(ValueTemplate),
     /// A plain text.
     Text(TextTemplate),
+    /// An XML document, whose values are escaped.
+    Xml(TextTemplate),
     /// Raw bytes, unchanged.
     Raw(Expression),
 }
@@ -41,6 +43,7 @@ impl Body {
             Self::Json(_) => "application/json",
             Self::Form(_) => "application/x-www-form-urlencoded",
             Self::Text(_) => "text/plain; charset=utf-8",
+            Self::Xml(_) => "application/xml",
         }))
     }
 
@@ -55,7 +58,7 @@ impl Body {
                 serde_json::to_vec(&value).map_err(|_| tree.site().error("the body has no JSON form"))
             }
             Self::Form(tree) => form(&tree.render(variables)?).map_err(|cause| tree.site().error(cause)),
-            Self::Text(text) => text.render(variables).map(String::into_bytes),
+            Self::Text(text) | Self::Xml(text) => text.render(variables).map(String::into_bytes),
             Self::Raw(bytes) => bytes.evaluate_bytes(variables),
         }
     }
@@ -64,7 +67,7 @@ impl Body {
     pub(crate) fn reads(&self, variable: &str) -> bool {
         match self {
             Self::Json(tree) | Self::Form(tree) => tree.reads(variable),
-            Self::Text(text) => text.reads(variable),
+            Self::Text(text) | Self::Xml(text) => text.reads(variable),
             Self::Raw(bytes) => bytes.reads(variable),
         }
     }
@@ -77,7 +80,7 @@ impl Body {
         match self {
             body if !body.reads(variable) => body.render(variables).map(drop),
             Self::Json(tree) | Self::Form(tree) => tree.try_without(variable, variables),
-            Self::Text(_) | Self::Raw(_) => Ok(()),
+            Self::Text(_) | Self::Xml(_) | Self::Raw(_) => Ok(()),
         }
     }
 
@@ -86,7 +89,7 @@ impl Body {
     pub fn fields(&self) -> FieldPaths {
         match self {
             Self::Json(tree) | Self::Form(tree) => tree.fields(),
-            Self::Text(text) => text.fields(),
+            Self::Text(text) | Self::Xml(text) => text.fields(),
             Self::Raw(bytes) => bytes.fields().clone(),
         }
     }
@@ -145,7 +148,11 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
         "raw" => Body::Raw(read_expression(reader, node, &site)?),
         _ => {
             let text = reader.text(node, &site.place)?;
-            Body::Text(reader.compiled(node, &site, TextTemplate::parse(text, &site))?)
+            if key == "xml" {
+                Body::Xml(reader.compiled(node, &site, TextTemplate::parse_xml(text, &site))?)
+            } else {
+                Body::Text(reader.compiled(node, &site, TextTemplate::parse(text, &site))?)
+            }
         }
     };
     Some(Some(body))

@@ -1,7 +1,7 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
 use crate::cel::STEPS;
-use crate::cel::{DESIRED, EVERY_KEY};
+use crate::cel::{DESIRED, EVERY_KEY, Expression, Scope};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::actions::Actions;
@@ -17,6 +17,7 @@ use crate::systems::http::tls::{Tls, read_tls};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
+use crate::yaml::templates::expression;
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 use http::Method;
@@ -28,6 +29,8 @@ pub struct HttpCorrect {
     pub auth: Option<Auth>,
     /// A private CA and a client certificate.
     pub tls: Option<Tls>,
+    /// Rule that recognizes a response to any step as throttling.
+    pub limited_when: Option<Expression>,
     /// Steps of a creation. Empty if the target has no `create`.
     pub create: Vec<HttpStep>,
     /// Steps of an update.
@@ -181,10 +184,14 @@ impl CorrectSection for HttpCorrect {
     }
 }
 
+/// Keys of `correct.http`.
+const KEYS: &[&str] = &["socket", "auth", "tls", "limitedWhen", "create", "update", "delete", "replace"];
+
 pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
-    let fields = reader.fields(node, place, &["socket", "auth", "tls", "create", "update", "delete", "replace"])?;
+    let fields = reader.fields(node, place, KEYS)?;
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
+    let limited_when = reader.optional(&fields, "limitedWhen", expression(Scope::Page));
     let steps =
         |purpose| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_steps(reader, node, place, purpose);
     reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
@@ -198,7 +205,8 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
             .refuse(fields.at(), format!("{place}: at least one of create, update, delete, replace is needed"));
     }
     let (create, update, delete, replace) = (create?, update?, delete?, replace?);
-    let http = HttpCorrect { auth: auth?, tls: tls?, create, update, delete, replace };
+    let limited_when = limited_when?;
+    let http = HttpCorrect { auth: auth?, tls: tls?, limited_when, create, update, delete, replace };
     if http.tls.is_some() && !http.steps().any(|step| step.request.url.is_https()) {
         let at = fields.get("tls").map_or(node.at, |tls| tls.at);
         return reader.refuse(at, format!("{place}.tls: no URL is https"));

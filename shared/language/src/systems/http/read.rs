@@ -46,6 +46,8 @@ pub struct HttpRead {
     pub absent_until: Option<Expression>,
     /// Rule that accepts a genuine response. Default: a top-level key of a map `desired` occurs in the observed state.
     pub valid_when: Option<Expression>,
+    /// Rule that recognizes a response to any of the requests as throttling.
+    pub limited_when: Option<Expression>,
     /// Rule that detects a change in progress at the external system.
     pub settling_when: Option<Expression>,
     /// Maps the responses to the observed state. Default `${response.body}`.
@@ -147,8 +149,18 @@ impl ReadSection for HttpRead {
 }
 
 /// Keys of `read.http` besides those of its request.
-const HTTP_KEYS: &[&str] =
-    &["steps", "socket", "auth", "tls", "absentUntil", "validWhen", "settlingWhen", "observed", "maxBytes"];
+const HTTP_KEYS: &[&str] = &[
+    "steps",
+    "socket",
+    "auth",
+    "tls",
+    "absentUntil",
+    "limitedWhen",
+    "validWhen",
+    "settlingWhen",
+    "observed",
+    "maxBytes",
+];
 
 pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
     let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).chain(COLLECTION_KEYS).copied().collect();
@@ -161,6 +173,7 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let auth = reader.optional(&fields, "auth", read_auth);
     let tls = reader.optional(&fields, "tls", read_tls);
     let absent_until = reader.optional(&fields, "absentUntil", expression(Scope::Object));
+    let limited_when = reader.optional(&fields, "limitedWhen", expression(Scope::Page));
     // The scopes of a rule about a whole page, and about the entry of one object.
     let (whole, single) = if is_collection { (Scope::Page, Scope::Item) } else { (Scope::Response, Scope::Response) };
     let valid_when = reader.optional(&fields, "validWhen", expression(whole));
@@ -182,6 +195,7 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         tls: tls?,
         collection: collection?,
         absent_until: absent_until?,
+        limited_when: limited_when?,
         valid_when: valid_when?,
         settling_when: settling_when?,
         observed: observed?,

@@ -17,7 +17,7 @@ const MAX_STEPS: usize = 8;
 
 /// Keys of a request at any place.
 pub(crate) const REQUEST_KEYS: &[&str] =
-    &["method", "url", "headers", "body", "form", "text", "as", "lists", "accept", "absentWhen"];
+    &["method", "url", "headers", "body", "form", "text", "xml", "as", "lists", "accept", "absentWhen"];
 
 /// One request of a read.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 pub(super) mod answer;
 pub(super) mod deadline;
 pub(super) mod failure;
+pub(super) mod limited;
 pub(super) mod memory;
 pub(super) mod options;
 pub(super) mod outgoing;
