@@ -18,28 +18,31 @@ use crate::page::{self, Subject};
 
 /// Requests before the server checks signatures: those that make the users and the role.
 const UNCHECKED: &str = "9";
+/// What the poller calls.
+const READING: &[&str] = &["sqs:Get*", "elasticloadbalancing:Describe*", "route53:List*", "s3:Get*", "ec2:Describe*"];
 const REGION: &str = "eu-central-1";
 /// Life of the temporary keys: two intervals of the page.
 const LIFE: SignedDuration = SignedDuration::from_secs(6);
 /// The projected token of the ServiceAccount.
 const TOKEN: &str = "canary-8d1f-token";
+const HOST: &str = "sqs.eu-central-1.amazonaws.com";
 /// With the account of the server, which is on the page too.
 const QUEUE: &str = "https://sqs.eu-central-1.amazonaws.com/123456789012/";
 
 /// An access key of a user.
 #[derive(Clone)]
-struct AccessKey {
-    id: String,
-    secret: String,
+pub(crate) struct AccessKey {
+    pub(crate) id: String,
+    pub(crate) secret: String,
 }
 
 /// A server with the APIs of AWS, and a user for each program.
-struct Aws {
+pub(crate) struct Aws {
     folder: PathBuf,
-    address: String,
-    process: Process,
-    reader: AccessKey,
-    writer: AccessKey,
+    pub(crate) address: String,
+    pub(crate) process: Process,
+    pub(crate) reader: AccessKey,
+    pub(crate) writer: AccessKey,
     /// A session of a role that may read.
     session: Session,
 }
@@ -52,7 +55,7 @@ struct Session {
 }
 
 impl Aws {
-    async fn start(world: &World) -> Result<Self> {
+    pub(crate) async fn start(world: &World) -> Result<Self> {
         let (folder, address) = (world.folder().to_owned(), world.free_listen_address()?);
         let (host, port) = address.split_once(':').context("no port")?;
         let server =
@@ -61,36 +64,43 @@ impl Aws {
         let nobody = AccessKey { id: "none".to_owned(), secret: "none".to_owned() };
         let session = Session { key: nobody.clone(), token: String::new() };
         let mut aws = Self { folder, address, process, reader: nobody.clone(), writer: nobody, session };
-        aws.session = aws.assume_role("sqs:Get*").await?;
-        aws.reader = aws.create_user("reader", "sqs:Get*").await?;
-        aws.writer = aws.create_user("writer", "sqs:*").await?;
+        aws.session = aws.assume_role(READING).await?;
+        aws.reader = aws.create_user("reader", READING).await?;
+        aws.writer = aws.create_user("writer", &["*"]).await?;
         Ok(aws)
     }
 
-    /// Applies the page in the world's own group, with the users' keys.
+    /// The URL of all APIs.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Applies the page of the queue.
     async fn apply(&self, world: &World, replaced: &[(&str, &str)]) -> Result<Subject> {
-        let host = format!("http://{}", self.address);
+        let url = self.url();
+        let hosts = [("https://sqs.eu-central-1.amazonaws.com", url.as_str()), (HOST, &self.address)];
+        page::apply_all(world, self.documents(world, "aws.md", &[replaced, &hosts].concat())?).await
+    }
+
+    /// Returns the documents of a page, in the world's own group and with the users' keys.
+    pub(crate) fn documents(&self, world: &World, page: &str, replaced: &[(&str, &str)]) -> Result<Vec<Value>> {
         let roles = ["poller", "controller"].map(|program| format!("drift-{program}-{}", world.objects_namespace()));
         let own = [
-            ("https://sqs.eu-central-1.amazonaws.com", host.as_str()),
-            ("sqs.eu-central-1.amazonaws.com", &self.address),
             ("aws.example", world.group()),
-            ("drift-poller-queues", &roles[0]),
-            ("drift-controller-queues", &roles[1]),
+            ("drift-poller-aws", &roles[0]),
+            ("drift-controller-aws", &roles[1]),
             ("id-of-reader", &self.reader.id),
             ("key-of-reader", &self.reader.secret),
             ("id-of-writer", &self.writer.id),
             ("key-of-writer", &self.writer.secret),
         ];
-        page::apply(world, "aws.md", &[replaced, &own].concat()).await
+        page::documents(world, page, &[replaced, &own].concat())
     }
 
     /// Calls the APIs like an administrator, with another signer than that of the programs. Returns what the call prints.
-    async fn call(&self, statements: &str) -> Result<String> {
+    pub(crate) async fn call(&self, statements: &str) -> Result<String> {
         let script = format!(
-            "import boto3\n\
-             sqs, iam, sts = (boto3.client(api, endpoint_url='http://{}') for api in ('sqs', 'iam', 'sts'))\n\
-             {statements}",
+            "import boto3\nclient = lambda api: boto3.client(api, endpoint_url='http://{}')\n{statements}",
             self.address
         );
         let launch = Launch::new("boto3", environment()?.join("bin/python")).arguments(["-c", &script]);
@@ -100,12 +110,12 @@ impl Aws {
     }
 
     /// Creates a role that may do this, and begins a session of it.
-    async fn assume_role(&self, action: &str) -> Result<Session> {
-        let policy = policy(action);
+    async fn assume_role(&self, actions: &[&str]) -> Result<Session> {
+        let policy = policy(actions);
         let script = format!(
-            "role = iam.create_role(RoleName='role', AssumeRolePolicyDocument='{policy}')['Role']['Arn']\n\
-             iam.put_role_policy(RoleName='role', PolicyName='all', PolicyDocument='{policy}')\n\
-             key = sts.assume_role_with_web_identity(\
+            "role = client('iam').create_role(RoleName='role', AssumeRolePolicyDocument='{policy}')['Role']['Arn']\n\
+             client('iam').put_role_policy(RoleName='role', PolicyName='all', PolicyDocument='{policy}')\n\
+             key = client('sts').assume_role_with_web_identity(\
                  RoleArn=role, RoleSessionName='any', WebIdentityToken='some')['Credentials']\n\
              print('key', key['AccessKeyId'], key['SecretAccessKey'], key['SessionToken'])"
         );
@@ -114,12 +124,12 @@ impl Aws {
     }
 
     /// Creates a user that may do this.
-    async fn create_user(&self, name: &str, action: &str) -> Result<AccessKey> {
-        let policy = policy(action);
+    async fn create_user(&self, name: &str, actions: &[&str]) -> Result<AccessKey> {
+        let policy = policy(actions);
         let script = format!(
-            "iam.create_user(UserName='{name}')\n\
-             iam.put_user_policy(UserName='{name}', PolicyName='all', PolicyDocument='{policy}')\n\
-             key = iam.create_access_key(UserName='{name}')['AccessKey']\n\
+            "client('iam').create_user(UserName='{name}')\n\
+             client('iam').put_user_policy(UserName='{name}', PolicyName='all', PolicyDocument='{policy}')\n\
+             key = client('iam').create_access_key(UserName='{name}')['AccessKey']\n\
              print('key', key['AccessKeyId'], key['SecretAccessKey'])"
         );
         key_of(&self.call(&script).await?).map(|(key, _)| key)
@@ -127,8 +137,8 @@ impl Aws {
 }
 
 /// A policy that allows this.
-fn policy(action: &str) -> Value {
-    let statement = json!({"Effect": "Allow", "Action": action, "Resource": "*"});
+fn policy(actions: &[&str]) -> Value {
+    let statement = json!({"Effect": "Allow", "Action": actions, "Resource": "*"});
     json!({"Version": "2012-10-17", "Statement": [statement]})
 }
 
@@ -158,11 +168,12 @@ async fn a_queue_of_aws_is_kept() -> Result<()> {
 
         let history = subject.watch().await?;
         let url = format!("{QUEUE}{name}");
-        let change = format!("sqs.set_queue_attributes(QueueUrl='{url}', Attributes={{'VisibilityTimeout': '7'}})");
+        let change =
+            format!("client('sqs').set_queue_attributes(QueueUrl='{url}', Attributes={{'VisibilityTimeout': '7'}})");
         aws.call(&change).await?;
         history.wait_for_transitions("driftObserved", &[("True", "FieldsDiffer"), ("False", "InSync")]).await?;
         subject.wait_until_healed_by(2).await?;
-        aws.call(&format!("sqs.delete_queue(QueueUrl='{url}')")).await?;
+        aws.call(&format!("client('sqs').delete_queue(QueueUrl='{url}')")).await?;
         history.wait_for_transitions("driftObserved", &[("True", "ExternalMissing"), ("False", "InSync")]).await?;
         subject.wait_until_healed_by(3).await?;
 
@@ -181,7 +192,7 @@ async fn a_queue_of_aws_is_kept() -> Result<()> {
         let last = subject.wait_until_healed_by(3).await?;
 
         subject.delete().await?;
-        aws.call(&format!("assert not sqs.list_queues(QueueNamePrefix='{name}').get('QueueUrls')")).await?;
+        aws.call(&format!("assert not client('sqs').list_queues(QueueNamePrefix='{name}').get('QueueUrls')")).await?;
         let logs = ["drift-poller.log", "drift-controller.log"].map(|log| fs::read_to_string(aws.folder.join(log)));
         for key in [&aws.reader.secret, &aws.writer.secret] {
             ensure!(!last.to_string().contains(key), "a key in {last}");

@@ -6,6 +6,7 @@
 
 mod adapter;
 mod aws;
+mod aws_xml;
 mod backup_job;
 mod browser;
 mod caddy;

@@ -81,10 +81,10 @@ pub(crate) fn documents(world: &World, page: &str, replaced: &[(&str, &str)]) ->
 }
 
 /// Applies documents. The last one is the object.
-async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> {
+pub(crate) async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> {
     let object = documents.pop().context("a page without YAML")?;
     for document in &documents {
-        world.apply(document).await?;
+        apply_once_served(world, document).await?;
     }
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (word(&object["apiVersion"]), word(&object["kind"]));
@@ -94,8 +94,19 @@ async fn apply_all(world: &World, mut documents: Vec<Value>) -> Result<Subject> 
         // Otherwise a program that starts before the API server knows the right would retry only after half a minute.
         world.wait_for_right(which, right(group, &plural, "list", world.objects_namespace()), true).await?;
     }
-    wait::until("the kind to be served", wait::DEADLINE, async || Ok(Seen::Met(world.apply(&object).await?))).await?;
-    let api = world.api(&api_version, &kind, Some(world.objects_namespace()))?;
+    apply_once_served(world, &object).await?;
+    subject(world, &object)
+}
+
+/// Applies a document, which may be of a kind that the page defines.
+async fn apply_once_served(world: &World, document: &Value) -> Result<Value> {
+    wait::until("the kind to be served", wait::DEADLINE, async || Ok(Seen::Met(world.apply(document).await?))).await
+}
+
+/// Returns an applied object of a page.
+pub(crate) fn subject(world: &World, object: &Value) -> Result<Subject> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let api = world.api(&word(&object["apiVersion"]), &word(&object["kind"]), Some(world.objects_namespace()))?;
     Ok(Subject { api, name: word(&object["metadata"]["name"]) })
 }
 

@@ -93,7 +93,7 @@ impl Adapter {
         let came = match before_deadline(DEADLINE, &progress, exchange).await {
             None => Err(format!("no response within {} s", DEADLINE.as_secs())),
             Some(Err(failure)) => Err(failure.to_string()),
-            Some(Ok(reply)) => Answer::of(&reply, Format::Json)
+            Some(Ok(reply)) => Answer::of(&reply, &Format::Json)
                 .map(|answer| self.masked(answer.variable))
                 .map_err(|error| format!("{} with a body that is cut off: {error}", reply.status)),
         };

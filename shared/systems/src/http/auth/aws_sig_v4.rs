@@ -8,8 +8,11 @@ use aws_sigv4::http_request::{
     sign,
 };
 use aws_sigv4::sign::v4::SigningParams;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
@@ -21,6 +24,9 @@ const SESSION_TOKEN: &str = "sessionToken";
 
 /// S3 encodes a path once and takes it as it is. All other services encode it twice.
 const S3: &str = "s3";
+
+/// A checksum of the body. S3 refuses some writes without one.
+const S3_CHECKSUM: &str = "x-amz-checksum-sha256";
 
 /// The keys that sign. `Debug` of the credentials hides them.
 pub(in crate::http) struct Keys(Credentials);
@@ -74,6 +80,9 @@ impl Keys {
             .map_err(|_| unusable())?
             .into();
         let headers = request.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+        let body = request.body.as_deref().filter(|_| signed.service == S3);
+        let checksum = body.map(|body| BASE64_STANDARD.encode(Sha256::digest(body)));
+        let headers = headers.chain(checksum.as_deref().map(|checksum| (S3_CHECKSUM, checksum)));
         let body = SignableBody::Bytes(request.body.as_deref().unwrap_or_default());
         let signable = SignableRequest::new(request.method.as_str(), request.url.as_str(), headers, body);
         let signature = sign(signable.map_err(|_| unusable())?, &parameters).map_err(|_| unusable())?;
@@ -82,7 +91,8 @@ impl Keys {
             value.set_sensitive(true);
             Some((HeaderName::try_from(name).ok()?, value))
         };
-        signature.output().headers().map(|pair| header(pair).ok_or_else(unusable)).collect()
+        let checksum = checksum.as_deref().map(|checksum| (S3_CHECKSUM, checksum));
+        signature.output().headers().chain(checksum).map(|pair| header(pair).ok_or_else(unusable)).collect()
     }
 }
 

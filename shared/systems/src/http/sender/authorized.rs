@@ -119,7 +119,7 @@ impl Shared {
                 Ok(oauth2::token_source(oauth2, options, &secrets, &self.projected)?)
             }
             Some(Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(role), .. })) => {
-                check_is_not_chosen(&role.token, request)?;
+                self.check_is_not_chosen(&role.token, request)?;
                 Ok(aws_role::token_source(role, options, &self.projected)?)
             }
             _ => Err(HttpFailure::TokenUnavailable("the target names no token server".to_owned())),
