@@ -23,6 +23,7 @@ fn the_exit_code_tells_a_broken_rule_from_silence() {
         // No server listens on the port of tcpmux.
         ("http://127.0.0.1:1", &[], 2, "does not answer: no connection"),
         ("ftp://127.0.0.1", &[], 3, "--adapter is an http or https URL"),
+        ("http://a:b@127.0.0.1", &[], 3, "without credentials"),
         (&broken, &["--state", "3"], 3, "a state is a JSON object"),
         (&broken, &["--state", "{}", "--state", "{}", "--state", "{}"], 3, "may be given twice"),
         (&broken, &["--token-file", "empty"], 3, "empty: a token is one line"),
