@@ -56,8 +56,9 @@ impl AdapterSettings {
     }
 
     fn play(&self, base: &Url, resource: &str) -> Result<ExitStatus, CommandError> {
-        if !matches!(base.scheme(), "http" | "https") {
-            return Err(CommandError::BadUsage("--adapter is an http or https URL".to_owned()));
+        // The URL is printed.
+        if !matches!(base.scheme(), "http" | "https") || !base.username().is_empty() || base.password().is_some() {
+            return Err(CommandError::BadUsage("--adapter is an http or https URL without credentials".to_owned()));
         }
         let states = match &*self.states {
             [] => [json!({"value": "1"}), json!({"value": "2"})],
