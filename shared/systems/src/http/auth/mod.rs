@@ -12,8 +12,6 @@ pub(crate) mod projected_token;
 pub(super) mod token_request;
 pub(super) mod tokens;
 
-use std::time::SystemTime;
-
 use aws_sig_v4::Keys;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -21,6 +19,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::guard::clock::time_of_day;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Auth, SecretKey};
@@ -65,7 +64,7 @@ pub(in crate::http) fn header(
         }
         Auth::AwsSigV4(signed) => {
             let keys = Keys::read(signed, secrets, |key| text(&signed.secret, key))?;
-            keys.sign(signed, request, SystemTime::now())
+            keys.sign(signed, request, time_of_day().into())
         }
         Auth::OAuth2(_) | Auth::Challenge(_) | Auth::ServiceAccountToken { .. } | Auth::Login(_) => Ok(Vec::new()),
     }
