@@ -13,8 +13,6 @@ pub(crate) mod projected_token;
 pub(super) mod token_request;
 pub(super) mod tokens;
 
-use crate::guard::clock::time_of_day;
-
 use aws_sig_v4::Keys;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -22,6 +20,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::guard::clock::time_of_day;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Auth, AwsKeys, SecretKey};
