@@ -1,7 +1,7 @@
 //! docs/cookbook/aws.md: resources of AWS by signed requests, against a server that checks each signature.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::process::run_folder::target_folder;
@@ -58,8 +58,9 @@ impl Aws {
     pub(crate) async fn start(world: &World) -> Result<Self> {
         let (folder, address) = (world.folder().to_owned(), world.free_listen_address()?);
         let (host, port) = address.split_once(':').context("no port")?;
-        let server =
-            Launch::new("moto_server", environment()?.join("bin/moto_server")).arguments(["-H", host, "-p", port]);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/moto_server.py");
+        let server = Launch::new("moto_server", environment()?.join("bin/python")).argument(script);
+        let server = server.arguments(["-H", host, "-p", port]);
         let process = serving(server.variable("INITIAL_NO_AUTH_ACTION_COUNT", UNCHECKED), &folder, &address).await?;
         let nobody = AccessKey { id: "none".to_owned(), secret: "none".to_owned() };
         let session = Session { key: nobody.clone(), token: String::new() };

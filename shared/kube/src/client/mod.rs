@@ -12,6 +12,7 @@ mod kubeconfig;
 mod object_client;
 mod object_names;
 mod pages;
+mod patch_body;
 mod retry_after;
 
 pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};

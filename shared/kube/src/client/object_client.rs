@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::client;
 use crate::client::ResolvedKind;
+use crate::client::patch_body::escaped;
 use crate::client::{CALL_DEADLINE, CallError, MAX_ANSWER_BYTES};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::KeptFields;
@@ -140,7 +141,7 @@ impl ObjectClient {
     ) -> Result<LeanObject, WriteError> {
         let patch = Patch::<Value>::Json(patch);
         let request = collection_of(kind, id).patch_subresource("status", &id.name, &self.parameters(), &patch);
-        self.answer(request, id, fields).await
+        self.answer(request.map(escaped), id, fields).await
     }
 
     /// Tries a JSON Patch on `/status` as a dry run. Returns the whole resulting object.
@@ -156,7 +157,7 @@ impl ObjectClient {
         let parameters = PatchParams { dry_run: true, ..self.parameters() };
         let patch = Patch::<Value>::Json(patch);
         let request = collection_of(kind, id).patch_subresource("status", &id.name, &parameters, &patch);
-        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+        let request = request.map(escaped).map_err(|error| CallError::Transport(error.to_string()))?;
         client::request(&self.client, CALL_DEADLINE, request).await
     }
 
@@ -172,7 +173,7 @@ impl ObjectClient {
         fields: &FieldPaths,
     ) -> Result<LeanObject, WriteError> {
         let request = collection_of(kind, id).patch(&id.name, &self.parameters(), &Patch::<Value>::Json(patch));
-        self.answer(request, id, fields).await
+        self.answer(request.map(escaped), id, fields).await
     }
 
     /// Applies a merge patch to the object itself, under its own field manager. The patch must contain the uid, so that
