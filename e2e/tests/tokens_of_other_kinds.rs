@@ -162,6 +162,15 @@ async fn a_refused_exchange_is_unknown_from_the_start() -> Result<()> {
         world.apply_target(&target).await?;
         world.wait_for_verdict("web", "Unknown", "Unauthorized").await?;
         ensure!(outside.requests().is_empty(), "a request without its token: {:?}", outside.requests());
+        // A person's machine has no projected tokens.
+        let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+        let explained = world.run_command(&[&["explain", "proxy/web"], &place[..]].concat()).await?;
+        for expected in [
+            "with a token of an identity server by the projected ServiceAccount token outside",
+            "/tokens/outside does not exist; mount it as a projected volume",
+        ] {
+            ensure!(explained.output.contains(expected), "no {expected}: {explained:?}");
+        }
         ensure_shown_nowhere(world, &poller).await
     })
     .await
