@@ -54,3 +54,4 @@ mod stuck;
 mod toxiproxy;
 mod windows;
 mod world;
+mod xml_and_rpc;

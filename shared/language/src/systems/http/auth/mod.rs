@@ -13,7 +13,7 @@ use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::systems::http::auth::aws_sig_v4::{AwsSigV4, read_aws_sig_v4};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
-use crate::systems::http::headers::RESERVED_HEADERS;
+use crate::systems::http::request::headers::RESERVED_HEADERS;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 

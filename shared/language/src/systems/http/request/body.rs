@@ -19,6 +19,9 @@ pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "xml", "raw"];
 const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
                             `text` in place of `body` with a header content-type: application/json";
 
+/// The error for a value that no form can carry.
+const NO_FIELD: &str = "a field of a form is a text, a number, true or false, or a list of them";
+
 /// The body of a request.
 #[derive(Debug)]
 pub enum Body {
@@ -99,24 +102,43 @@ fn form(value: &Value) -> Result<Vec<u8>, String> {
     let Value::Object(fields) = value else { return Err("a form is a map".to_owned()) };
     let mut form = form_urlencoded::Serializer::new(String::new());
     for (name, value) in fields {
-        let items = match value {
-            Value::Array(items) => items.as_slice(),
-            single => std::slice::from_ref(single),
-        };
-        for item in items {
-            match item {
-                Value::Null => {}
-                Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
-                Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
-                Value::String(text) => drop(form.append_pair(name, text)),
-                // The name of a field may come from an object, so it is not repeated.
-                Value::Array(_) | Value::Object(_) => {
-                    return Err("a field of a form is a text, a number, true or false, or a list of them".to_owned());
+        append(&mut form, name, value)?;
+    }
+    Ok(form.finish().into_bytes())
+}
+
+/// Appends one field. A list repeats it, or counts it if its name has a part `N`: `Tag.N` becomes `Tag.1`, `Tag.2`.
+fn append(form: &mut form_urlencoded::Serializer<'_, String>, name: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Null => {}
+        Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
+        Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
+        Value::String(text) => drop(form.append_pair(name, text)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                match (counted(name, index + 1), item) {
+                    (Some(counted), Value::Object(fields)) => {
+                        let mut parts = fields.iter();
+                        parts.try_for_each(|(part, value)| append(form, &format!("{counted}.{part}"), value))?;
+                    }
+                    (_, Value::Array(_)) => return Err(NO_FIELD.to_owned()),
+                    (counted, single) => append(form, counted.as_deref().unwrap_or(name), single)?,
                 }
             }
         }
+        // The name of a field may come from an object, so it is not repeated.
+        Value::Object(_) => return Err(NO_FIELD.to_owned()),
     }
-    Ok(form.finish().into_bytes())
+    Ok(())
+}
+
+/// Returns the name with this number in place of its first part `N`.
+fn counted(name: &str, number: usize) -> Option<String> {
+    let mut parts: Vec<&str> = name.split('.').collect();
+    let place = parts.iter().skip(1).position(|part| *part == "N")? + 1;
+    let number = number.to_string();
+    parts[place] = &number;
+    Some(parts.join("."))
 }
 
 /// Reads the body of a request, if it has one.
@@ -164,7 +186,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_form_repeats_lists_and_leaves_out_nothing_else() {
+    fn a_form_repeats_and_counts_lists() {
         let cases = [
             (json!({"a": "x y&z=ä", "b": 1}), Ok("a=x+y%26z%3D%C3%A4&b=1")),
             (json!({"a": ["x", true], "b": null}), Ok("a=x&a=true")),
@@ -172,6 +194,13 @@ mod tests {
             (json!({"a": {"b": 1}}), Err(())),
             (json!({"a": [[1]]}), Err(())),
             (json!("a=b"), Err(())),
+            (json!({"a.N": ["x", "y"], "b.N.c": [1]}), Ok("a.1=x&a.2=y&b.1.c=1")),
+            (json!({"a.N": [{"k": "x", "v.N": ["y", "z"]}, {"k": null}]}), Ok("a.1.k=x&a.1.v.1=y&a.1.v.2=z")),
+            (json!({"a.N": [], "N": ["x"], "N.b": ["y"], "aN": ["z"]}), Ok("N=x&N.b=y&aN=z")),
+            (json!({"a.N": "x"}), Ok("a.N=x")),
+            (json!({"a.N": [["x"]]}), Err(())),
+            (json!({"a.N": [{"b": {}}]}), Err(())),
+            (json!({"a": [{"b": 1}]}), Err(())),
         ];
         for (value, expected) in cases {
             let got = form(&value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
