@@ -60,7 +60,7 @@ pub use systems::http::insecure::{is_unread, is_unread_host};
 pub use systems::http::read::HttpRead;
 pub use systems::http::read_step::{Absence, ReadStep};
 pub use systems::http::request::RequestTemplate;
-pub use systems::http::request::body::Body;
+pub use systems::http::request::body::{Body, form_with_fields};
 pub use systems::http::statuses::StatusSet;
 pub use systems::http::tls::Tls;
 pub use systems::job::{JobCorrect, JobTemplate};

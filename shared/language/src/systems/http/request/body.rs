@@ -1,7 +1,7 @@
 //! The body of a request: a tree sent as JSON, a form, a text, an XML document, or bytes.
 
 use http::HeaderValue;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
@@ -21,6 +21,9 @@ const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one J
 
 /// The error for a value that no form can carry.
 const NO_FIELD: &str = "a field of a form is a text, a number, true or false, or a list of them";
+
+/// The error for fields of a next page that have no place in the request.
+const NO_FIELDS: &str = "next gives fields, and the body of the request has none";
 
 /// The body of a request.
 #[derive(Debug)]
@@ -66,6 +69,23 @@ impl Body {
         }
     }
 
+    /// Returns the sent body with further fields: the request for the next page of a collection. Fields of a form are
+    /// replaced. Maps in JSON are merged.
+    ///
+    /// # Errors
+    /// Fails if the body has no fields.
+    pub fn with_fields(&self, sent: &[u8], fields: &Map<String, Value>) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Json(_) => {
+                let mut body = serde_json::from_slice(sent).map_err(|_| NO_FIELDS.to_owned())?;
+                merge(&mut body, &Value::Object(fields.clone()));
+                serde_json::to_vec(&body).map_err(|_| NO_FIELDS.to_owned())
+            }
+            Self::Form(_) => form_with_fields(sent, fields).map(String::into_bytes),
+            Self::Text(_) | Self::Xml(_) | Self::Raw(_) => Err(NO_FIELDS.to_owned()),
+        }
+    }
+
     /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         match self {
@@ -95,6 +115,27 @@ impl Body {
             Self::Text(text) | Self::Xml(text) => text.fields(),
             Self::Raw(bytes) => bytes.fields().clone(),
         }
+    }
+}
+
+/// Returns a form, or the query of a URL, with these fields in place of those with the same names.
+///
+/// # Errors
+/// Fails if a value has no place in a form.
+pub fn form_with_fields(sent: &[u8], fields: &Map<String, Value>) -> Result<String, String> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(form_urlencoded::parse(sent).filter(|(name, _)| !fields.contains_key(&**name)));
+    fields.iter().try_for_each(|(name, value)| append(&mut form, name, value))?;
+    Ok(form.finish())
+}
+
+/// Merges maps into maps. Any other value replaces the one before it.
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            from.iter().for_each(|(name, value)| merge(into.entry(name).or_insert(Value::Null), value));
+        }
+        (into, from) => *into = from.clone(),
     }
 }
 
@@ -184,6 +225,23 @@ pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Sit
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn fields_of_the_next_page_replace_those_before() {
+        let fields = json!({"token": "a&b", "params": {"cursor": 1}});
+        let fields = fields.as_object().cloned().unwrap_or_default();
+        let site = Site::new("here", crate::cel::Scope::Object);
+        let tree = || ValueTemplate::parse("${1}", &site).ok();
+        let json =
+            tree().map(Body::Json).map(|body| body.with_fields(br#"{"token": 1, "params": {"a": [2]}}"#, &fields));
+        let merged = br#"{"params":{"a":[2],"cursor":1},"token":"a&b"}"#;
+        assert_eq!(json, Some(Ok(merged.to_vec())));
+        let only = Map::from_iter([("token".to_owned(), Value::from("a&b"))]);
+        let form = tree().map(Body::Form).map(|body| body.with_fields(b"token=1&x=%20y&token=2", &only));
+        assert_eq!(form, Some(Ok(b"x=+y&token=a%26b".to_vec())));
+        let raw = Expression::parse("${b'a'}", &site).ok().map(Body::Raw).map(|body| body.with_fields(b"a", &only));
+        assert_eq!(raw, Some(Err(NO_FIELDS.to_owned())));
+    }
 
     #[test]
     fn a_form_repeats_and_counts_lists() {
