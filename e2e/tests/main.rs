@@ -55,3 +55,4 @@ mod tokens_of_other_kinds;
 mod toxiproxy;
 mod windows;
 mod world;
+mod xml_and_rpc;

@@ -4,12 +4,13 @@
 //! Unknown. This module sends nothing itself.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{MAX_URL_BYTES, Variables};
-use drift_language::{Collection, HttpRead, NextPage};
+use drift_language::{Collection, HttpRead, NextPage, form_with_fields};
 use drift_systems::HttpReply;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::engine::collection::entries::{Entries, Gathering};
@@ -27,8 +28,8 @@ pub struct Traversal<'r> {
     read: &'r HttpRead,
     collection: &'r Collection,
     request: HttpRequest,
-    /// URLs of the requested pages.
-    asked: HashSet<String>,
+    /// Fingerprints of the requested pages.
+    asked: HashSet<u64>,
     gathering: Gathering<'r>,
 }
 
@@ -36,7 +37,7 @@ impl<'r> Traversal<'r> {
     /// Creates a traversal for the entries of these names, whose first request is running.
     #[must_use]
     pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
-        let asked = HashSet::from([request.url.to_string()]);
+        let asked = HashSet::from([fingerprint(&request)]);
         Self { read, collection, request, asked, gathering: Gathering::new(&collection.keys, wanted) }
     }
 
@@ -58,35 +59,45 @@ impl<'r> Traversal<'r> {
         for entry in self.collection.entries(&response).map_err(|error| invalid(&error))? {
             self.gathering.take(entry)?;
         }
-        match self.next_url(reply, &variables)? {
-            None => Ok(Progress::Done(Ok(self.gathering.finish()))),
-            Some(url) => {
-                self.request.url = url;
-                Ok(Progress::Ask(Box::new(self.request.clone())))
-            }
+        let Some(next) = self.next(reply, &variables)? else {
+            return Ok(Progress::Done(Ok(self.gathering.finish())));
+        };
+        match next {
+            Next::At(written) => self.request.url = self.next_url(&written)?,
+            Next::With(fields) => self.set_fields(&fields)?,
         }
+        if !self.asked.insert(fingerprint(&self.request)) {
+            return Err(invalid(&"next repeats a page"));
+        }
+        if self.asked.len() > MAX_PAGES {
+            return Err(invalid(&"too many pages"));
+        }
+        Ok(Progress::Ask(Box::new(self.request.clone())))
     }
 
-    /// Returns the URL of the next page. It must have the same origin, respect the length limit of template URLs, and
-    /// differ from earlier pages.
-    fn next_url(&mut self, reply: &HttpReply, variables: &Variables<'_>) -> Result<Option<Url>, Failure> {
-        let written = match &self.collection.next {
+    /// Returns the difference of the request for the next page. `None` after the last page.
+    fn next(&self, reply: &HttpReply, variables: &Variables<'_>) -> Result<Option<Next>, Failure> {
+        match &self.collection.next {
             // The target treats the first page as the complete collection, so entries of other pages would seem
             // to be missing.
             NextPage::None if next_of_link(reply)?.is_some() => {
-                return Err(invalid(&"there is a next page, and the target has no next"));
+                Err(invalid(&"there is a next page, and the target has no next"))
             }
-            NextPage::None => None,
-            NextPage::Link => next_of_link(reply)?,
+            NextPage::None => Ok(None),
+            NextPage::Link => Ok(next_of_link(reply)?.map(Next::At)),
             NextPage::At(rule) => match rule.evaluate(variables).map_err(|error| invalid(&error))? {
-                None | Some(Value::Null) => None,
-                Some(Value::String(text)) if text.is_empty() => None,
-                Some(Value::String(text)) => Some(text),
-                Some(_) => return Err(invalid(&"next is no text")),
+                None | Some(Value::Null) => Ok(None),
+                Some(Value::String(text)) if text.is_empty() => Ok(None),
+                Some(Value::String(text)) => Ok(Some(Next::At(text))),
+                Some(Value::Object(fields)) => Ok(Some(Next::With(fields))),
+                Some(_) => Err(invalid(&"next is no text and no map")),
             },
-        };
-        let Some(written) = written else { return Ok(None) };
-        let mut url = self.request.url.join(&written).map_err(|_| invalid(&"next is no URL"))?;
+        }
+    }
+
+    /// Returns the URL of the next page. It must have the same origin, and respect the length limit of template URLs.
+    fn next_url(&self, written: &str) -> Result<Url, Failure> {
+        let mut url = self.request.url.join(written).map_err(|_| invalid(&"next is no URL"))?;
         url.set_fragment(None);
         let has_userinfo = !url.username().is_empty() || url.password().is_some();
         if url.origin() != self.request.url.origin() || has_userinfo {
@@ -95,14 +106,36 @@ impl<'r> Traversal<'r> {
         if url.as_str().len() > MAX_URL_BYTES {
             return Err(invalid(&format_args!("next is longer than {MAX_URL_BYTES} bytes")));
         }
-        if !self.asked.insert(url.to_string()) {
-            return Err(invalid(&"next repeats a page"));
-        }
-        if self.asked.len() > MAX_PAGES {
-            return Err(invalid(&"too many pages"));
-        }
-        Ok(Some(url))
+        Ok(url)
     }
+
+    /// Sets fields of the body. Without a body, sets fields of the query.
+    fn set_fields(&mut self, fields: &Map<String, Value>) -> Result<(), Failure> {
+        if let Some(body) = &self.read.first.request.body {
+            let sent = self.request.body.as_deref().unwrap_or_default();
+            self.request.body = Some(body.with_fields(sent, fields).map_err(|cause| invalid(&cause))?);
+            return Ok(());
+        }
+        let sent = self.request.url.query().unwrap_or_default();
+        let query = form_with_fields(sent.as_bytes(), fields).map_err(|cause| invalid(&cause))?;
+        self.request.url = self.next_url(&format!("?{query}"))?;
+        Ok(())
+    }
+}
+
+/// The difference of the request for the next page.
+enum Next {
+    /// Another URL.
+    At(String),
+    /// Other fields of the body or of the query.
+    With(Map<String, Value>),
+}
+
+/// Identifies a request of the traversal. Equal fingerprints of different requests end it with an error, no more.
+fn fingerprint(request: &HttpRequest) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (request.url.as_str(), &request.body).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the observation of one object's entry.

@@ -61,7 +61,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("read.http.key", "Required with each: how entries and objects match."),
     ("read.http.key.item", "The name of an entry, over item."),
     ("read.http.key.object", "The name of an object's entry. Default: identity."),
-    ("read.http.next", "URL or path of the next page, or: link."),
+    ("read.http.next", "URL, path or fields of the next page, or: link."),
     ("read.http.socket", "The absolute path of a unix socket: /run/docker.sock."),
     ("read.http.auth", "The credential: exactly one of these."),
     ("read.http.auth.bearer", "Sends Authorization: Bearer."),

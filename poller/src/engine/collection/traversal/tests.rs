@@ -75,6 +75,50 @@ fn pages_together_answer_for_every_object() {
     assert_eq!(entries.names.len(), 3);
 }
 
+/// The URLs and bodies of the pages after the first.
+fn continued(request: &str) -> (Vec<String>, Option<ObservedReason>) {
+    let read = READ.replace(r#"url: "http://h/roles?page=1""#, request);
+    let next = "${response.body.?next.optMap(token, {'token': token})}";
+    let target = collection(&read.replace("${response.body.?next}", next));
+    let read = target.read.http().unwrap();
+    let first = read.render(&json!({})).unwrap();
+    let mut traversal = Traversal::new(read, read.collection.as_ref().unwrap(), first, HashSet::new());
+    let pages = [json!({"items": [], "next": "a&b"}), json!({"items": [], "next": "c"}), json!({"items": []})];
+    let mut asked = Vec::new();
+    for page in pages {
+        match traversal.take(&reply(200, &page)) {
+            Progress::Ask(request) => {
+                let body = String::from_utf8(request.body.unwrap_or_default()).unwrap();
+                asked.push(format!("{} {body}", request.url));
+            }
+            Progress::Done(result) => return (asked, reason(result.map(|_| Observation::Absent))),
+        }
+    }
+    panic!("it asks for more pages: {asked:?}")
+}
+
+#[test]
+fn a_cursor_goes_into_the_next_request() {
+    let table = [
+        (
+            r#"url: "http://h/", method: POST, form: {Action: List, token: "0"}"#,
+            vec!["http://h/ Action=List&token=a%26b", "http://h/ Action=List&token=c"],
+        ),
+        (
+            r#"url: "http://h/", method: POST, body: {limit: 5}"#,
+            vec![r#"http://h/ {"limit":5,"token":"a&b"}"#, r#"http://h/ {"limit":5,"token":"c"}"#],
+        ),
+        (r#"url: "http://h/x?limit=5""#, vec!["http://h/x?limit=5&token=a%26b ", "http://h/x?limit=5&token=c "]),
+    ];
+    for (request, expected) in table {
+        assert_eq!(continued(request), (expected.into_iter().map(str::to_owned).collect(), None), "{request}");
+    }
+    let repeating = r#"url: "http://h/?token=a%26b""#;
+    assert_eq!(continued(repeating), (Vec::new(), Some(ResponseInvalid)));
+    let text = r#"url: "http://h/", method: POST, text: a"#;
+    assert_eq!(continued(text), (Vec::new(), Some(ResponseInvalid)));
+}
+
 #[test]
 fn a_traversal_that_breaks_off_says_nothing() {
     let target = collection(READ);

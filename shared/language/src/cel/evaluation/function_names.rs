@@ -32,6 +32,7 @@ pub(in crate::cel) const GLOBAL_FUNCTIONS: &[&str] = &[
     "timestamp",
     "type",
     "uint",
+    "without",
 ];
 
 /// Functions called on a value: `text.trim()`.
@@ -101,7 +102,7 @@ pub(in crate::cel) const MACROS: &[&str] =
 
 /// Our own functions. Their error messages are fixed texts.
 pub(in crate::cel) const OWN_FUNCTIONS: &[&str] =
-    &["add", "asInteger", "json.parse", "json.text", "merge", "quantity", "sha256", "sort", "sub"];
+    &["add", "asInteger", "json.parse", "json.text", "merge", "quantity", "sha256", "sort", "sub", "without"];
 
 /// `path(x)`: marks a URL value that keeps its `/`. Not a real function: it is only valid alone in a URL.
 pub(in crate::cel) const PATH: &str = "path";

@@ -7,6 +7,7 @@ pub(super) mod function_arity;
 pub(super) mod json_text;
 pub(super) mod matching;
 pub(super) mod quantities;
+pub(super) mod removal;
 pub(super) mod sorting;
 pub(super) mod texts;
 
@@ -39,6 +40,7 @@ const CHARGING: &[(&str, usize, Function)] = &[
     (COPY, 2, weight::copy),
     (LOOP, 3, weight::charge_loop),
     ("@merge", 3, merge),
+    ("@without", 3, removal::without),
     ("@json.parse", 2, parse),
     ("@join", 3, texts::join),
     ("@replace", 5, texts::replace),

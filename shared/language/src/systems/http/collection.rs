@@ -33,7 +33,7 @@ pub enum NextPage {
     None,
     /// The header `Link` with `rel="next"`.
     Link,
-    /// A URL or a path. Empty after the last page.
+    /// A URL or a path, or a map of fields for the body or the query. Empty after the last page.
     At(Expression),
 }
 

@@ -9,8 +9,8 @@ use crate::cel::{DIFFERS, EvaluationError, Expression, STEPS, Scope, ValueTempla
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
-use crate::systems::http::body::WRITE_KEYS;
 use crate::systems::http::format::{FORMAT_KEYS, Format, read_format};
+use crate::systems::http::request::body::WRITE_KEYS;
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
 use crate::systems::step_timeout::read_timeout;

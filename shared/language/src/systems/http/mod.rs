@@ -1,12 +1,10 @@
 //! Reads from and corrections of HTTP servers.
 
 pub(crate) mod auth;
-pub(crate) mod body;
 pub(crate) mod collection;
 pub(crate) mod correct;
 pub(crate) mod correct_step;
 pub(crate) mod format;
-pub(crate) mod headers;
 pub(crate) mod insecure;
 pub(crate) mod read;
 pub(crate) mod read_step;

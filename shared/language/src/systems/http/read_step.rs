@@ -117,7 +117,7 @@ fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Opt
 }
 
 fn check_body(reader: &mut Reader<'_>, fields: &Fields<'_>, step: ReadStep) -> Option<ReadStep> {
-    let written = crate::systems::http::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
+    let written = crate::systems::http::request::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
     match written {
         Some((key, node)) if step.request.method != Method::POST => {
             let message = format!("{}: only a POST has a body; write method: POST", fields.place(key));

@@ -2,6 +2,9 @@
 //!
 //! A rendered request carries no credential.
 
+pub(crate) mod body;
+pub(crate) mod headers;
+
 use std::sync::{Arc, OnceLock};
 
 use http::header::CONTENT_TYPE;
@@ -9,8 +12,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
 use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
-use crate::systems::http::body::{Body, read_body};
-use crate::systems::http::headers::{HeaderTemplate, read_headers};
+use crate::systems::http::request::body::{Body, read_body};
+use crate::systems::http::request::headers::{HeaderTemplate, read_headers};
 use crate::yaml::reader::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;

@@ -8,8 +8,8 @@ use drift_api::secrets::secret_names::looks_secret;
 use serde_json::Value;
 
 use crate::cel::{PLACEHOLDER, without_expressions};
-use crate::systems::http::body::BODY_KEYS;
 use crate::systems::http::request::RequestTemplate;
+use crate::systems::http::request::body::BODY_KEYS;
 use crate::yaml::Node;
 
 pub(crate) fn scope_of(request: &RequestTemplate, spec: &Node) -> String {

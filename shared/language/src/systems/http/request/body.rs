@@ -1,7 +1,7 @@
 //! The body of a request: a tree sent as JSON, a form, a text, an XML document, or bytes.
 
 use http::HeaderValue;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
@@ -18,6 +18,12 @@ pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "xml", "raw"];
 /// The error for a JSON tree written as a text.
 const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
                             `text` in place of `body` with a header content-type: application/json";
+
+/// The error for a value that no form can carry.
+const NO_FIELD: &str = "a field of a form is a text, a number, true or false, or a list of them";
+
+/// The error for fields of a next page that have no place in the request.
+const NO_FIELDS: &str = "next gives fields, and the body of the request has none";
 
 /// The body of a request.
 #[derive(Debug)]
@@ -63,6 +69,23 @@ impl Body {
         }
     }
 
+    /// Returns the sent body with further fields: the request for the next page of a collection. Fields of a form are
+    /// replaced. Maps in JSON are merged.
+    ///
+    /// # Errors
+    /// Fails if the body has no fields.
+    pub fn with_fields(&self, sent: &[u8], fields: &Map<String, Value>) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Json(_) => {
+                let mut body = serde_json::from_slice(sent).map_err(|_| NO_FIELDS.to_owned())?;
+                merge(&mut body, &Value::Object(fields.clone()));
+                serde_json::to_vec(&body).map_err(|_| NO_FIELDS.to_owned())
+            }
+            Self::Form(_) => form_with_fields(sent, fields).map(String::into_bytes),
+            Self::Text(_) | Self::Xml(_) | Self::Raw(_) => Err(NO_FIELDS.to_owned()),
+        }
+    }
+
     /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         match self {
@@ -95,28 +118,68 @@ impl Body {
     }
 }
 
+/// Returns a form, or the query of a URL, with these fields in place of those with the same names.
+///
+/// # Errors
+/// Fails if a value has no place in a form.
+pub fn form_with_fields(sent: &[u8], fields: &Map<String, Value>) -> Result<String, String> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(form_urlencoded::parse(sent).filter(|(name, _)| !fields.contains_key(&**name)));
+    fields.iter().try_for_each(|(name, value)| append(&mut form, name, value))?;
+    Ok(form.finish())
+}
+
+/// Merges maps into maps. Any other value replaces the one before it.
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            from.iter().for_each(|(name, value)| merge(into.entry(name).or_insert(Value::Null), value));
+        }
+        (into, from) => *into = from.clone(),
+    }
+}
+
 fn form(value: &Value) -> Result<Vec<u8>, String> {
     let Value::Object(fields) = value else { return Err("a form is a map".to_owned()) };
     let mut form = form_urlencoded::Serializer::new(String::new());
     for (name, value) in fields {
-        let items = match value {
-            Value::Array(items) => items.as_slice(),
-            single => std::slice::from_ref(single),
-        };
-        for item in items {
-            match item {
-                Value::Null => {}
-                Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
-                Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
-                Value::String(text) => drop(form.append_pair(name, text)),
-                // The name of a field may come from an object, so it is not repeated.
-                Value::Array(_) | Value::Object(_) => {
-                    return Err("a field of a form is a text, a number, true or false, or a list of them".to_owned());
+        append(&mut form, name, value)?;
+    }
+    Ok(form.finish().into_bytes())
+}
+
+/// Appends one field. A list repeats it, or counts it if its name has a part `N`: `Tag.N` becomes `Tag.1`, `Tag.2`.
+fn append(form: &mut form_urlencoded::Serializer<'_, String>, name: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Null => {}
+        Value::Bool(truth) => drop(form.append_pair(name, if *truth { "true" } else { "false" })),
+        Value::Number(number) => drop(form.append_pair(name, &number.to_string())),
+        Value::String(text) => drop(form.append_pair(name, text)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                match (counted(name, index + 1), item) {
+                    (Some(counted), Value::Object(fields)) => {
+                        let mut parts = fields.iter();
+                        parts.try_for_each(|(part, value)| append(form, &format!("{counted}.{part}"), value))?;
+                    }
+                    (_, Value::Array(_)) => return Err(NO_FIELD.to_owned()),
+                    (counted, single) => append(form, counted.as_deref().unwrap_or(name), single)?,
                 }
             }
         }
+        // The name of a field may come from an object, so it is not repeated.
+        Value::Object(_) => return Err(NO_FIELD.to_owned()),
     }
-    Ok(form.finish().into_bytes())
+    Ok(())
+}
+
+/// Returns the name with this number in place of its first part `N`.
+fn counted(name: &str, number: usize) -> Option<String> {
+    let mut parts: Vec<&str> = name.split('.').collect();
+    let place = parts.iter().skip(1).position(|part| *part == "N")? + 1;
+    let number = number.to_string();
+    parts[place] = &number;
+    Some(parts.join("."))
 }
 
 /// Reads the body of a request, if it has one.
@@ -164,7 +227,24 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_form_repeats_lists_and_leaves_out_nothing_else() {
+    fn fields_of_the_next_page_replace_those_before() {
+        let fields = json!({"token": "a&b", "params": {"cursor": 1}});
+        let fields = fields.as_object().cloned().unwrap_or_default();
+        let site = Site::new("here", crate::cel::Scope::Object);
+        let tree = || ValueTemplate::parse("${1}", &site).ok();
+        let json =
+            tree().map(Body::Json).map(|body| body.with_fields(br#"{"token": 1, "params": {"a": [2]}}"#, &fields));
+        let merged = br#"{"params":{"a":[2],"cursor":1},"token":"a&b"}"#;
+        assert_eq!(json, Some(Ok(merged.to_vec())));
+        let only = Map::from_iter([("token".to_owned(), Value::from("a&b"))]);
+        let form = tree().map(Body::Form).map(|body| body.with_fields(b"token=1&x=%20y&token=2", &only));
+        assert_eq!(form, Some(Ok(b"x=+y&token=a%26b".to_vec())));
+        let raw = Expression::parse("${b'a'}", &site).ok().map(Body::Raw).map(|body| body.with_fields(b"a", &only));
+        assert_eq!(raw, Some(Err(NO_FIELDS.to_owned())));
+    }
+
+    #[test]
+    fn a_form_repeats_and_counts_lists() {
         let cases = [
             (json!({"a": "x y&z=ä", "b": 1}), Ok("a=x+y%26z%3D%C3%A4&b=1")),
             (json!({"a": ["x", true], "b": null}), Ok("a=x&a=true")),
@@ -172,6 +252,13 @@ mod tests {
             (json!({"a": {"b": 1}}), Err(())),
             (json!({"a": [[1]]}), Err(())),
             (json!("a=b"), Err(())),
+            (json!({"a.N": ["x", "y"], "b.N.c": [1]}), Ok("a.1=x&a.2=y&b.1.c=1")),
+            (json!({"a.N": [{"k": "x", "v.N": ["y", "z"]}, {"k": null}]}), Ok("a.1.k=x&a.1.v.1=y&a.1.v.2=z")),
+            (json!({"a.N": [], "N": ["x"], "N.b": ["y"], "aN": ["z"]}), Ok("N=x&N.b=y&aN=z")),
+            (json!({"a.N": "x"}), Ok("a.N=x")),
+            (json!({"a.N": [["x"]]}), Err(())),
+            (json!({"a.N": [{"b": {}}]}), Err(())),
+            (json!({"a": [{"b": 1}]}), Err(())),
         ];
         for (value, expected) in cases {
             let got = form(&value).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
