@@ -82,7 +82,7 @@ fn of_destination(
             let written = [&*http.create, &http.update, &http.delete, &http.replace];
             parts(action, written).flat_map(|step| of_http(step, seen)).collect()
         }
-        Destination::Postgres(postgres) => {
+        Destination::Sql(postgres) => {
             let written = [&*postgres.create, &postgres.update, &postgres.delete, &postgres.replace];
             parts(action, written).map(|statement| of_statement(statement, seen)).collect()
         }

@@ -12,7 +12,7 @@ use drift_api::object::LeanObject;
 use drift_api::requests::sql_state::SqlState;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::cel::Variables;
-use drift_language::{PostgresCorrect, SqlStatement, Target};
+use drift_language::{SqlCorrect, SqlStatement, Target};
 use drift_systems::{SqlFailure, StatementFailure, WriteStatement};
 
 use crate::engine::corrections::claim::Action;
@@ -52,7 +52,7 @@ impl Statements {
     /// Fails when a template fails for this object, or the target has no such statements.
     pub fn new(
         target: &Target,
-        postgres: &PostgresCorrect,
+        postgres: &SqlCorrect,
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
@@ -139,7 +139,7 @@ impl fmt::Debug for Statements {
     }
 }
 
-fn statements_of(postgres: &PostgresCorrect, action: Action) -> Vec<&SqlStatement> {
+fn statements_of(postgres: &SqlCorrect, action: Action) -> Vec<&SqlStatement> {
     match action {
         Action::Create => postgres.create.iter().collect(),
         Action::Update => postgres.update.iter().collect(),
@@ -208,7 +208,7 @@ spec:
 "#
         );
         let target = drift_language::fixtures::target(&text);
-        let Some(Destination::Postgres(postgres)) = &target.correct.destination else {
+        let Some(Destination::Sql(postgres)) = &target.correct.destination else {
             return Err(Unrenderable::new("no statements"));
         };
         let mut object = crate::engine::fixtures::Scene::new().object;

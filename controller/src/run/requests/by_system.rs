@@ -68,7 +68,7 @@ pub fn render<'a>(
             let rendering = Rendering::new(target, object, correction, ways.secrets)?;
             Box::new(HttpRequests::new(target, http, rendering))
         }
-        Some(Destination::Postgres(postgres)) => {
+        Some(Destination::Sql(postgres)) => {
             let statements = Statements::new(target, postgres, (object, correction), ways.secrets)?;
             Box::new(StatementRequests::new(target, postgres, statements, ways.databases))
         }

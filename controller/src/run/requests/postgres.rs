@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::{PostgresCorrect, Target};
+use drift_language::{SqlCorrect, Target};
 use drift_systems::{
     ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way, WriteStatement,
 };
@@ -28,7 +28,7 @@ const BESIDE_STATEMENTS: Duration = STEP_DEADLINE.saturating_sub(STATEMENT_TIMEO
 /// Statements of one correction with their connection.
 pub(super) struct StatementRequests<'a> {
     target: &'a Target,
-    postgres: &'a PostgresCorrect,
+    postgres: &'a SqlCorrect,
     statements: Statements,
     parameters: Result<ConnectionParameters, CredentialError>,
     /// Statements to send next.
@@ -38,7 +38,7 @@ pub(super) struct StatementRequests<'a> {
 impl<'a> StatementRequests<'a> {
     pub(super) fn new(
         target: &'a Target,
-        postgres: &'a PostgresCorrect,
+        postgres: &'a SqlCorrect,
         statements: Statements,
         databases: &Databases,
     ) -> Self {

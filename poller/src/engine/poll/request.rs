@@ -81,7 +81,7 @@ pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
     match &target.read.source {
         Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
         Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
-        Source::Postgres(read) => read.render(view).map(Request::Sql).map_err(failed),
+        Source::Sql(read) => read.render(view).map(Request::Sql).map_err(failed),
         Source::Kubernetes(read) => read.render(view).map(Request::Kubernetes).map_err(failed),
     }
 }

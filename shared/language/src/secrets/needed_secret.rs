@@ -3,6 +3,7 @@
 //! It contains names of Secrets, not their values.
 
 use super::secret_key::SecretKey;
+use crate::systems::sql::Connection;
 
 /// One Secret that a target needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +43,8 @@ pub(crate) const CLIENT_SECRET: &str = "clientSecret";
 pub enum Credential {
     /// The value of this key.
     Key(SecretKey),
-    /// The password of the database that this Secret describes.
-    Database(String),
+    /// The password of a database.
+    Database(Connection),
 }
 
 impl Credential {
