@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::Played;
 use super::terminal::Terminal;
-use crate::systems::sql::Postgres;
+use crate::systems::postgres::Postgres;
 use stage::Stage;
 
 /// Plays the second act.

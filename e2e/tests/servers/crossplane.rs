@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::systems::sql::Postgres;
+use drift_e2e::systems::postgres::Postgres;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use drift_api::requests::sql_query::SqlQuery;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_e2e::process::run_folder;
-use drift_e2e::systems::sql::{PASSWORD, Postgres};
+use drift_e2e::systems::postgres::{PASSWORD, Postgres};
 use drift_language::Connection;
 use drift_systems::{Databases, QueryOptions, Way};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Ours {
         let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
         let secrets: LabelledSecrets = [("db".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
         let databases = Databases::new(Arc::new(arc_swap::ArcSwap::from_pointee(secrets)), "test");
-        let connection = Connection { secret: "db".to_owned() };
+        let connection = Connection { dialect: Dialect::Postgres, secret: "db".to_owned() };
         Self { databases, connection, timeout: Duration::from_secs(5) }
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use drift_api::names::{READABLE_LABEL, TRUE};
 use drift_e2e::programs::Which;
-use drift_e2e::systems::sql::Postgres;
+use drift_e2e::systems::postgres::Postgres;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, condition, describe, message, right};
 use serde_json::{Value, json};

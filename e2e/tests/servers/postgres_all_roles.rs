@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::progress;
-use drift_e2e::systems::sql::Postgres;
+use drift_e2e::systems::postgres::Postgres;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use futures::{StreamExt as _, TryStreamExt as _};

@@ -11,7 +11,7 @@ use drift_api::names::POLL_REQUESTED_ANNOTATION;
 use drift_e2e::pages::blocks;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::progress;
-use drift_e2e::systems::sql::Postgres;
+use drift_e2e::systems::postgres::Postgres;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, describe};
 use futures::StreamExt as _;

@@ -28,9 +28,9 @@ fn value(credential: &Credential, secrets: &LabelledSecrets) -> Option<(String, 
             let value = secrets.value(name, key).ok().flatten()?;
             (format!("{name}/{key}"), value.expose_secret().to_owned())
         }
-        Credential::Database(secret) => {
-            let password = ConnectionParameters::of(secret, secrets).ok()?.password?;
-            (format!("{secret}/password"), password.expose_secret().to_owned())
+        Credential::Database(connection) => {
+            let password = ConnectionParameters::of(connection, secrets).ok()?.password?;
+            (format!("{}/password", connection.secret), password.expose_secret().to_owned())
         }
     })
 }

@@ -6,7 +6,9 @@
 mod credential_values;
 pub mod guard;
 pub mod http;
+mod mysql;
 pub mod postgres;
+pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
@@ -16,7 +18,8 @@ pub use http::{
     PAUSE_WHEN_NOT_TOLD, ReplyBody, Room, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, heard, retry_after};
-pub use postgres::{
-    ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
-    StatementFailure, Way, WriteStatement,
+pub use postgres::Listener;
+pub use sql::{
+    ConnectionParameters, ConnectionPlace, Databases, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure,
+    Way, WriteStatement,
 };

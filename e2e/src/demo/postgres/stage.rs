@@ -10,7 +10,7 @@ use super::super::terminal::Terminal;
 use super::super::things_to_try::ThingsToTry;
 use crate::manifests;
 use crate::pages::blocks;
-use crate::systems::sql::Postgres;
+use crate::systems::postgres::Postgres;
 
 /// The server's addresses in the examples.
 const ADDRESSES: [&str; 2] = ["orders.db.svc:5432", "shop.db.svc:5432"];
@@ -65,7 +65,7 @@ impl Stage {
     pub(super) async fn build(terminal: &Terminal) -> Result<Self> {
         terminal.step("Preparing the control plane and the external system")?;
         // First what may be missing: else everything else would be built before that is said.
-        crate::systems::sql::locate().await?;
+        crate::systems::postgres::locate().await?;
         let installation = Installation::start(terminal).await?;
         let server = Postgres::start(&installation.folder, "").await?;
         terminal.say(&format!("PostgreSQL, the external system, is ready at {}", server.address()))?;
@@ -108,7 +108,7 @@ impl Stage {
     /// Returns the text that `--keep` prints.
     pub(super) async fn things_to_try(&self) -> Result<String> {
         let address = self.server.address();
-        let uri = format!("postgresql://postgres:{}@{address}/postgres", crate::systems::sql::PASSWORD);
+        let uri = format!("postgresql://postgres:{}@{address}/postgres", crate::systems::postgres::PASSWORD);
         let things = ThingsToTry {
             outside: ("PostgreSQL", uri.clone()),
             change: format!("psql {uri} -c 'ALTER ROLE batch NOLOGIN'"),

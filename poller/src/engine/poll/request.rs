@@ -19,7 +19,7 @@ use crate::engine::judgement::rendered::rule_error;
 pub enum Request {
     /// Request to an HTTP server.
     Http(HttpRequest),
-    /// Query to a PostgreSQL server.
+    /// Query to a database server.
     Sql(SqlQuery),
     /// Read from the API server.
     Kubernetes(ClusterResource),

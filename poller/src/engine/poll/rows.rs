@@ -1,4 +1,4 @@
-//! Converts the rows of a query to an observation, and a PostgreSQL failure to the reason that people see.
+//! Converts the rows of a query to an observation, and a database failure to the reason that people see.
 
 use drift_api::condition::ObservedReason;
 use drift_api::requests::sql_state::SqlState;
@@ -46,10 +46,10 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
 }
 
 fn of_state(state: SqlState) -> Failure {
-    let reason = match (state.class(), state.code()) {
+    let reason = match state.class() {
         _ if state.is_denial() => ObservedReason::Unauthorized,
-        (_, "57014") => return Failure::of(ObservedReason::PollTimedOut),
-        ("08", _) => ObservedReason::ExternalUnreachable,
+        _ if state.is_timeout() => return Failure::of(ObservedReason::PollTimedOut),
+        "08" => ObservedReason::ExternalUnreachable,
         _ if state.is_shutdown() => ObservedReason::ExternalUnreachable,
         _ => ObservedReason::ExternalError,
     };

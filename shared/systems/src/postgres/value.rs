@@ -9,20 +9,20 @@ const MAX_NODES: usize = 200_000;
 /// The message about a row with more.
 const TOO_MANY: &str = "too many values";
 /// The message about a value that does not match its type.
-const MALFORMED: &str = "a value is not of its column's type";
+pub(crate) const MALFORMED: &str = "a value is not of its column's type";
 /// Number of digits that a double always represents exactly.
 const EXACT_DIGITS: usize = 15;
 
 /// The remaining values of a row.
 #[derive(Debug)]
-pub(super) struct Nodes(usize);
+pub(crate) struct Nodes(usize);
 
 impl Nodes {
-    pub(super) fn of_row() -> Self {
+    pub(crate) fn of_row() -> Self {
         Self(MAX_NODES)
     }
 
-    fn take(&mut self, nodes: usize) -> Result<(), &'static str> {
+    pub(crate) fn take(&mut self, nodes: usize) -> Result<(), &'static str> {
         self.0 = self.0.checked_sub(nodes).ok_or(TOO_MANY)?;
         Ok(())
     }
@@ -32,7 +32,7 @@ impl Nodes {
 ///
 /// # Errors
 /// Fails if the text does not match the type, or there are too many values.
-pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
+pub(crate) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
     nodes.take(1)?;
     let Some(text) = text else { return Ok(Value::Null) };
     match kind.kind() {
@@ -53,20 +53,23 @@ pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Res
             text.parse().ok().and_then(Number::from_f64).map_or_else(|| Value::from(text), Value::Number)
         }
         Type::TIMESTAMPTZ | Type::TIMESTAMP => Value::from(moment(text)),
-        Type::JSON | Type::JSONB => {
-            let parsed = parse_json(text.as_bytes(), nodes.0).map_err(|error| match error {
-                drift_language::JsonError::Malformed => MALFORMED,
-                drift_language::JsonError::TooManyNodes => TOO_MANY,
-            })?;
-            nodes.take(count(&parsed))?;
-            parsed
-        }
+        Type::JSON | Type::JSONB => parsed(text.as_bytes(), nodes)?,
         _ => Value::from(text),
     })
 }
 
+/// Parses a JSON value.
+pub(crate) fn parsed(text: &[u8], nodes: &mut Nodes) -> Result<Value, &'static str> {
+    let parsed = parse_json(text, nodes.0).map_err(|error| match error {
+        drift_language::JsonError::Malformed => MALFORMED,
+        drift_language::JsonError::TooManyNodes => TOO_MANY,
+    })?;
+    nodes.take(count(&parsed))?;
+    Ok(parsed)
+}
+
 /// Converts a decimal to a JSON number, if it is exact.
-fn exact(text: &str) -> Option<Value> {
+pub(crate) fn exact(text: &str) -> Option<Value> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(Value::from(whole));
     }

@@ -4,7 +4,7 @@
 
 pub(crate) mod http;
 pub(crate) mod kubernetes;
-pub(crate) mod postgres;
+pub(crate) mod sql;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub async fn look_at_one(
             let mut found = Vec::new();
             let bounds = Some(rows::ENOUGH_ROWS);
             let uids = vec![uid.clone()];
-            let asking = postgres::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
+            let asking = sql::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
             Box::pin(asking).await.and_then(|()| observe_one(read, view, &found))
         }
         (Source::Http(read), Ok(Request::Http(request))) => {
@@ -108,7 +108,7 @@ pub async fn look_at_all(
                     gathered = gathering.take(row);
                 }
             };
-            let asked = postgres::ask(outside, (target, read), uids, (&query, None), take).await;
+            let asked = sql::ask(outside, (target, read), uids, (&query, None), take).await;
             asked.and_then(|()| gathered.map(|()| gathering.finish()))
         }
         (Source::Http(read), Request::Http(request)) => {

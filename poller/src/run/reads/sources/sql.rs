@@ -1,4 +1,4 @@
-//! Reads from PostgreSQL servers: one query over the target's connection, with a slot at its host.
+//! Reads from database servers: one query over the target's connection, with a slot at its host.
 //!
 //! The engine judges rows and failures.
 
