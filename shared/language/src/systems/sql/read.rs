@@ -129,5 +129,8 @@ fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialec
     if !query.begins_with(FIRST_WORDS) {
         return reader.refuse(node.at, format!("{place}: a query begins with SELECT, WITH, VALUES or TABLE"));
     }
+    if dialect == Dialect::Mysql && query.names("into") {
+        return reader.refuse(node.at, format!("{place}: a query writes no file and no variable: leave INTO out"));
+    }
     Some(query)
 }

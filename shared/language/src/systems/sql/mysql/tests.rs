@@ -129,3 +129,44 @@ proptest! {
         prop_assert_eq!(name.replace("``", "\u{1}").replace('`', "!").replace('\u{1}', "`"), text);
     }
 }
+
+#[test]
+fn a_section_explains_what_mysql_lacks() {
+    let problems = |query: &str, correct: &str| {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: g.example/v1, kind: A}}
+  identity: "${{self.spec.name}}"
+  read: {{mysql: {{connection: {{secretRef: {{name: r}}}}, query: "{query}"}}}}
+  compare: {{desired: {{a: 1}}}}
+  correct: {{mode: Correct, mysql: {{connection: {{secretRef: {{name: w}}}}, {correct}}}}}
+"#
+        );
+        let name = crate::DocumentName { config_map: "targets".to_owned(), key: "t.yaml".to_owned() };
+        let found = crate::parse_document(&name, &text).err().unwrap_or_default();
+        found.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+    };
+    let query = "SELECT 1 AS a WHERE b = ${self.spec.name}";
+    let update = "update: ['ALTER USER ${account(self.spec.name)} ACCOUNT LOCK']";
+    assert_eq!(problems(query, update), [""; 0]);
+    let table = [
+        (
+            query,
+            "update: [SELECT 1], transaction: true",
+            "MySQL commits each statement that defines an account or a table",
+        ),
+        (query, "update: [START TRANSACTION]", "the controller begins and ends the transaction itself"),
+        (query, "update: [\"SET SESSION sql_mode = ''\"]", "the controller sets how the server reads texts"),
+        (query, "update: [SET NAMES gbk]", "the controller sets how the server reads texts"),
+        (&format!("{query} INTO OUTFILE 'a'"), update, "a query writes no file and no variable: leave INTO out"),
+        ("SHOW GRANTS", update, "a query begins with SELECT, WITH, VALUES or TABLE"),
+    ];
+    for (query, correct, expected) in table {
+        let found = problems(query, correct);
+        assert!(found.iter().any(|message| message.contains(expected)), "{query} {correct}: {found:?}");
+    }
+}
