@@ -323,6 +323,34 @@ mod tests {
     }
 
     #[test]
+    fn mysql_has_its_own_scheme_port_and_socket() {
+        let of = |data: &[(&str, &str)]| {
+            let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
+            let secrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+            let parameters = ConnectionParameters::of(&connection(Dialect::Mysql), &secrets);
+            parameters.map_err(|error| error.to_string()).map(|parameters| {
+                let database = parameters.database.as_deref().unwrap_or("-").to_owned();
+                format!("{} {database} {:?}", parameters.host_and_port(), parameters.ssl_mode)
+            })
+        };
+        let table: &[(&[(&str, &str)], &str)] = &[
+            (&[("uri", "mysql://u:p@DB/d?ssl-mode=REQUIRED")], "db:3306 d Require"),
+            (&[("uri", "mariadb://u@db:1?ssl-mode=VERIFY_IDENTITY")], "db:1 - VerifyFull"),
+            (&[("uri", "mysql://u@db.a.svc?sslmode=disable")], "db.a.svc:3306 - Disable"),
+            (&[("host", "/run/mysqld.sock"), ("user", "u"), ("database", "d")], "unix:/run/mysqld.sock d Disable"),
+        ];
+        for (data, expected) in table {
+            assert_eq!(of(data).as_deref(), Ok(*expected));
+        }
+        for (uri, problem) in [
+            ("mysql://u@db?ssl-mode=PREFERRED", "none of disable, require, verify-full"),
+            ("postgres://u@db", "no connection URI: it begins with mysql://"),
+        ] {
+            assert!(of(&[("uri", uri)]).unwrap_err().contains(problem), "{uri}");
+        }
+    }
+
+    #[test]
     fn only_named_schemas_are_searched() {
         let table: &[(&str, &str, &[&str])] = &[
             ("", "pg_catalog, pg_temp", &[]),
