@@ -4,6 +4,7 @@
 //! target's author intended.
 
 mod credential_values;
+pub mod databases;
 pub mod guard;
 pub mod http;
 mod mysql;
@@ -11,6 +12,7 @@ pub mod postgres;
 pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
+pub use databases::{ConnectionPlace, Databases, Way};
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
 pub use http::{
@@ -19,7 +21,4 @@ pub use http::{
 };
 pub use http::{before_deadline, heard, retry_after};
 pub use postgres::Listener;
-pub use sql::{
-    ConnectionParameters, ConnectionPlace, Databases, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure,
-    Way, WriteStatement,
-};
+pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};

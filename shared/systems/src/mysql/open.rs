@@ -6,7 +6,7 @@ use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
 use crate::guard::roots::{roots_of, system_certificates};
-use crate::sql::session::CONNECT_TIMEOUT;
+use crate::sql::CONNECT_TIMEOUT;
 use crate::sql::{ConnectionParameters, SqlFailure, SslMode, resolve};
 
 /// Maximum bytes of one packet in either direction, the limit of the protocol without continuation.

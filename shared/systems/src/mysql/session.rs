@@ -14,8 +14,8 @@ use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::mysql::open::open;
 use crate::mysql::value::{Columns, bytes_of};
+use crate::sql::LIFE;
 use crate::sql::failure::{CLOSED, TOO_LARGE};
-use crate::sql::session::LIFE;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// One database connection.

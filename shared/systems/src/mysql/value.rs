@@ -6,7 +6,7 @@ use mysql_async::consts::ColumnType;
 use mysql_async::{Column, Value as Stored};
 use serde_json::{Map, Number, Value};
 
-use crate::postgres::value::{MALFORMED, Nodes, exact, parsed};
+use crate::sql::value::{MALFORMED, Nodes, exact, parsed};
 
 /// Character set of values that are not texts (`binary`).
 const BINARY: u16 = 63;

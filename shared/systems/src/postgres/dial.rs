@@ -6,10 +6,10 @@ use tokio::net::TcpStream;
 use crate::guard::dialling::DialRules;
 use crate::guard::wire::Wire;
 use crate::postgres::tls;
+use crate::sql::CONNECT_TIMEOUT;
 use crate::sql::SqlFailure;
 use crate::sql::parameters::{ConnectionParameters, SslMode};
 use crate::sql::resolve;
-use crate::sql::session::CONNECT_TIMEOUT;
 
 /// PostgreSQL's SSLRequest: the length of the message and the number 80877103.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];

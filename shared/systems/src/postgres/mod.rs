@@ -9,7 +9,7 @@ mod session;
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod tls;
-pub(crate) mod value;
+mod value;
 mod wire;
 mod write_statements;
 

@@ -16,10 +16,10 @@ use crate::guard::dialling::DialRules;
 use crate::postgres::dial::dial;
 use crate::postgres::rows::Statements;
 use crate::postgres::wire::{Allowance, Capped};
+use crate::sql::LIFE;
 use crate::sql::SqlFailure;
 use crate::sql::failure::CLOSED;
 use crate::sql::parameters::ConnectionParameters;
-use crate::sql::session::LIFE;
 
 /// Maximum bytes from a server during the handshake. Its settings take a few KiB.
 const GREETING_BYTES: usize = 256 * 1024;

@@ -1,15 +1,14 @@
-//! Guarded database connections: one for each target, with the address guard of all outgoing connections, limited
-//! input, and errors reduced to status codes. Each dialect has its own folder.
+//! The shared parts of the dialects: connection parameters, the address guard, limits, and errors reduced to status
+//! codes.
 
 mod address;
-mod databases;
 pub(crate) mod failure;
 mod options;
 pub(crate) mod parameters;
-pub(crate) mod session;
+pub(crate) mod value;
 
 pub(crate) use address::resolve;
-pub use databases::{ConnectionPlace, Databases, Way};
 pub use failure::SqlFailure;
+pub(crate) use options::{CONNECT_TIMEOUT, LIFE};
 pub use options::{QueryOptions, RunOptions, StatementFailure, WriteStatement};
 pub use parameters::{ConnectionParameters, SslMode};

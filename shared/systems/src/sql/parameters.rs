@@ -50,7 +50,7 @@ pub enum SslMode {
 /// The parameters of a connection: address, role, and protection.
 #[derive(Clone)]
 pub struct ConnectionParameters {
-    pub(super) dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// A name, an address, or the folder of PostgreSQL's unix socket, or the path of MySQL's.
     pub host: String,
     /// The server's port.
@@ -172,12 +172,12 @@ impl ConnectionParameters {
     }
 
     /// Returns true if no one in between can read the traffic, or impersonate the server and receive the password.
-    pub(super) fn is_safe(&self) -> bool {
+    pub(crate) fn is_safe(&self) -> bool {
         self.ssl_mode == SslMode::VerifyFull || self.host.starts_with('/') || drift_language::is_unread_host(&self.host)
     }
 
     /// The key that sets the protection.
-    pub(super) const fn ssl_mode_key(&self) -> &'static str {
+    pub(crate) const fn ssl_mode_key(&self) -> &'static str {
         if self.is_of_uri { "uri" } else { "sslmode" }
     }
 

@@ -10,6 +10,7 @@ use crate::spec::naming::read_step_name;
 use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
+use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::systems::step_timeout::read_timeout;
 use crate::yaml::reader::Reader;
@@ -163,7 +164,7 @@ impl CorrectSection for SqlCorrect {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::Database(self.connection.clone())]
+        vec![Credential::of_database(self.connection.dialect, &self.connection.secret)]
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {

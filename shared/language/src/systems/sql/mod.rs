@@ -12,5 +12,5 @@ mod words;
 
 pub use connection::Connection;
 pub(crate) use connection::read_connection;
-pub use dialect::Dialect;
+pub use drift_api::requests::sql_dialect::Dialect;
 pub use template::SqlTemplate;

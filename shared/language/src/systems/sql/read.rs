@@ -93,7 +93,7 @@ impl ReadSection for SqlRead {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::Database(self.connection.clone())]
+        vec![Credential::of_database(self.connection.dialect, &self.connection.secret)]
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {

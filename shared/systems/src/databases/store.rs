@@ -16,11 +16,11 @@ use drift_api::requests::sql_query::SqlQuery;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Connection, Network};
 
+use crate::databases::session::Session;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::postgres;
 use crate::postgres::Listener;
-use crate::sql::session::Session;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// Minimum time between two sessions of one target that end with a denial. A role without a right costs at most one

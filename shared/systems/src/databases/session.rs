@@ -1,7 +1,5 @@
 //! One connection to a database server of either dialect.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use drift_api::requests::sql_query::SqlQuery;
@@ -10,13 +8,6 @@ use drift_language::Dialect;
 use crate::guard::dialling::DialRules;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 use crate::{mysql, postgres};
-
-/// Timeout of DNS, TCP and TLS together, the same as for HTTP. It distinguishes an unreachable host from a slow one.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Maximum age of a connection, as in connection pools (HikariCP: 30 minutes), because a session keeps its initial
-/// rights and server. A listener has none, because each new one causes a poll of everything.
-pub(crate) const LIFE: Duration = Duration::from_mins(10);
 
 /// One database connection.
 pub(super) enum Session {
