@@ -138,7 +138,7 @@ fn observe(
     said: &Value,
     forms: &[String],
 ) -> Result<Observation, Failure> {
-    if let Source::Postgres(read) = &target.read.source {
+    if let Source::Sql(read) = &target.read.source {
         return observe_one(read, object, std::slice::from_ref(said));
     }
     let reply = reply(status, said, forms);

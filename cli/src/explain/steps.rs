@@ -82,8 +82,8 @@ fn of_destination(
             let written = [&*http.create, &http.update, &http.delete, &http.replace];
             parts(action, written).flat_map(|step| of_http(step, seen)).collect()
         }
-        Destination::Postgres(postgres) => {
-            let written = [&*postgres.create, &postgres.update, &postgres.delete, &postgres.replace];
+        Destination::Sql(sql) => {
+            let written = [&*sql.create, &sql.update, &sql.delete, &sql.replace];
             parts(action, written).map(|statement| of_statement(statement, seen)).collect()
         }
         Destination::Job(job) => {

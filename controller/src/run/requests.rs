@@ -8,7 +8,7 @@ mod http;
 mod job;
 mod kubernetes;
 mod nudge;
-mod postgres;
+mod sql;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

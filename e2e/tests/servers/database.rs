@@ -8,32 +8,32 @@ use drift_api::requests::sql_query::SqlQuery;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_e2e::process::run_folder;
 use drift_e2e::systems::postgres::{PASSWORD, Postgres};
-use drift_language::Connection;
+use drift_language::{Connection, Dialect};
 use drift_systems::{Databases, QueryOptions, Way};
 use serde_json::{Value, json};
 
 /// Our connections to one server, as a role of it.
-struct Ours {
+pub(crate) struct Ours {
     databases: Databases,
     connection: Connection,
-    timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Ours {
     fn new(address: &str, role: &str, parameters: &str) -> Self {
         let uri = format!("postgresql://{role}:{PASSWORD}@{address}/postgres?{parameters}");
-        Self::of(&[("uri", &uri), ("search_path", "public")])
+        Self::of(Dialect::Postgres, &[("uri", &uri), ("search_path", "public")])
     }
 
-    fn of(data: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(dialect: Dialect, data: &[(&str, &str)]) -> Self {
         let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
         let secrets: LabelledSecrets = [("db".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
         let databases = Databases::new(Arc::new(arc_swap::ArcSwap::from_pointee(secrets)), "test");
-        let connection = Connection { secret: "db".to_owned() };
+        let connection = Connection { dialect, secret: "db".to_owned() };
         Self { databases, connection, timeout: Duration::from_secs(5) }
     }
 
-    async fn ask(&self, text: &str, parameters: &[Option<&str>]) -> Result<Vec<Value>, String> {
+    pub(crate) async fn ask(&self, text: &str, parameters: &[Option<&str>]) -> Result<Vec<Value>, String> {
         let parameters = parameters.iter().map(|parameter| parameter.map(str::to_owned)).collect();
         let query = SqlQuery { text: text.into(), parameters };
         let options = QueryOptions { timeout: self.timeout, max_bytes: 1024 * 1024, max_rows: Some(2) };
@@ -45,7 +45,7 @@ impl Ours {
         answer.map(|()| rows).map_err(|failure| failure.to_string())
     }
 
-    async fn value(&self, expression: &str) -> Result<Value, String> {
+    pub(crate) async fn value(&self, expression: &str) -> Result<Value, String> {
         let rows = self.ask(&format!("SELECT {expression} AS v"), &[]).await?;
         Ok(rows.first().map(|row| row["v"].clone()).unwrap_or_default())
     }
@@ -158,7 +158,8 @@ async fn a_function_of_another_user_is_not_called() -> Result<()> {
          CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.same)";
     server.administrate(trojan).await?;
     let uri = format!("postgresql://reader:{PASSWORD}@{}/postgres?sslmode=disable", server.address());
-    let [strict, searching] = [&[("uri", &*uri)][..], &[("uri", &*uri), ("search_path", "public")]].map(Ours::of);
+    let [strict, searching] = [&[("uri", &*uri)][..], &[("uri", &*uri), ("search_path", "public")]]
+        .map(|data| Ours::of(Dialect::Postgres, data));
     for (expression, safe, searched) in
         [("length('abc'::varchar)", json!(3), json!(666)), ("'a'::varchar = 'a'::varchar", json!(true), json!(false))]
     {
@@ -166,7 +167,7 @@ async fn a_function_of_another_user_is_not_called() -> Result<()> {
         ensure!(searching.value(expression).await == Ok(searched), "{expression}");
     }
     for (schemas, is_served) in [("$user, public", true), ("public, pg_temp", true), ("nowhere, public", false)] {
-        let answer = Ours::of(&[("uri", &uri), ("search_path", schemas)]).value("1").await;
+        let answer = Ours::of(Dialect::Postgres, &[("uri", &uri), ("search_path", schemas)]).value("1").await;
         let is_refused = answer.as_ref().is_err_and(|said| said.contains("the schema nowhere, which does not exist"));
         ensure!(if is_served { answer == Ok(json!(1)) } else { is_refused }, "{schemas}: {answer:?}");
     }
@@ -225,7 +226,7 @@ async fn tls_is_what_sslmode_says() -> Result<()> {
         let mut data = vec![("host", host), ("port", port), ("user", "reader"), ("password", PASSWORD)];
         data.extend([("dbname", "postgres"), ("sslmode", sslmode)]);
         data.extend(ca.map(|ca| ("ca.crt", ca)));
-        Ours::of(&data)
+        Ours::of(Dialect::Postgres, &data)
     };
     ensure!(by("require", None).value(encrypted).await == Ok(json!(true)));
     ensure!(by("disable", None).value(encrypted).await == Ok(json!(false)));
@@ -259,7 +260,10 @@ async fn a_listener_hears_its_channel_and_notices_silence() -> Result<()> {
     }
     ensure!(listener.next().await?.is_none(), "the server says in the silence that it is there");
     ensure!(listener.serves(&parameters));
-    let other = Ours::of(&[("host", "127.0.0.1"), ("user", "reader"), ("password", "other"), ("sslmode", "disable")]);
+    let other = Ours::of(
+        Dialect::Postgres,
+        &[("host", "127.0.0.1"), ("user", "reader"), ("password", "other"), ("sslmode", "disable")],
+    );
     ensure!(!listener.serves(&other.databases.parameters(&other.connection, false)?));
     server.stop().await?;
     let lost = listener.next().await.map_err(|failure| failure.to_string());

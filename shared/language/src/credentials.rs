@@ -16,7 +16,9 @@ impl Target {
     pub fn credentials_of_read(&self) -> Vec<Credential> {
         let mut found = self.read.source.section().credentials();
         found.extend(self.hints.iter().filter_map(|hint| match hint {
-            HintSource::Listen(listen) => Some(Credential::Database(listen.connection.secret.to_string())),
+            HintSource::Listen(listen) => {
+                Some(Credential::of_database(listen.connection.dialect, &listen.connection.secret))
+            }
             HintSource::Webhook(webhook) => Some(Credential::Key(webhook.secret.clone())),
             HintSource::Watch => None,
         }));

@@ -11,21 +11,24 @@ pub(crate) fn why_misplaced(place: &str, key: &str) -> Option<&'static str> {
         |action: &str| place.strip_prefix(action).is_some_and(|rest| rest.starts_with('[') && rest.ends_with(']'));
     match key {
         "timeout" if is_within("correct.job") => Some("a Job has a deadline of its own; write activeDeadlineSeconds"),
-        "timeout" if place == "correct.http" || place == "correct.postgres" => {
+        "timeout" if ["correct.http", "correct.postgres", "correct.mysql"].contains(&place) => {
             Some("each step has its own; write it in a step")
         }
         "timeout" if place == "correct.kubernetes" || place == "correct.nudge" => {
             Some("a request to the API server has a fixed deadline; leave it out")
         }
-        "timeout" if is_within("read.http") || place == "read.postgres" => {
+        "timeout" if is_within("read.http") || ["read.postgres", "read.mysql"].contains(&place) => {
             Some("one deadline holds for the whole poll; write spec.timeout")
         }
         "idempotent"
-            if ["correct.postgres", "correct.job", "correct.kubernetes", "correct.nudge"]
+            if ["correct.postgres", "correct.mysql", "correct.job", "correct.kubernetes", "correct.nudge"]
                 .iter()
                 .any(|section| place.starts_with(section)) =>
         {
             Some(NO_KEY)
+        }
+        "transaction" if place == "correct.mysql" => {
+            Some("MySQL commits each statement that defines an account or a table; leave it out")
         }
         "idempotent"
             if ["update", "delete", "replace"].iter().any(|action| is_step_of(&format!("correct.http.{action}"))) =>

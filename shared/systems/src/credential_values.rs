@@ -4,7 +4,7 @@
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::cel::SecretValues;
-use drift_language::{Credential, SecretKey, Target};
+use drift_language::{Connection, Credential, SecretKey, Target};
 use secrecy::ExposeSecret;
 
 use crate::ConnectionParameters;
@@ -28,8 +28,9 @@ fn value(credential: &Credential, secrets: &LabelledSecrets) -> Option<(String, 
             let value = secrets.value(name, key).ok().flatten()?;
             (format!("{name}/{key}"), value.expose_secret().to_owned())
         }
-        Credential::Database(secret) => {
-            let password = ConnectionParameters::of(secret, secrets).ok()?.password?;
+        Credential::Database { dialect, secret } => {
+            let connection = Connection { dialect: *dialect, secret: secret.clone() };
+            let password = ConnectionParameters::of(&connection, secrets).ok()?.password?;
             (format!("{secret}/password"), password.expose_secret().to_owned())
         }
     })

@@ -4,11 +4,15 @@
 //! target's author intended.
 
 mod credential_values;
+pub mod databases;
 pub mod guard;
 pub mod http;
+mod mysql;
 pub mod postgres;
+pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
+pub use databases::{ConnectionPlace, Databases, Way};
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
 pub use http::{
@@ -16,7 +20,5 @@ pub use http::{
     PAUSE_WHEN_NOT_TOLD, ProjectedTokens, ReplyBody, Room, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, count_as_limited, heard, retry_after};
-pub use postgres::{
-    ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
-    StatementFailure, Way, WriteStatement,
-};
+pub use postgres::Listener;
+pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};

@@ -7,6 +7,6 @@ pub mod job;
 pub mod kubernetes;
 pub mod nudge;
 pub mod plan;
-pub mod postgres;
 pub mod secrets;
+pub mod sql;
 pub mod unrenderable;

@@ -16,14 +16,14 @@ use super::http::HttpRequests;
 use super::job::JobRequest;
 use super::kubernetes::ManifestRequests;
 use super::nudge::NudgeRequest;
-use super::postgres::StatementRequests;
+use super::sql::StatementRequests;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::rendering::http::Rendering;
 use crate::engine::rendering::job::CorrectionJob;
 use crate::engine::rendering::kubernetes::Manifests;
 use crate::engine::rendering::nudge::Nudge;
-use crate::engine::rendering::postgres::Statements;
 use crate::engine::rendering::secrets::ObjectSecrets;
+use crate::engine::rendering::sql::Statements;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Requests of one correction, with their metadata.
@@ -68,9 +68,9 @@ pub fn render<'a>(
             let rendering = Rendering::new(target, object, correction, ways.secrets)?;
             Box::new(HttpRequests::new(target, http, rendering))
         }
-        Some(Destination::Postgres(postgres)) => {
-            let statements = Statements::new(target, postgres, (object, correction), ways.secrets)?;
-            Box::new(StatementRequests::new(target, postgres, statements, ways.databases))
+        Some(Destination::Sql(sql)) => {
+            let statements = Statements::new(target, sql, (object, correction), ways.secrets)?;
+            Box::new(StatementRequests::new(target, sql, statements, ways.databases))
         }
         Some(Destination::Job(job)) => {
             let job = CorrectionJob::new(target, job, object, correction)?;

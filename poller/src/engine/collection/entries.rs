@@ -111,7 +111,7 @@ fn bytes_of(value: &Value) -> usize {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_language::{PostgresRead, Source};
+    use drift_language::{Source, SqlRead};
     use serde_json::json;
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
         let read = "{postgres: {connection: {secretRef: {name: c}}, query: 'SELECT 1', key: {row: \"${row.name}\"}}}";
         let text = crate::engine::fixtures::TEXT.replace(r#"{http: {url: "http://h/${self.spec.id}"}}"#, read);
         let target = crate::engine::fixtures::target(&text);
-        let Source::Postgres(PostgresRead { keys: Some(keys), .. }) = &target.read.source else {
+        let Source::Sql(SqlRead { keys: Some(keys), .. }) = &target.read.source else {
             unreachable!("the target has keys")
         };
         let mut gathering = Gathering::new(keys, HashSet::from(["a".to_owned()]));

@@ -19,7 +19,7 @@ use crate::engine::judgement::rendered::rule_error;
 pub enum Request {
     /// Request to an HTTP server.
     Http(HttpRequest),
-    /// Query to a PostgreSQL server.
+    /// Query to a database server.
     Sql(SqlQuery),
     /// Read from the API server.
     Kubernetes(ClusterResource),
@@ -81,7 +81,7 @@ pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
     match &target.read.source {
         Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
         Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
-        Source::Postgres(read) => read.render(view).map(Request::Sql).map_err(failed),
+        Source::Sql(read) => read.render(view).map(Request::Sql).map_err(failed),
         Source::Kubernetes(read) => read.render(view).map(Request::Kubernetes).map_err(failed),
     }
 }

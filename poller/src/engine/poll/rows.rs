@@ -1,8 +1,8 @@
-//! Converts the rows of a query to an observation, and a PostgreSQL failure to the reason that people see.
+//! Converts the rows of a query to an observation, and a database failure to the reason that people see.
 
 use drift_api::condition::ObservedReason;
 use drift_api::requests::sql_state::SqlState;
-use drift_language::PostgresRead;
+use drift_language::SqlRead;
 use drift_language::cel::Variables;
 use drift_systems::SqlFailure;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub const ENOUGH_ROWS: usize = 2;
 ///
 /// # Errors
 /// Returns the reason why the observation is unknown.
-pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Result<Observation, Failure> {
+pub fn observe_one(read: &SqlRead, object: &Value, rows: &[Value]) -> Result<Observation, Failure> {
     match rows {
         [] => Ok(Observation::Absent),
         [row] => observe_row(read, object, row),
@@ -29,7 +29,7 @@ pub fn observe_one(read: &PostgresRead, object: &Value, rows: &[Value]) -> Resul
 ///
 /// # Errors
 /// Returns the reason why the observation is unknown.
-pub fn observe_row(read: &PostgresRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
+pub fn observe_row(read: &SqlRead, object: &Value, row: &Value) -> Result<Observation, Failure> {
     ReadRules::from(&read.rules).observe(&Variables { row: Some(row), ..Variables::of_object(object) })
 }
 
@@ -46,10 +46,10 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
 }
 
 fn of_state(state: SqlState) -> Failure {
-    let reason = match (state.class(), state.code()) {
+    let reason = match state.class() {
         _ if state.is_denial() => ObservedReason::Unauthorized,
-        (_, "57014") => return Failure::of(ObservedReason::PollTimedOut),
-        ("08", _) => ObservedReason::ExternalUnreachable,
+        _ if state.is_timeout() => return Failure::of(ObservedReason::PollTimedOut),
+        "08" => ObservedReason::ExternalUnreachable,
         _ if state.is_shutdown() => ObservedReason::ExternalUnreachable,
         _ => ObservedReason::ExternalError,
     };
@@ -85,7 +85,7 @@ spec:
 
     fn observed(rules: &str, rows: &[Value]) -> Result<Observation, String> {
         let target = target(rules);
-        let Source::Postgres(read) = &target.read.source else { return Err("no query".to_owned()) };
+        let Source::Sql(read) = &target.read.source else { return Err("no query".to_owned()) };
         observe_one(read, &json!({"metadata": {"name": "a"}}), rows).map_err(|failure| failure.text)
     }
 

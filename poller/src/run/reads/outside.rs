@@ -34,7 +34,7 @@ impl Outside {
     pub fn postponed(&self, target: &Target, request: &Request, now: Moment) -> Option<Postponed> {
         let host = match (request, &target.read.source) {
             (Request::Http(request), _) => request.host(),
-            (Request::Sql(_), Source::Postgres(read)) => {
+            (Request::Sql(_), Source::Sql(read)) => {
                 self.databases.parameters(&read.connection, target.insecure).ok()?.host_and_port()
             }
             (Request::Sql(_), _) => return None,

@@ -52,7 +52,7 @@ pub(crate) fn correct_hash(spec: &Node) -> u64 {
     let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
     if let Some(fields) = correct.as_object_mut() {
         fields.retain(|field, _| !WHEN_KEYS.contains(&field.as_str()));
-        for section in ["http", "postgres"] {
+        for section in ["http", "postgres", "mysql"] {
             fields.get_mut(section).into_iter().for_each(forget_waiting);
         }
     }

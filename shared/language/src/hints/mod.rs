@@ -12,7 +12,7 @@ use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::read::Read;
 use crate::secrets::secret_key::{SecretKey, read_secret_key};
 use crate::systems::Source;
-use crate::systems::postgres::{Connection, read_connection};
+use crate::systems::sql::{Connection, Dialect, read_connection};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::read_value;
@@ -127,7 +127,7 @@ pub(crate) fn check_watch(reader: &mut Reader<'_>, spec: &Node, read: &Read, hin
 
 fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
     let fields = reader.fields(node, place, &["connection", "channel", "identity"])?;
-    let connection = reader.needed(&fields, "connection", read_connection);
+    let connection = reader.needed(&fields, "connection", read_connection(Dialect::Postgres));
     let channel = reader.needed(&fields, "channel", read_channel);
     let identities = reader.needed(&fields, "identity", HintedIdentities::read);
     Some(ListenHints { connection: connection?, channel: channel?, identities: identities? })

@@ -3,6 +3,7 @@
 //! It contains names of Secrets, not their values.
 
 use super::secret_key::SecretKey;
+use drift_api::requests::sql_dialect::Dialect;
 
 /// One Secret that a target needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,11 +44,21 @@ pub(crate) const CLIENT_SECRET: &str = "clientSecret";
 pub enum Credential {
     /// The value of this key.
     Key(SecretKey),
-    /// The password of the database that this Secret describes.
-    Database(String),
+    /// The password of a database.
+    Database {
+        /// The kind of its server.
+        dialect: Dialect,
+        /// The Secret that describes it.
+        secret: String,
+    },
 }
 
 impl Credential {
+    /// Creates the credential of a database.
+    pub(crate) fn of_database(dialect: Dialect, secret: &str) -> Self {
+        Self::Database { dialect, secret: secret.to_owned() }
+    }
+
     /// Creates a credential from one key of a Secret.
     pub(crate) fn of_key(name: &str, key: &str) -> Self {
         Self::Key(SecretKey { name: name.to_owned(), key: key.to_owned() })

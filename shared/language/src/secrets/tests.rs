@@ -187,7 +187,7 @@ fn a_statement_quotes_what_it_sends() {
       update: ["ALTER ROLE ${ident(self.metadata.name)} PASSWORD ${secrets.password}"]
 "#;
     let target = parse(&format!("{steps}{sql}")).unwrap();
-    let Some(Destination::Postgres(postgres)) = &target.correct.destination else { panic!("no statements") };
+    let Some(Destination::Sql(postgres)) = &target.correct.destination else { panic!("no statements") };
     let object = json!({"metadata": {"name": "r"}});
     let secrets = [("password".to_owned(), r"it's \ odd".to_owned())].into_iter().collect();
     let variables = crate::cel::Variables { secrets: Some(&secrets), ..crate::cel::Variables::of_object(&object) };

@@ -6,9 +6,9 @@ pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
 pub(crate) mod nudge;
-pub(crate) mod postgres;
 pub(crate) mod section;
 pub(crate) mod single_value_answers;
+pub(crate) mod sql;
 pub(crate) mod step_timeout;
 
 use crate::yaml::Node;
@@ -19,14 +19,15 @@ use job::{JobCorrect, read_job};
 use kubernetes::correct::{KubernetesCorrect, read_kubernetes as read_kubernetes_correct};
 use kubernetes::read::{KubernetesRead, read_kubernetes};
 use nudge::{NudgeCorrect, read_nudge};
-use postgres::correct::{PostgresCorrect, read_postgres as read_postgres_correct};
-use postgres::read::{PostgresRead, read_postgres};
 use section::{CorrectSection, ReadSection};
+use sql::Dialect;
+use sql::correct::{SqlCorrect, read_sql as read_sql_correct};
+use sql::read::{SqlRead, read_sql};
 
 /// The ways to read. A target has one.
-pub(crate) const SOURCES: &[&str] = &["http", "postgres", "kubernetes"];
+pub(crate) const SOURCES: &[&str] = &["http", "postgres", "mysql", "kubernetes"];
 /// The ways to correct. A target has one.
-pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
+pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "mysql", "kubernetes", "job", "nudge"];
 
 /// The source of the observed state.
 #[derive(Debug)]
@@ -34,8 +35,8 @@ pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "jo
 pub enum Source {
     /// An HTTP server.
     Http(HttpRead),
-    /// A PostgreSQL server.
-    Postgres(PostgresRead),
+    /// A database server.
+    Sql(SqlRead),
     /// An object of the cluster.
     Kubernetes(KubernetesRead),
 }
@@ -44,7 +45,7 @@ impl Source {
     pub(crate) fn section(&self) -> &dyn ReadSection {
         match self {
             Self::Http(http) => http,
-            Self::Postgres(postgres) => postgres,
+            Self::Sql(sql) => sql,
             Self::Kubernetes(kubernetes) => kubernetes,
         }
     }
@@ -55,8 +56,8 @@ impl Source {
 pub enum Destination {
     /// Requests to an HTTP server.
     Http(HttpCorrect),
-    /// Statements to a PostgreSQL server.
-    Postgres(PostgresCorrect),
+    /// Statements to a database server.
+    Sql(SqlCorrect),
     /// Jobs in the object's namespace.
     Job(JobCorrect),
     /// A manifest of a cluster object.
@@ -69,7 +70,7 @@ impl Destination {
     pub(crate) fn section(&self) -> &dyn CorrectSection {
         match self {
             Self::Http(http) => http,
-            Self::Postgres(postgres) => postgres,
+            Self::Sql(sql) => sql,
             Self::Job(job) => job,
             Self::Kubernetes(kubernetes) => kubernetes,
             Self::Nudge(nudge) => nudge,
@@ -87,7 +88,8 @@ pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Optio
     let place = fields.place(key);
     match key {
         "http" => read_http(reader, node, &place).map(Source::Http),
-        "postgres" => read_postgres(reader, node, &place).map(Source::Postgres),
+        "postgres" => read_sql(reader, node, &place, Dialect::Postgres).map(Source::Sql),
+        "mysql" => read_sql(reader, node, &place, Dialect::Mysql).map(Source::Sql),
         _ => read_kubernetes(reader, node, &place).map(Source::Kubernetes),
     }
 }
@@ -107,7 +109,8 @@ pub(crate) fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> 
 fn read_section(reader: &mut Reader<'_>, key: &str, node: &Node, place: &str) -> Option<Destination> {
     match key {
         "http" => read_http_correct(reader, node, place).map(Destination::Http),
-        "postgres" => read_postgres_correct(reader, node, place).map(Destination::Postgres),
+        "postgres" => read_sql_correct(reader, node, place, Dialect::Postgres).map(Destination::Sql),
+        "mysql" => read_sql_correct(reader, node, place, Dialect::Mysql).map(Destination::Sql),
         "job" => read_job(reader, node, place).map(Destination::Job),
         "kubernetes" => read_kubernetes_correct(reader, node, place).map(Destination::Kubernetes),
         _ => read_nudge(reader, node, place).map(Destination::Nudge),

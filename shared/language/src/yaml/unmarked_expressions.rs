@@ -9,7 +9,7 @@ use crate::cel::pieces;
 use crate::cel::{Names, Piece, Shape, Site};
 
 /// Places of SQL templates, in which `desired.size` may be a column.
-const SQL: [&str; 2] = ["read.postgres.query", "correct.postgres."];
+const SQL: [&str; 4] = ["read.postgres.query", "correct.postgres.", "read.mysql.query", "correct.mysql."];
 /// First fields of an object that are certain: nothing else is called `self.spec.name`.
 const OF_OBJECTS: [&str; 3] = ["spec", "metadata", "status"];
 /// Fields of a response.

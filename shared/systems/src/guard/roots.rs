@@ -9,6 +9,15 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
+/// Returns the system's certificate authorities, for a client that takes no others. Read once.
+pub(crate) fn system_certificates() -> &'static [CertificateDer<'static>] {
+    static CERTIFICATES: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
+    CERTIFICATES.get_or_init(|| {
+        let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
+        rustls_native_certs::load_native_certs().certs.into_iter().filter(usable).collect()
+    })
+}
+
 /// Returns the system's roots. Read once: they take a megabyte, and only change with the image. Without roots no server
 /// is trusted, the log reports it, and the next connection tries again.
 pub(crate) fn system_roots() -> Arc<RootCertStore> {

@@ -1,18 +1,15 @@
 //! Opens the connection to a server: resolves its name, checks its addresses, and sets up TLS according to the Secret.
 
-use std::time::Duration;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::guard::dialling::DialRules;
 use crate::guard::wire::Wire;
-use crate::postgres::SqlFailure;
-use crate::postgres::parameters::{ConnectionParameters, SslMode};
 use crate::postgres::tls;
-
-/// Timeout of DNS, TCP and TLS together, the same as for HTTP. It distinguishes an unreachable host from a slow one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::sql::CONNECT_TIMEOUT;
+use crate::sql::SqlFailure;
+use crate::sql::parameters::{ConnectionParameters, SslMode};
+use crate::sql::resolve;
 
 /// PostgreSQL's SSLRequest: the length of the message and the number 80877103.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -57,12 +54,6 @@ async fn open_socket(_path: &str) -> Result<Box<dyn Wire>, SqlFailure> {
 }
 
 async fn connect(parameters: &ConnectionParameters, rules: &DialRules) -> Result<TcpStream, SqlFailure> {
-    let host = parameters.host.trim_matches(['[', ']']);
-    let found = tokio::net::lookup_host((host, parameters.port)).await;
-    let found: Vec<_> = found.map_err(|_| SqlFailure::Unreachable("the name cannot be resolved"))?.collect();
-    let allowed: Vec<_> = found.into_iter().filter(|address| rules.allow(address.ip())).collect();
-    if allowed.is_empty() {
-        return Err(SqlFailure::AddressRefused { host: parameters.host_and_port() });
-    }
+    let allowed = resolve(parameters, rules).await?;
     TcpStream::connect(allowed.as_slice()).await.map_err(|error| SqlFailure::of_io(&error))
 }

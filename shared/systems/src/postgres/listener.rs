@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Notification;
 
-use crate::postgres::SqlFailure;
-use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::session::Session;
+use crate::sql::SqlFailure;
+use crate::sql::parameters::ConnectionParameters;
 
 /// Maximum bytes from the server until the next notification is taken. One has at most 8,000 (PostgreSQL's own limit),
 /// and many come at once.
@@ -34,7 +34,7 @@ pub struct Listener {
 
 impl Listener {
     /// Starts to listen on a connection. Notifications sent after it returns are received.
-    pub(super) async fn begin(mut session: Session, channel: &str) -> Result<Self, SqlFailure> {
+    pub(crate) async fn begin(mut session: Session, channel: &str) -> Result<Self, SqlFailure> {
         session.allow(BETWEEN_BYTES);
         let listen = format!("LISTEN \"{}\"", channel.replace('"', "\"\""));
         let Session { client, line, .. } = &mut session;

@@ -1,11 +1,7 @@
-//! Guarded PostgreSQL connections: one for each target, with the address guard of all outgoing connections, limited
-//! input, and errors reduced to SQLSTATEs.
+//! PostgreSQL connections, with limited input.
 
-mod databases;
 mod dial;
-mod failure;
 mod listener;
-mod parameters;
 mod read_query;
 mod rows;
 mod session;
@@ -17,9 +13,7 @@ mod value;
 mod wire;
 mod write_statements;
 
-pub use databases::{ConnectionPlace, Databases, Way};
-pub use failure::SqlFailure;
 pub use listener::Listener;
-pub use parameters::{ConnectionParameters, SslMode};
-pub use read_query::QueryOptions;
-pub use write_statements::{RunOptions, StatementFailure, WriteStatement};
+pub(crate) use read_query::ask;
+pub(crate) use session::Session;
+pub(crate) use write_statements::run;

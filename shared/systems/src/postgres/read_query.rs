@@ -3,7 +3,6 @@
 //! The server enforces it. The transaction ends with a rollback, so that not even a setting remains.
 
 use std::fmt;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use futures::{StreamExt, pin_mut};
@@ -11,14 +10,10 @@ use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type};
 
-use crate::postgres::SqlFailure;
 use crate::postgres::rows::Statements;
 use crate::postgres::session::Session;
+use crate::sql::{QueryOptions, SqlFailure};
 use drift_api::requests::sql_query::SqlQuery;
-
-/// The server's share of the time until the deadline, in percent. So the server cancels the query first, and the
-/// connection stays usable.
-const SERVERS_SHARE: u32 = 90;
 
 /// Bytes that the server may send in addition to rows: column descriptions and settings.
 const BESIDE_ROWS: usize = 64 * 1024;
@@ -26,19 +21,8 @@ const BESIDE_ROWS: usize = 64 * 1024;
 /// Bytes sent for a parameter in addition to its value: its format and its length (PostgreSQL's protocol, Bind).
 const BESIDE_PARAMETER: usize = 6;
 
-/// Limits of one query.
-#[derive(Clone, Copy, Debug)]
-pub struct QueryOptions {
-    /// The time until the deadline.
-    pub timeout: Duration,
-    /// Maximum bytes from the server.
-    pub max_bytes: usize,
-    /// Maximum rows. `None` for all.
-    pub max_rows: Option<usize>,
-}
-
 /// Asks a query and passes on its rows.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     session: &mut Session,
     query: &SqlQuery,
     options: &QueryOptions,
@@ -61,7 +45,7 @@ async fn in_transaction(
     options: &QueryOptions,
     take: &mut (dyn FnMut(Value) + Send),
 ) -> Result<(), SqlFailure> {
-    let servers = (options.timeout * SERVERS_SHARE / 100).as_millis().max(1);
+    let servers = options.servers_time().as_millis();
     let begin =
         format!("BEGIN TRANSACTION READ ONLY; SET LOCAL statement_timeout = {servers}; SET LOCAL row_security = off");
     client.batch_execute(&begin).await?;

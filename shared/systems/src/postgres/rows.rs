@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Statement};
 
-use crate::postgres::SqlFailure;
-use crate::postgres::value::{Nodes, json_of};
+use crate::postgres::value::json_of;
 use crate::postgres::wire::Allowance;
+use crate::sql::SqlFailure;
+use crate::sql::value::Nodes;
 
 /// Maximum prepared queries of one connection. A target has one, and another for each variation of its text.
 const KEPT_STATEMENTS: usize = 64;

@@ -4,7 +4,6 @@
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
@@ -14,19 +13,16 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notificati
 
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
-use crate::postgres::SqlFailure;
 use crate::postgres::dial::dial;
-use crate::postgres::failure::CLOSED;
-use crate::postgres::parameters::ConnectionParameters;
 use crate::postgres::rows::Statements;
 use crate::postgres::wire::{Allowance, Capped};
+use crate::sql::LIFE;
+use crate::sql::SqlFailure;
+use crate::sql::failure::CLOSED;
+use crate::sql::parameters::ConnectionParameters;
 
 /// Maximum bytes from a server during the handshake. Its settings take a few KiB.
 const GREETING_BYTES: usize = 256 * 1024;
-
-/// Maximum age of a connection, as in connection pools (HikariCP: 30 minutes), because a session keeps its initial
-/// rights and server. A listener has none, because each new one causes a poll of everything.
-const LIFE: Duration = Duration::from_mins(10);
 
 /// Settings of each connection. They override those of the role and the database.
 const SETTINGS: &str = "SET standard_conforming_strings = on; SET bytea_output = hex; SET DateStyle = 'ISO, YMD'; \
@@ -41,15 +37,15 @@ const FORGET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; 
 const SCHEMAS: &str = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))";
 
 /// The traffic between a client and its server.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub(super) connection: Connection<Capped, NoTlsStream>,
     ended: bool,
 }
 
 /// One database connection.
-pub(super) struct Session {
+pub(crate) struct Session {
     pub(super) client: Client,
-    pub(super) line: Line,
+    pub(crate) line: Line,
     pub(super) statements: Statements,
     pub(super) allowance: Allowance,
     /// Hash of its connection parameters.
@@ -63,7 +59,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects and authenticates. The server's administrator sees `name`.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         parameters: &ConnectionParameters,
         rules: &DialRules,
         name: &str,
@@ -98,12 +94,12 @@ impl Session {
     }
 
     /// Returns true if another query or correction may use it.
-    pub(super) fn is_reusable(&self, parameters: &ConnectionParameters) -> bool {
+    pub(crate) fn is_reusable(&self, parameters: &ConnectionParameters) -> bool {
         self.opened.elapsed() < LIFE && self.serves(parameters)
     }
 
     /// Returns true if the server responds and has reset the state of earlier statements.
-    pub(super) async fn starts_over(&mut self) -> bool {
+    pub(crate) async fn starts_over(&mut self) -> bool {
         self.allow(GREETING_BYTES);
         self.set_up(format!("{FORGET}; {}", self.settings)).await.is_ok()
     }
@@ -150,7 +146,7 @@ fn of_start(error: tokio_postgres::Error) -> SqlFailure {
 
 impl Line {
     /// Returns true if the connection has ended.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 

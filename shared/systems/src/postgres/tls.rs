@@ -12,8 +12,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::guard::roots::{roots_of, system_roots};
-use crate::postgres::SqlFailure;
-use crate::postgres::parameters::{ConnectionParameters, SslMode};
+use crate::sql::SqlFailure;
+use crate::sql::parameters::{ConnectionParameters, SslMode};
 
 /// The message about an invalid CA bundle.
 const NO_BUNDLE: &str = "the connection's Secret, key ca.crt: not a PEM bundle of CA certificates";

@@ -1,38 +1,15 @@
 //! Converts a column's text to JSON without loss. Values that JSON cannot represent exactly stay PostgreSQL's text.
 
-use drift_language::parse_json;
 use serde_json::{Number, Value};
 use tokio_postgres::types::{Kind, Type};
 
-/// Maximum values of one row: 16 MiB of memory, the same as for an HTTP response.
-const MAX_NODES: usize = 200_000;
-/// The message about a row with more.
-const TOO_MANY: &str = "too many values";
-/// The message about a value that does not match its type.
-const MALFORMED: &str = "a value is not of its column's type";
-/// Number of digits that a double always represents exactly.
-const EXACT_DIGITS: usize = 15;
-
-/// The remaining values of a row.
-#[derive(Debug)]
-pub(super) struct Nodes(usize);
-
-impl Nodes {
-    pub(super) fn of_row() -> Self {
-        Self(MAX_NODES)
-    }
-
-    fn take(&mut self, nodes: usize) -> Result<(), &'static str> {
-        self.0 = self.0.checked_sub(nodes).ok_or(TOO_MANY)?;
-        Ok(())
-    }
-}
+use crate::sql::value::{MALFORMED, Nodes, exact, parsed};
 
 /// Converts a value of this type from its text. `None` is NULL.
 ///
 /// # Errors
 /// Fails if the text does not match the type, or there are too many values.
-pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
+pub(crate) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
     nodes.take(1)?;
     let Some(text) = text else { return Ok(Value::Null) };
     match kind.kind() {
@@ -53,27 +30,9 @@ pub(super) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Res
             text.parse().ok().and_then(Number::from_f64).map_or_else(|| Value::from(text), Value::Number)
         }
         Type::TIMESTAMPTZ | Type::TIMESTAMP => Value::from(moment(text)),
-        Type::JSON | Type::JSONB => {
-            let parsed = parse_json(text.as_bytes(), nodes.0).map_err(|error| match error {
-                drift_language::JsonError::Malformed => MALFORMED,
-                drift_language::JsonError::TooManyNodes => TOO_MANY,
-            })?;
-            nodes.take(count(&parsed))?;
-            parsed
-        }
+        Type::JSON | Type::JSONB => parsed(text.as_bytes(), nodes)?,
         _ => Value::from(text),
     })
-}
-
-/// Converts a decimal to a JSON number, if it is exact.
-fn exact(text: &str) -> Option<Value> {
-    if let Ok(whole) = text.parse::<i64>() {
-        return Some(Value::from(whole));
-    }
-    let is_plain = text.bytes().all(|letter| letter.is_ascii_digit() || matches!(letter, b'.' | b'-'));
-    let digits = text.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
-    let number = text.parse().ok().filter(|_| is_plain && text.contains('.') && digits <= EXACT_DIGITS)?;
-    Number::from_f64(number).map(Value::Number)
 }
 
 /// Converts `2026-11-22 10:00:00+00` to `2026-11-22T10:00:00Z`. Infinity and years BC stay unchanged.
@@ -85,14 +44,6 @@ fn moment(text: &str) -> String {
     match text.strip_suffix("+00") {
         Some(time) => format!("{time}Z"),
         None => text,
-    }
-}
-
-fn count(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => items.len() + items.iter().map(count).sum::<usize>(),
-        Value::Object(fields) => fields.len() + fields.values().map(count).sum::<usize>(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -178,6 +129,7 @@ impl ArrayReader<'_, '_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::sql::value::{MAX_NODES, TOO_MANY};
     use serde_json::json;
 
     fn value(kind: &Type, text: &str) -> Result<Value, &'static str> {

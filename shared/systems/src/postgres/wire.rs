@@ -14,8 +14,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::failure::OverCap;
 use crate::guard::wire::Wire;
+use crate::sql::failure::OverCap;
 
 /// Maximum outgoing bytes in addition to our request. A look-up takes at least 45 bytes, so 180 types can be looked up.
 /// With the 8 KiB that the client itself buffers, the recursion is at most 360 levels deep. In an unoptimised build,

@@ -2,42 +2,14 @@
 
 use std::time::Duration;
 
-use crate::postgres::SqlFailure;
 use crate::postgres::session::Session;
+use crate::sql::{RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// Maximum bytes from the server for a correction. Results of its statements are not read.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The options of running statements.
-#[derive(Clone, Copy, Debug)]
-pub struct RunOptions {
-    /// True if they run in one transaction.
-    pub transaction: bool,
-    /// The default time limit of a statement.
-    pub timeout: Duration,
-}
-
-/// A statement to run. Its text is never shown, because it can contain secrets.
-#[derive(Clone, PartialEq, Eq)]
-pub struct WriteStatement {
-    /// The statement text.
-    pub text: String,
-    /// Its own time limit.
-    pub timeout: Option<Duration>,
-}
-
-/// The failed statement and its cause.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{failure}")]
-pub struct StatementFailure {
-    /// The index of the statement. Equal to their number if all ran but were not committed.
-    pub position: usize,
-    /// The cause of the failure.
-    pub failure: SqlFailure,
-}
-
 /// Runs statements in order.
-pub(super) async fn run(
+pub(crate) async fn run(
     session: &mut Session,
     statements: &[WriteStatement],
     options: RunOptions,

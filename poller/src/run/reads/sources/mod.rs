@@ -4,7 +4,7 @@
 
 pub(crate) mod http;
 pub(crate) mod kubernetes;
-pub(crate) mod postgres;
+pub(crate) mod sql;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -73,11 +73,11 @@ pub async fn look_at_one(
 ) -> ReadResult<Observation> {
     // The larger futures are boxed, because every running poll would reserve memory for them.
     match (&target.read.source, prepared.first()) {
-        (Source::Postgres(read), Ok(Request::Sql(query))) => {
+        (Source::Sql(read), Ok(Request::Sql(query))) => {
             let mut found = Vec::new();
             let bounds = Some(rows::ENOUGH_ROWS);
             let uids = vec![uid.clone()];
-            let asking = postgres::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
+            let asking = sql::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
             Box::pin(asking).await.and_then(|()| observe_one(read, view, &found))
         }
         (Source::Http(read), Ok(Request::Http(request))) => {
@@ -98,7 +98,7 @@ pub async fn look_at_all(
     (request, rate): (Request, &SharedRate),
 ) -> ReadResult<Entries> {
     match (&target.read.source, request) {
-        (Source::Postgres(read), Request::Sql(query)) => {
+        (Source::Sql(read), Request::Sql(query)) => {
             let Some(keys) = &read.keys else { return unasked() };
             let mut gathering = Gathering::new(keys, wanted);
             // After an invalid row, the remaining rows are skipped.
@@ -108,7 +108,7 @@ pub async fn look_at_all(
                     gathered = gathering.take(row);
                 }
             };
-            let asked = postgres::ask(outside, (target, read), uids, (&query, None), take).await;
+            let asked = sql::ask(outside, (target, read), uids, (&query, None), take).await;
             asked.and_then(|()| gathered.map(|()| gathering.finish()))
         }
         (Source::Http(read), Request::Http(request)) => {
@@ -125,7 +125,7 @@ pub async fn look_at_all(
 pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Observation, Failure> {
     match &target.read.source {
         Source::Http(read) => observe_item(read, view, entry),
-        Source::Postgres(read) => observe_row(read, view, entry),
+        Source::Sql(read) => observe_row(read, view, entry),
         // This kind of read has no entries, so this case does not occur.
         Source::Kubernetes(read) => observe_resource(read, view, Some(entry)),
     }

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use drift_api::requests::sql_query::SqlQuery;
 use drift_api::requests::sql_state::SqlState;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_language::Connection;
+use drift_language::{Connection, Dialect};
 
-use super::failure::TOO_MANY_TYPES;
-use super::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way, WriteStatement};
+use crate::sql::failure::TOO_MANY_TYPES;
+use crate::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way, WriteStatement};
 use server::{Server, Types};
 
 /// Timeout of every wait in a test.
@@ -33,7 +33,7 @@ fn databases(data: &[(&str, &str)]) -> Databases {
 }
 
 fn secret() -> Connection {
-    Connection { secret: "s".to_owned() }
+    Connection { dialect: Dialect::Postgres, secret: "s".to_owned() }
 }
 
 impl Client {

@@ -1,4 +1,4 @@
-//! Reads from PostgreSQL servers: one query over the target's connection, with a slot at its host.
+//! Reads from database servers: one query over the target's connection, with a slot at its host.
 //!
 //! The engine judges rows and failures.
 
@@ -9,7 +9,7 @@ use drift_api::identity::Uid;
 use drift_api::requests::sql_query::SqlQuery;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
-use drift_language::{PostgresRead, Target};
+use drift_language::{SqlRead, Target};
 use drift_systems::{HostReply, QueryOptions, SentCredentials, SqlFailure, Way};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ use crate::run::reads::outside::Outside;
 /// Sends a query with a row limit and passes on its rows. The result is for these objects.
 pub(crate) async fn ask(
     outside: &Outside,
-    (target, read): (&Target, &PostgresRead),
+    (target, read): (&Target, &SqlRead),
     uids: Vec<Uid>,
     (query, max_rows): (&SqlQuery, Option<usize>),
     mut take: impl FnMut(Value) + Send,

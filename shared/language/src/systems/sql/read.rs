@@ -1,4 +1,4 @@
-//! `read.postgres`: reads the observed state with a query to a PostgreSQL server.
+//! `read.postgres` and `read.mysql`: read the observed state with a query to a database server.
 
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ use crate::cel::{EvaluationError, Scope, Variables};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::keys::{Keys, read_keys};
-use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::reader::Reader;
@@ -28,7 +28,7 @@ const FIRST_WORDS: &[&str] = &["select", "with", "values", "table"];
 
 /// A read by a query.
 #[derive(Debug)]
-pub struct PostgresRead {
+pub struct SqlRead {
     /// The database and its credential.
     pub connection: Connection,
     /// The SQL query.
@@ -41,7 +41,7 @@ pub struct PostgresRead {
     pub max_bytes: usize,
 }
 
-impl PostgresRead {
+impl SqlRead {
     /// Renders the query for the object's external resource.
     ///
     /// # Errors
@@ -51,17 +51,18 @@ impl PostgresRead {
     }
 }
 
-impl ReadSection for PostgresRead {
+impl ReadSection for SqlRead {
     fn place(&self) -> [&'static str; 2] {
-        ["postgres", "query"]
+        [self.connection.dialect.key(), "query"]
     }
 
     /// The connection for display, and a fingerprint of the query.
     fn scope(&self, spec: &Node) -> String {
-        let written = ["read", "postgres", "query"].iter().try_fold(spec, |node, key| node.get(key));
+        let kind = self.connection.dialect.key();
+        let written = ["read", kind, "query"].iter().try_fold(spec, |node, key| node.get(key));
         let query = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
         let words = query.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("postgres {} query {}", self.connection.secret, ScopeId::of(&words))
+        format!("{kind} {} query {}", self.connection.secret, ScopeId::of(&words))
     }
 
     fn hosts(&self) -> Vec<String> {
@@ -92,7 +93,7 @@ impl ReadSection for PostgresRead {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::Database(self.connection.secret.to_string())]
+        vec![Credential::of_database(self.connection.dialect, &self.connection.secret)]
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
@@ -103,14 +104,14 @@ impl ReadSection for PostgresRead {
 /// Default rules: a row is compared unchanged and never means a change in progress.
 const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when: None };
 
-/// Keys of `read.postgres`.
-const POSTGRES_KEYS: &[&str] =
+/// Keys of the section.
+const KEYS: &[&str] =
     &["connection", "query", "key", "absentWhen", "validWhen", "settlingWhen", "observed", "maxBytes"];
 
-pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresRead> {
-    let fields = reader.fields(node, place, POSTGRES_KEYS)?;
-    let connection = reader.needed(&fields, "connection", read_connection);
-    let query = reader.needed(&fields, "query", read_query);
+pub(crate) fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialect) -> Option<SqlRead> {
+    let fields = reader.fields(node, place, KEYS)?;
+    let connection = reader.needed(&fields, "connection", read_connection(dialect));
+    let query = reader.needed(&fields, "query", |reader, node, place| read_query(reader, node, place, dialect));
     let keys =
         reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, "row", Scope::RowAlone));
     let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
@@ -118,15 +119,18 @@ pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
     let max_bytes = reader.or(&fields, "maxBytes", default_max_bytes, |reader, node, place| {
         size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
     });
-    Some(PostgresRead { connection: connection?, query: query?, keys: keys?, rules: rules?, max_bytes: max_bytes? })
+    Some(SqlRead { connection: connection?, query: query?, keys: keys?, rules: rules?, max_bytes: max_bytes? })
 }
 
-fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<SqlTemplate> {
+fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialect) -> Option<SqlTemplate> {
     let text = reader.text(node, place)?;
     let site = reader.site(place, Scope::Object);
-    let query = reader.compiled(node, &site, SqlTemplate::parse(text, &site))?;
+    let query = reader.compiled(node, &site, SqlTemplate::parse(dialect, text, &site))?;
     if !query.begins_with(FIRST_WORDS) {
         return reader.refuse(node.at, format!("{place}: a query begins with SELECT, WITH, VALUES or TABLE"));
+    }
+    if dialect == Dialect::Mysql && query.names("into") {
+        return reader.refuse(node.at, format!("{place}: a query writes no file and no variable: leave INTO out"));
     }
     Some(query)
 }

@@ -2,6 +2,7 @@
 //!
 //! They are not real functions: each wraps a whole `${…}`.
 
+use super::Dialect;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 /// The role of an expression's value in a statement.
@@ -13,20 +14,36 @@ pub(super) enum Role {
     Ident,
     /// Several names, separated by commas.
     Idents,
+    /// An account of MySQL: `'user'@'host'`.
+    Account,
     /// Keywords of the statement.
     Sql,
 }
 
-const WORDS: &[(&str, Role)] = &[("ident", Role::Ident), ("idents", Role::Idents), ("sql", Role::Sql)];
+/// The words, and the only dialect of those that not all have.
+const WORDS: &[(&str, Role, Option<Dialect>)] = &[
+    ("ident", Role::Ident, None),
+    ("idents", Role::Idents, None),
+    ("sql", Role::Sql, None),
+    ("account", Role::Account, Some(Dialect::Mysql)),
+];
+
+impl Role {
+    /// Returns true for names of things on the server.
+    pub(super) fn is_name(self) -> bool {
+        matches!(self, Self::Ident | Self::Idents | Self::Account)
+    }
+}
 
 /// Removes the wrapping word from an expression.
 ///
 /// # Errors
 /// Fails if it has another number of arguments, or if an object could influence the argument of `sql`.
-pub(super) fn take_word(expression: &mut IdedExpr) -> Result<Role, String> {
+pub(super) fn take_word(dialect: Dialect, expression: &mut IdedExpr) -> Result<Role, String> {
     let Expr::Call(call) = &mut expression.expr else { return Ok(Role::Value) };
-    let word = WORDS.iter().find(|(word, _)| *word == call.func_name && call.target.is_none());
-    let Some((word, role)) = word else { return Ok(Role::Value) };
+    let is_word = |word: &str| word == call.func_name && call.target.is_none();
+    let word = WORDS.iter().find(|(word, _, only)| is_word(word) && only.is_none_or(|only| only == dialect));
+    let Some((word, role, _)) = word else { return Ok(Role::Value) };
     let [argument] = call.args.as_mut_slice() else { return Err(format!("{word} takes one argument")) };
     if *role == Role::Sql && !is_written(argument) {
         let message =

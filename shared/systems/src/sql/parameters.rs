@@ -1,6 +1,6 @@
 //! The connection parameters in a Secret: address, role, and protection.
 //!
-//! The keys are those of Secrets from PostgreSQL operators. No value is ever shown.
+//! The keys are those of Secrets from PostgreSQL operators, and the same for MySQL. No value is ever shown.
 
 use std::fmt;
 
@@ -10,9 +10,31 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{Connection, Dialect};
 
-/// Default port of PostgreSQL.
-const DEFAULT_PORT: u16 = 5432;
+/// The properties of connection parameters that differ between the dialects.
+struct Form {
+    /// Default port, as assigned by IANA.
+    port: u16,
+    schemes: &'static [&'static str],
+    /// The message about another scheme.
+    wrong_scheme: &'static str,
+}
+
+const fn form_of(dialect: Dialect) -> Form {
+    match dialect {
+        Dialect::Postgres => Form {
+            port: 5432,
+            schemes: &["postgres", "postgresql"],
+            wrong_scheme: "no connection URI: it begins with postgresql://",
+        },
+        Dialect::Mysql => Form {
+            port: 3306,
+            schemes: &["mysql", "mariadb"],
+            wrong_scheme: "no connection URI: it begins with mysql://",
+        },
+    }
+}
 
 /// The protection of a connection, like libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,19 +50,20 @@ pub enum SslMode {
 /// The parameters of a connection: address, role, and protection.
 #[derive(Clone)]
 pub struct ConnectionParameters {
-    /// A name, an address, or the folder of a unix socket.
+    pub(crate) dialect: Dialect,
+    /// A name, an address, or the folder of PostgreSQL's unix socket, or the path of MySQL's.
     pub host: String,
     /// The server's port.
     pub port: u16,
-    pub(super) user: String,
-    pub(super) database: Option<String>,
+    pub(crate) user: String,
+    pub(crate) database: Option<String>,
     pub(crate) password: Option<SecretString>,
-    pub(super) ssl_mode: SslMode,
+    pub(crate) ssl_mode: SslMode,
     is_of_uri: bool,
     /// Schemas searched after PostgreSQL's own, in this order.
     schemas: Vec<String>,
     /// CA certificates in PEM, instead of the system's.
-    pub(super) ca: Option<SecretString>,
+    pub(crate) ca: Option<SecretString>,
 }
 
 /// The parameters as written, each optional.
@@ -55,17 +78,18 @@ struct Written {
 }
 
 impl ConnectionParameters {
-    /// Reads the parameters from the Secret of this name.
+    /// Reads the parameters from the Secret of the connection.
     ///
     /// # Errors
     /// Fails if the Secret is missing, incomplete, or may not be sent to the host that it names.
-    pub fn of(secret: &str, secrets: &LabelledSecrets) -> Result<Self, CredentialError> {
+    pub fn of(connection: &Connection, secrets: &LabelledSecrets) -> Result<Self, CredentialError> {
+        let (secret, dialect) = (connection.secret.as_str(), connection.dialect);
         let value = |key: &str| secrets.value(secret, key);
         let unusable = |key: &str, problem| CredentialError::unusable(secret, key, problem);
         let uri = value("uri")?;
         let is_of_uri = uri.is_some();
         let written = match uri {
-            Some(uri) => of_uri(uri.expose_secret().trim()).map_err(|problem| unusable("uri", problem))?,
+            Some(uri) => of_uri(uri.expose_secret().trim(), dialect).map_err(|problem| unusable("uri", problem))?,
             None => {
                 let text = |key: &str| {
                     let found =
@@ -76,7 +100,7 @@ impl ConnectionParameters {
                     host: text("host")?,
                     port: text("port")?,
                     user: text("user")?.or(text("username")?),
-                    database: text("dbname")?,
+                    database: text("dbname")?.or(text("database")?),
                     password: text("password")?.map(SecretString::from),
                     ssl_mode: text("sslmode")?,
                 }
@@ -85,7 +109,7 @@ impl ConnectionParameters {
         let missing = |key: &str| CredentialError::NoKey { name: secret.to_owned(), key: key.to_owned() };
         let host = written.host.filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
         let user = written.user.ok_or_else(|| missing("user"))?;
-        let port = written.port.map_or(Ok(DEFAULT_PORT), |port| port.parse::<u16>());
+        let port = written.port.map_or(Ok(form_of(dialect).port), |port| port.parse::<u16>());
         let port = port.map_err(|_| unusable("port", "no port"))?;
         if host.contains(',') {
             return Err(unusable("host", "more than one host: name the one that always leads to the primary"));
@@ -111,7 +135,7 @@ impl ConnectionParameters {
             return Err(unusable("sslmode", "for a unix socket, which has no TLS: write disable"));
         }
         let (database, password) = (written.database, written.password);
-        let parameters = Self { host, port, user, database, password, ssl_mode, is_of_uri, schemas, ca };
+        let parameters = Self { dialect, host, port, user, database, password, ssl_mode, is_of_uri, schemas, ca };
         secrets.check_host(secret, &parameters.host_and_port())?;
         Ok(parameters)
     }
@@ -120,6 +144,7 @@ impl ConnectionParameters {
     #[must_use]
     pub fn host_and_port(&self) -> String {
         match self.host.as_str() {
+            path if path.starts_with('/') && self.dialect == Dialect::Mysql => format!("unix:{path}"),
             folder if folder.starts_with('/') => format!("unix:{folder}/.s.PGSQL.{}", self.port),
             address if address.contains(':') => format!("[{}]:{}", address.trim_matches(['[', ']']), self.port),
             name => format!("{}:{}", name.to_lowercase(), self.port),
@@ -132,7 +157,7 @@ impl ConnectionParameters {
     /// schema could add an overload or an operator with a better match, which would run with our rights
     /// (CVE-2018-1058). So only schemas that the Secret names are searched. PostgreSQL searches `pg_catalog` first if
     /// it is not listed, and creates objects in the first listed schema.
-    pub(super) fn search_path(&self) -> String {
+    pub(crate) fn search_path(&self) -> String {
         if self.schemas.is_empty() {
             return "pg_catalog, pg_temp".to_owned();
         }
@@ -142,22 +167,22 @@ impl ConnectionParameters {
 
     /// The schemas that a session needs. PostgreSQL skips missing schemas of its search path, so that names would refer
     /// to other tables. `$user` is meant to be skipped, and temporary tables have no schema before the first one.
-    pub(super) fn needed_schemas(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn needed_schemas(&self) -> impl Iterator<Item = &str> {
         self.schemas.iter().map(String::as_str).filter(|name| !["$user", "pg_temp"].contains(name))
     }
 
     /// Returns true if no one in between can read the traffic, or impersonate the server and receive the password.
-    pub(super) fn is_safe(&self) -> bool {
+    pub(crate) fn is_safe(&self) -> bool {
         self.ssl_mode == SslMode::VerifyFull || self.host.starts_with('/') || drift_language::is_unread_host(&self.host)
     }
 
     /// The key that sets the protection.
-    pub(super) const fn ssl_mode_key(&self) -> &'static str {
+    pub(crate) const fn ssl_mode_key(&self) -> &'static str {
         if self.is_of_uri { "uri" } else { "sslmode" }
     }
 
     /// Returns a hash of the parameters, to detect changes.
-    pub(super) fn hash(&self) -> [u8; 32] {
+    pub(crate) fn hash(&self) -> [u8; 32] {
         let secret = |value: &Option<SecretString>| value.as_ref().map(|value| value.expose_secret().to_owned());
         let parts = [
             Some(self.host_and_port()),
@@ -192,10 +217,11 @@ fn schemas_of(list: &str) -> Result<Vec<String>, &'static str> {
 }
 
 /// Parses a connection URI as libpq does, with one host.
-fn of_uri(text: &str) -> Result<Written, &'static str> {
+fn of_uri(text: &str, dialect: Dialect) -> Result<Written, &'static str> {
     let uri = Url::parse(text).map_err(|_| "no connection URI of one host")?;
-    if !["postgres", "postgresql"].contains(&uri.scheme()) {
-        return Err("no connection URI: it begins with postgresql://");
+    let form = form_of(dialect);
+    if !form.schemes.contains(&uri.scheme()) {
+        return Err(form.wrong_scheme);
     }
     let decoded =
         |text: &str| percent_decode_str(text).decode_utf8().map(|text| text.into_owned()).map_err(|_| "not UTF-8");
@@ -217,12 +243,24 @@ fn of_uri(text: &str) -> Result<Written, &'static str> {
             "dbname" => written.database = value,
             "password" => written.password = value.map(SecretString::from),
             "sslmode" => written.ssl_mode = value,
+            "ssl-mode" if dialect == Dialect::Mysql => written.ssl_mode = value.as_deref().map(of_mysql_mode),
             // These parameters do not affect the server or the role.
             "application_name" | "connect_timeout" | "fallback_application_name" => {}
             _ => return Err("a connection URI with a parameter that is not known here"),
         }
     }
     Ok(written)
+}
+
+/// Converts a value of MySQL's `ssl-mode`. Those without a counterpart stay unknown.
+fn of_mysql_mode(mode: &str) -> String {
+    match mode {
+        "DISABLED" => "disable",
+        "REQUIRED" => "require",
+        "VERIFY_IDENTITY" => "verify-full",
+        other => other,
+    }
+    .to_owned()
 }
 
 impl fmt::Debug for ConnectionParameters {
@@ -237,13 +275,18 @@ mod tests {
     use super::*;
     use drift_api::secrets::labelled_secrets::LabelledSecret;
 
+    fn connection(dialect: Dialect) -> Connection {
+        Connection { dialect, secret: "s".to_owned() }
+    }
+
     fn of(data: &[(&str, &str)]) -> Result<String, String> {
         let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
         let secrets: LabelledSecrets =
             [("s".to_owned(), LabelledSecret::new(Some("db,db.orders.svc,127.0.0.1,unix:/run/.s.PGSQL.5432"), data))]
                 .into_iter()
                 .collect();
-        let parameters = ConnectionParameters::of("s", &secrets).map_err(|error| error.to_string())?;
+        let parameters =
+            ConnectionParameters::of(&connection(Dialect::Postgres), &secrets).map_err(|error| error.to_string())?;
         assert!(!format!("{parameters:?}").contains("canary"));
         let password = parameters.password.as_ref().map(|password| password.expose_secret().to_owned());
         assert_eq!(
@@ -280,6 +323,34 @@ mod tests {
     }
 
     #[test]
+    fn mysql_has_its_own_scheme_port_and_socket() {
+        let of = |data: &[(&str, &str)]| {
+            let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
+            let secrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
+            let parameters = ConnectionParameters::of(&connection(Dialect::Mysql), &secrets);
+            parameters.map_err(|error| error.to_string()).map(|parameters| {
+                let database = parameters.database.as_deref().unwrap_or("-").to_owned();
+                format!("{} {database} {:?}", parameters.host_and_port(), parameters.ssl_mode)
+            })
+        };
+        let table: &[(&[(&str, &str)], &str)] = &[
+            (&[("uri", "mysql://u:p@DB/d?ssl-mode=REQUIRED")], "db:3306 d Require"),
+            (&[("uri", "mariadb://u@db:1?ssl-mode=VERIFY_IDENTITY")], "db:1 - VerifyFull"),
+            (&[("uri", "mysql://u@db.a.svc?sslmode=disable")], "db.a.svc:3306 - Disable"),
+            (&[("host", "/run/mysqld.sock"), ("user", "u"), ("database", "d")], "unix:/run/mysqld.sock d Disable"),
+        ];
+        for (data, expected) in table {
+            assert_eq!(of(data).as_deref(), Ok(*expected));
+        }
+        for (uri, problem) in [
+            ("mysql://u@db?ssl-mode=PREFERRED", "none of disable, require, verify-full"),
+            ("postgres://u@db", "no connection URI: it begins with mysql://"),
+        ] {
+            assert!(of(&[("uri", uri)]).unwrap_err().contains(problem), "{uri}");
+        }
+    }
+
+    #[test]
     fn only_named_schemas_are_searched() {
         let table: &[(&str, &str, &[&str])] = &[
             ("", "pg_catalog, pg_temp", &[]),
@@ -291,7 +362,7 @@ mod tests {
             let data = [("host", "db"), ("user", "u"), ("search_path", list)];
             let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
             let secrets = [("s".to_owned(), LabelledSecret::new(None, data))].into_iter().collect();
-            let parameters = ConnectionParameters::of("s", &secrets).unwrap();
+            let parameters = ConnectionParameters::of(&connection(Dialect::Postgres), &secrets).unwrap();
             assert_eq!(parameters.search_path(), *path);
             assert!(parameters.needed_schemas().eq(needed.iter().copied()), "{list}");
         }

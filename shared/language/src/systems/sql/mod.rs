@@ -1,17 +1,16 @@
-//! PostgreSQL servers, and SQL with `${…}`: the allowed places of expressions, and the encoding of their values.
+//! Database servers, and SQL with `${…}`: the allowed places of expressions, and the encoding of their values.
 
 mod connection;
 pub(crate) mod correct;
-mod literal;
+mod dialect;
+mod mysql;
 mod places;
+mod postgres;
 pub(crate) mod read;
 mod template;
 mod words;
 
 pub use connection::Connection;
 pub(crate) use connection::read_connection;
+pub use drift_api::requests::sql_dialect::Dialect;
 pub use template::SqlTemplate;
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
-mod tests;

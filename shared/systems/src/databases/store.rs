@@ -16,14 +16,12 @@ use drift_api::requests::sql_query::SqlQuery;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Connection, Network};
 
+use crate::databases::session::Session;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
-use crate::postgres::SqlFailure;
-use crate::postgres::listener::Listener;
-use crate::postgres::parameters::ConnectionParameters;
-use crate::postgres::read_query::{QueryOptions, ask};
-use crate::postgres::session::Session;
-use crate::postgres::write_statements::{self, RunOptions, StatementFailure, WriteStatement};
+use crate::postgres;
+use crate::postgres::Listener;
+use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// Minimum time between two sessions of one target that end with a denial. A role without a right costs at most one
 /// connection in that time.
@@ -53,7 +51,7 @@ pub struct ConnectionPlace {
 impl ConnectionPlace {
     /// Keeps the connection for the next use, unless the failure ended it.
     fn keep(&mut self, session: Session, failure: Option<&SqlFailure>) {
-        if session.line.has_ended() || failure.is_some_and(|failure| self.ends_session(failure)) {
+        if session.has_ended() || failure.is_some_and(|failure| self.ends_session(failure)) {
             return;
         }
         self.slot.session = Some(session);
@@ -92,7 +90,7 @@ impl Databases {
     /// # Errors
     /// Fails if the Secret is missing or has no valid parameters.
     pub fn parameters(&self, connection: &Connection, insecure: bool) -> Result<ConnectionParameters, CredentialError> {
-        let parameters = ConnectionParameters::of(&connection.secret, &self.secrets.load())?;
+        let parameters = ConnectionParameters::of(connection, &self.secrets.load())?;
         if insecure || parameters.is_safe() {
             return Ok(parameters);
         }
@@ -165,7 +163,7 @@ impl Databases {
             Some(session) => session,
             None => open(way, self.program).await.map_err(|failure| StatementFailure { position: 0, failure })?,
         };
-        let done = write_statements::run(&mut session, statements, options).await;
+        let done = session.run(statements, options).await;
         place.keep(session, done.as_ref().err().map(|ended| &ended.failure));
         done
     }
@@ -177,13 +175,17 @@ impl Databases {
     pub async fn listen(&self, way: Way<'_>, channel: &str) -> Result<Listener, SqlFailure> {
         // The name explains this idle session to administrators of the server.
         let name = format!("{} hints", self.program);
-        Listener::begin(open(way, &name).await?, channel).await
+        let session = postgres::Session::open(way.parameters, &rules_of(way), &name).await?;
+        Listener::begin(session, channel).await
     }
 }
 
 async fn open(way: Way<'_>, name: &str) -> Result<Session, SqlFailure> {
-    let rules = DialRules { has_chosen_host: false, allowed: way.allow_networks.to_vec() };
-    Session::open(way.parameters, &rules, name).await
+    Session::open(way.parameters, &rules_of(way), name).await
+}
+
+fn rules_of(way: Way<'_>) -> DialRules {
+    DialRules { has_chosen_host: false, allowed: way.allow_networks.to_vec() }
 }
 
 /// Asks a query with the connection taken out of its place, so that a cancelled query leaves no connection with
@@ -195,7 +197,7 @@ async fn ask_over(
     options: &QueryOptions,
     take: &mut (dyn FnMut(Value) + Send),
 ) -> Result<(), SqlFailure> {
-    let answer = ask(&mut session, query, options, take).await;
+    let answer = session.ask(query, options, take).await;
     place.keep(session, answer.as_ref().err());
     answer
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::{PostgresCorrect, Target};
+use drift_language::{SqlCorrect, Target};
 use drift_systems::{
     ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way, WriteStatement,
 };
@@ -15,7 +15,7 @@ use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::postgres::Statements;
+use crate::engine::rendering::sql::Statements;
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Server-side time limit of a statement without a `timeout`. It is below the deadline, so that the server aborts first
@@ -28,7 +28,7 @@ const BESIDE_STATEMENTS: Duration = STEP_DEADLINE.saturating_sub(STATEMENT_TIMEO
 /// Statements of one correction with their connection.
 pub(super) struct StatementRequests<'a> {
     target: &'a Target,
-    postgres: &'a PostgresCorrect,
+    sql: &'a SqlCorrect,
     statements: Statements,
     parameters: Result<ConnectionParameters, CredentialError>,
     /// Statements to send next.
@@ -36,14 +36,9 @@ pub(super) struct StatementRequests<'a> {
 }
 
 impl<'a> StatementRequests<'a> {
-    pub(super) fn new(
-        target: &'a Target,
-        postgres: &'a PostgresCorrect,
-        statements: Statements,
-        databases: &Databases,
-    ) -> Self {
-        let parameters = databases.parameters(&postgres.connection, target.insecure);
-        Self { target, postgres, statements, parameters, ready: Vec::new() }
+    pub(super) fn new(target: &'a Target, sql: &'a SqlCorrect, statements: Statements, databases: &Databases) -> Self {
+        let parameters = databases.parameters(&sql.connection, target.insecure);
+        Self { target, sql, statements, parameters, ready: Vec::new() }
     }
 
     fn host(&self) -> Option<String> {
@@ -54,7 +49,7 @@ impl<'a> StatementRequests<'a> {
         let parameters = self.parameters.as_ref().ok()?;
         let mut place = databases.enter(&self.target.name).await;
         let way = Way { parameters, allow_networks: &self.target.allow_networks };
-        let options = RunOptions { transaction: self.postgres.transaction, timeout: STATEMENT_TIMEOUT };
+        let options = RunOptions { transaction: self.sql.transaction, timeout: STATEMENT_TIMEOUT };
         let running = databases.run(&mut place, way, &self.ready, options);
         tokio::time::timeout(deadline(&self.ready), running).await.ok()
     }

@@ -16,7 +16,7 @@ const NUL: &str = "the value holds a NUL character, which PostgreSQL cannot take
 ///
 /// # Errors
 /// Fails if PostgreSQL cannot store it.
-pub(super) fn literal(value: &Value) -> Result<String, &'static str> {
+pub(in crate::systems::sql) fn literal(value: &Value) -> Result<String, &'static str> {
     Ok(match text(value)? {
         None => "NULL".to_owned(),
         Some(text) if matches!(value, Value::Bool(_) | Value::Number(_)) => text,
@@ -28,7 +28,7 @@ pub(super) fn literal(value: &Value) -> Result<String, &'static str> {
 ///
 /// # Errors
 /// Fails if PostgreSQL cannot store it.
-pub(super) fn text(value: &Value) -> Result<Option<String>, &'static str> {
+pub(in crate::systems::sql) fn text(value: &Value) -> Result<Option<String>, &'static str> {
     let text = match value {
         Value::Null => return Ok(None),
         Value::Bool(truth) => truth.to_string(),
@@ -77,7 +77,7 @@ fn quoted(text: &str) -> String {
 ///
 /// # Errors
 /// Fails if it is not a name, or longer than PostgreSQL keeps.
-pub(super) fn ident(value: &Value) -> Result<String, &'static str> {
+pub(in crate::systems::sql) fn ident(value: &Value) -> Result<String, &'static str> {
     let Value::String(name) = value else { return Err("ident takes a text") };
     match name.len() {
         0 => Err("the name is empty"),
@@ -93,7 +93,7 @@ pub(super) fn ident(value: &Value) -> Result<String, &'static str> {
 ///
 /// # Errors
 /// Same as [`ident`], and fails if there are none.
-pub(super) fn idents(value: &Value) -> Result<String, &'static str> {
+pub(in crate::systems::sql) fn idents(value: &Value) -> Result<String, &'static str> {
     match value {
         Value::Array(names) if names.is_empty() => Err("the list of names is empty; skip the statement with `when`"),
         Value::Array(names) => Ok(names.iter().map(ident).collect::<Result<Vec<_>, _>>()?.join(", ")),

@@ -1,4 +1,4 @@
-//! `correct.postgres`: corrections by statements to a PostgreSQL server.
+//! `correct.postgres` and `correct.mysql`: corrections by statements to a database server.
 
 use std::time::Duration;
 
@@ -9,8 +9,9 @@ use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
-use crate::systems::postgres::{Connection, SqlTemplate, read_connection};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
+use crate::systems::sql::dialect::DialectRules as _;
+use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::systems::step_timeout::read_timeout;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
@@ -23,10 +24,11 @@ const MAX_STATEMENTS: usize = 32;
 
 /// Corrections by SQL statements.
 #[derive(Debug)]
-pub struct PostgresCorrect {
+pub struct SqlCorrect {
     /// The database and its credential.
     pub connection: Connection,
-    /// True if the statements of an action run in one transaction; default true.
+    /// True if the statements of an action run in one transaction. Default true for PostgreSQL. Never true for MySQL,
+    /// which commits before and after each statement that defines an account or a table.
     pub transaction: bool,
     /// Statements of a creation. Empty if the target has no `create`.
     pub create: Vec<SqlStatement>,
@@ -64,7 +66,7 @@ impl SqlStatement {
     /// Renders the text to send. `None` if it is skipped.
     ///
     /// # Errors
-    /// Fails if a template cannot be evaluated for this object, or yields a value that PostgreSQL does not accept.
+    /// Fails if a template cannot be evaluated for this object, or yields a value that the server does not accept.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
         match &self.when {
             Some(when) if !when.evaluate_bool(variables)? => Ok(None),
@@ -73,15 +75,15 @@ impl SqlStatement {
     }
 }
 
-impl PostgresCorrect {
+impl SqlCorrect {
     fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }
 }
 
-impl CorrectSection for PostgresCorrect {
+impl CorrectSection for SqlCorrect {
     fn key(&self) -> &'static str {
-        "postgres"
+        self.connection.dialect.key()
     }
 
     fn actions(&self) -> Actions {
@@ -149,10 +151,11 @@ impl CorrectSection for PostgresCorrect {
         let sends = |statements: &[SqlStatement]| {
             (!statements.is_empty()).then(|| statements.iter().any(|statement| statement.sends(secret)))
         };
+        let [create, update, replace] = self.connection.dialect.sending_actions();
         [
-            SentBy { action: "postgres.create", is_needed: false, sends: sends(&self.create) },
-            SentBy { action: "postgres.update", is_needed: true, sends: sends(&self.update) },
-            SentBy { action: "postgres.replace", is_needed: false, sends: sends(&self.replace) },
+            SentBy { action: create, is_needed: false, sends: sends(&self.create) },
+            SentBy { action: update, is_needed: true, sends: sends(&self.update) },
+            SentBy { action: replace, is_needed: false, sends: sends(&self.replace) },
         ]
     }
 
@@ -161,7 +164,7 @@ impl CorrectSection for PostgresCorrect {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::Database(self.connection.secret.to_string())]
+        vec![Credential::of_database(self.connection.dialect, &self.connection.secret)]
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
@@ -169,12 +172,23 @@ impl CorrectSection for PostgresCorrect {
     }
 }
 
-pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<PostgresCorrect> {
-    let fields = reader.fields(node, place, &["connection", "transaction", "create", "update", "delete", "replace"])?;
-    let connection = reader.needed(&fields, "connection", read_connection);
-    let transaction = reader.or(&fields, "transaction", true, Reader::truth);
-    let statements =
-        |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_statements(reader, node, place, scope);
+/// Keys of the section. MySQL has no `transaction`.
+const KEYS: &[&str] = &["connection", "create", "update", "delete", "replace", "transaction"];
+
+/// Words of a SET that would change where a literal of MySQL ends.
+const READING: &[&str] = &["sql_mode", "names", "charset", "character", "character_set_client"];
+
+/// The dialect of statements, and the scope of their expressions.
+type Wording = (Dialect, Scope);
+
+pub(crate) fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialect) -> Option<SqlCorrect> {
+    let has_transactions = dialect == Dialect::Postgres;
+    let fields = reader.fields(node, place, &KEYS[..KEYS.len() - usize::from(!has_transactions)])?;
+    let connection = reader.needed(&fields, "connection", read_connection(dialect));
+    let transaction = reader.or(&fields, "transaction", has_transactions, Reader::truth);
+    let statements = |scope| {
+        move |reader: &mut Reader<'_>, node: &Node, place: &str| read_statements(reader, node, place, (dialect, scope))
+    };
     let create = reader.or(&fields, "create", Vec::new(), statements(Scope::Correction));
     let update = reader.or(&fields, "update", Vec::new(), statements(Scope::Correction));
     let delete = reader.or(&fields, "delete", Vec::new(), statements(Scope::Deletion));
@@ -183,7 +197,7 @@ pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
         return reader
             .refuse(fields.at(), format!("{place}: at least one of create, update, delete, replace is needed"));
     }
-    Some(PostgresCorrect {
+    Some(SqlCorrect {
         connection: connection?,
         transaction: transaction?,
         create: create?,
@@ -193,10 +207,10 @@ pub(crate) fn read_postgres(reader: &mut Reader<'_>, node: &Node, place: &str) -
     })
 }
 
-fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Vec<SqlStatement>> {
+fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<Vec<SqlStatement>> {
     let items = reader.items(node, place, 1..=MAX_STATEMENTS)?;
     let statements = reader.each(items, place, |reader, item, place| {
-        let statement = read_statement(reader, item, place, scope);
+        let statement = read_statement(reader, item, place, wording);
         // Two statements with one name could not be distinguished.
         let named = item.get("name").and_then(Node::as_text);
         reader.names_mut().steps.extend(named.map(str::to_owned));
@@ -207,9 +221,9 @@ fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Sco
 }
 
 /// Reads a text, or a map with its name and its condition.
-fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlStatement> {
+fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<SqlStatement> {
     if matches!(node.content, Content::Text(_)) {
-        return read_sql(reader, node, place, scope).map(|sql| SqlStatement {
+        return read_text(reader, node, place, wording).map(|sql| SqlStatement {
             name: None,
             timeout: None,
             sql,
@@ -218,18 +232,21 @@ fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scop
     }
     let fields = reader.fields(node, place, &["name", "sql", "when", "timeout"])?;
     let name = reader.optional(&fields, "name", read_step_name);
-    let sql = reader.needed(&fields, "sql", |reader, node, place| read_sql(reader, node, place, scope));
-    let when = reader.optional(&fields, "when", expression(scope));
+    let sql = reader.needed(&fields, "sql", |reader, node, place| read_text(reader, node, place, wording));
+    let when = reader.optional(&fields, "when", expression(wording.1));
     let timeout = read_timeout(reader, &fields);
     Some(SqlStatement { name: name?, timeout: timeout?, sql: sql?, when: when? })
 }
 
-fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<SqlTemplate> {
+fn read_text(reader: &mut Reader<'_>, node: &Node, place: &str, (dialect, scope): Wording) -> Option<SqlTemplate> {
     let text = reader.text(node, place)?;
     let site = reader.site(place, scope).sending();
-    let sql = reader.compiled(node, &site, SqlTemplate::parse(text, &site))?;
-    if sql.begins_with(&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"]) {
+    let sql = reader.compiled(node, &site, SqlTemplate::parse(dialect, text, &site))?;
+    if sql.begins_with(dialect.own_words()) {
         return reader.refuse(node.at, format!("{place}: the controller begins and ends the transaction itself"));
+    }
+    if dialect == Dialect::Mysql && sql.begins_with(&["set"]) && READING.iter().any(|word| sql.names(word)) {
+        return reader.refuse(node.at, format!("{place}: the controller sets how the server reads texts"));
     }
     Some(sql)
 }

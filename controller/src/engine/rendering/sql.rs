@@ -12,7 +12,7 @@ use drift_api::object::LeanObject;
 use drift_api::requests::sql_state::SqlState;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::cel::Variables;
-use drift_language::{PostgresCorrect, SqlStatement, Target};
+use drift_language::{SqlCorrect, SqlStatement, Target};
 use drift_systems::{SqlFailure, StatementFailure, WriteStatement};
 
 use crate::engine::corrections::claim::Action;
@@ -52,15 +52,15 @@ impl Statements {
     /// Fails when a template fails for this object, or the target has no such statements.
     pub fn new(
         target: &Target,
-        postgres: &PostgresCorrect,
+        sql: &SqlCorrect,
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let written = statements_of(postgres, correction.action);
+        let written = statements_of(sql, correction.action);
         if written.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let is_anew = correction.action == Action::Replace && postgres.replace.is_empty();
+        let is_anew = correction.action == Action::Replace && sql.replace.is_empty();
         let (desired, differs) = desired_of(target, object, correction, is_anew)?;
         let values = secrets.values();
         let view = object.view.open();
@@ -81,7 +81,7 @@ impl Statements {
         };
         let statements = written.iter().enumerate().map(render).collect::<Result<_, _>>()?;
         let deletes = correction.action == Action::Delete;
-        Ok(Self { statements, secrets, transaction: postgres.transaction, deletes })
+        Ok(Self { statements, secrets, transaction: sql.transaction, deletes })
     }
 
     /// Checks if the secrets in the statements may be sent to this server.
@@ -139,13 +139,13 @@ impl fmt::Debug for Statements {
     }
 }
 
-fn statements_of(postgres: &PostgresCorrect, action: Action) -> Vec<&SqlStatement> {
+fn statements_of(sql: &SqlCorrect, action: Action) -> Vec<&SqlStatement> {
     match action {
-        Action::Create => postgres.create.iter().collect(),
-        Action::Update => postgres.update.iter().collect(),
-        Action::Delete => postgres.delete.iter().collect(),
-        Action::Replace if postgres.replace.is_empty() => postgres.delete.iter().chain(&postgres.create).collect(),
-        Action::Replace => postgres.replace.iter().collect(),
+        Action::Create => sql.create.iter().collect(),
+        Action::Update => sql.update.iter().collect(),
+        Action::Delete => sql.delete.iter().collect(),
+        Action::Replace if sql.replace.is_empty() => sql.delete.iter().chain(&sql.create).collect(),
+        Action::Replace => sql.replace.iter().collect(),
         Action::Nudge => Vec::new(),
     }
 }
@@ -171,12 +171,12 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
 
 /// Returns the doubt for a SQLSTATE that may be temporary: a retry may succeed without an edit.
 fn doubt_of(state: SqlState) -> Option<Doubt> {
-    Some(match (state.class(), state.code()) {
+    Some(match state.class() {
         _ if state.is_denial() => Doubt::CredentialRefused,
-        ("08", _) => Doubt::NoAnswer,
+        "08" => Doubt::NoAnswer,
         _ if state.is_shutdown() => Doubt::NoAnswer,
-        (_, "55P03" | "57014") => Doubt::TimedOut,
-        ("40" | "53" | "57" | "58", _) => Doubt::ServerError,
+        _ if state.is_lock_timeout() || state.is_timeout() => Doubt::TimedOut,
+        "40" | "53" | "57" | "58" => Doubt::ServerError,
         _ => return None,
     })
 }
@@ -208,7 +208,7 @@ spec:
 "#
         );
         let target = drift_language::fixtures::target(&text);
-        let Some(Destination::Postgres(postgres)) = &target.correct.destination else {
+        let Some(Destination::Sql(postgres)) = &target.correct.destination else {
             return Err(Unrenderable::new("no statements"));
         };
         let mut object = crate::engine::fixtures::Scene::new().object;

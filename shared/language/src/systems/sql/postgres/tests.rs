@@ -1,5 +1,5 @@
-use super::*;
 use crate::cel::{Scope, Site, Variables};
+use crate::systems::sql::{Dialect, SqlTemplate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ fn parse(text: &str) -> Result<SqlTemplate, String> {
     let said = |errors: Vec<crate::cel::TemplateError>| {
         errors.iter().map(|error| format!("{} {}", error.offset, error.message)).collect::<Vec<_>>().join("; ")
     };
-    SqlTemplate::parse(text, &Site::new("sql", Scope::Object)).map_err(said)
+    SqlTemplate::parse(Dialect::Postgres, text, &Site::new("sql", Scope::Object)).map_err(said)
 }
 
 fn statement(text: &str, object: &Value) -> Result<String, String> {

@@ -1,19 +1,22 @@
 //! The allowed places of expressions in a statement: between words, and never inside a quote or a comment.
 //!
-//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, which all of our connections set.
+//! It follows PostgreSQL's lexer with `standard_conforming_strings` on, and MySQL's without `ANSI_QUOTES` and
+//! `NO_BACKSLASH_ESCAPES`, as all of our connections set them.
+
+use crate::systems::sql::Dialect;
 
 /// The lexical state at the end of the text read so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ScanState {
     /// Words, numbers, operators.
     Plain,
-    /// `'…'` or `"…"`. `escapes` if backslashes are escapes.
+    /// `'…'`, `"…"`, or MySQL's name in backticks. `escapes` if backslashes are escapes.
     Quoted { quote: char, escapes: bool },
     /// `$tag$…$tag$`, with its tag.
     Dollar(String),
-    /// `-- …` to the end of the line.
+    /// `-- …`, or MySQL's `# …`, to the end of the line.
     LineComment,
-    /// `/* … */`, which can be nested.
+    /// `/* … */`, which PostgreSQL nests.
     BlockComment(usize),
 }
 
@@ -25,6 +28,7 @@ const MAY_FOLLOW: &[char] = &[')', ',', ']', ';', ':', '=', '.'];
 /// Scanner of one statement, from its beginning to its end.
 #[derive(Debug)]
 pub(super) struct Places {
+    dialect: Dialect,
     state: ScanState,
     /// The previous character, `None` at the beginning. An expression counts as a letter.
     last: Option<char>,
@@ -38,8 +42,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn new() -> Self {
-        Self { state: ScanState::Plain, last: None, word: String::new(), continues: None, ended: false }
+    pub(super) fn new(dialect: Dialect) -> Self {
+        Self { dialect, state: ScanState::Plain, last: None, word: String::new(), continues: None, ended: false }
     }
 
     /// Scans text, and returns it without the `;` that ends the statement.
@@ -64,7 +68,7 @@ impl Places {
                     length
                 }
                 ScanState::LineComment => {
-                    if matches!(letter, '\n' | '\r') {
+                    if ends_line(self.dialect, letter) {
                         self.state = ScanState::Plain;
                     }
                     1
@@ -122,9 +126,16 @@ impl Places {
 
     fn plain(&mut self, rest: &[char]) -> Result<usize, &'static str> {
         let letter = rest.first().copied().unwrap_or_default();
-        if begins_with(rest, "--") {
+        if begins_with(rest, "--") || self.is_mysql() && letter == '#' {
+            // For MySQL, `--` without a space behind is two minus signs.
+            if self.is_mysql() && letter == '-' && rest.get(2).is_some_and(|next| !next.is_ascii_whitespace()) {
+                return Err("a comment begins with `-- `: write a space");
+            }
             self.state = ScanState::LineComment;
-            return Ok(2);
+            return Ok(if letter == '#' { 1 } else { 2 });
+        }
+        if self.is_mysql() && (begins_with(rest, "/*!") || begins_with(rest, "/*M!")) {
+            return Err("MySQL executes this comment: write its content without the comment");
         }
         if begins_with(rest, "/*") {
             self.state = ScanState::BlockComment(1);
@@ -142,11 +153,13 @@ impl Places {
             '\0' => return Err("no statement holds this character"),
             ';' => self.ended = true,
             '\'' => {
-                let escapes = self.word.eq_ignore_ascii_case("e") || continued == Some(true);
+                let escapes = self.is_mysql() || self.word.eq_ignore_ascii_case("e") || continued == Some(true);
                 self.state = ScanState::Quoted { quote: '\'', escapes };
             }
-            '"' => self.state = ScanState::Quoted { quote: '"', escapes: false },
-            '$' if self.word.is_empty() => return self.dollar(rest),
+            '"' => self.state = ScanState::Quoted { quote: '"', escapes: self.is_mysql() },
+            '`' if self.is_mysql() => self.state = ScanState::Quoted { quote: '`', escapes: false },
+            '?' if self.is_mysql() => return Err(PARAMETER),
+            '$' if self.word.is_empty() && !self.is_mysql() => return self.dollar(rest),
             _ if is_of_word(letter) => {
                 self.word.push(letter);
                 return Ok(1);
@@ -157,11 +170,15 @@ impl Places {
         Ok(1)
     }
 
+    fn is_mysql(&self) -> bool {
+        self.dialect == Dialect::Mysql
+    }
+
     fn dollar(&mut self, rest: &[char]) -> Result<usize, &'static str> {
         let tag: Vec<char> =
             rest.iter().skip(1).copied().take_while(|letter| is_of_word(*letter) && *letter != '$').collect();
         if tag.first().is_some_and(char::is_ascii_digit) {
-            return Err("a parameter is written as ${…}");
+            return Err(PARAMETER);
         }
         if rest.get(tag.len() + 1) == Some(&'$') {
             self.state = ScanState::Dollar(rest.iter().take(tag.len() + 2).collect());
@@ -184,13 +201,21 @@ impl Places {
 
     fn block_comment(&mut self, depth: usize, rest: &[char]) -> usize {
         let depth = match () {
-            () if begins_with(rest, "/*") => depth + 1,
+            () if begins_with(rest, "/*") && !self.is_mysql() => depth + 1,
             () if begins_with(rest, "*/") => depth - 1,
             () => return 1,
         };
         self.state = if depth == 0 { ScanState::Plain } else { ScanState::BlockComment(depth) };
         2
     }
+}
+
+/// The error for a parameter marker.
+const PARAMETER: &str = "a parameter is written as ${…}";
+
+/// Returns true for a character that ends a comment to the end of the line.
+fn ends_line(dialect: Dialect, letter: char) -> bool {
+    letter == '\n' || letter == '\r' && dialect == Dialect::Postgres
 }
 
 /// The error for text after the `;`.
@@ -202,13 +227,13 @@ fn begins_with(rest: &[char], beginning: &str) -> bool {
 }
 
 /// Returns the text without leading white space and comments.
-pub(super) fn behind_comments(text: &str) -> &str {
+pub(super) fn behind_comments(dialect: Dialect, text: &str) -> &str {
     let mut rest = text.trim_start();
     loop {
-        rest = if rest.starts_with("--") {
-            rest.trim_start_matches(|letter| !matches!(letter, '\n' | '\r')).trim_start()
+        rest = if rest.starts_with("--") || dialect == Dialect::Mysql && rest.starts_with('#') {
+            rest.trim_start_matches(|letter| !ends_line(dialect, letter)).trim_start()
         } else if let Some(inside) = rest.strip_prefix("/*") {
-            behind_block_comment(inside).trim_start()
+            behind_block_comment(dialect, inside).trim_start()
         } else {
             return rest;
         }
@@ -216,13 +241,13 @@ pub(super) fn behind_comments(text: &str) -> &str {
 }
 
 /// Returns the text after the `*/` of the comment in which it begins.
-fn behind_block_comment(inside: &str) -> &str {
+fn behind_block_comment(dialect: Dialect, inside: &str) -> &str {
     let (mut rest, mut depth) = (inside, 1);
     while depth > 0 {
         let Some(at) = rest.find(['/', '*']) else { return "" };
         rest = &rest[at..];
         rest = match (rest.strip_prefix("/*"), rest.strip_prefix("*/")) {
-            (Some(behind), _) => {
+            (Some(behind), _) if dialect == Dialect::Postgres => {
                 depth += 1;
                 behind
             }

@@ -7,15 +7,17 @@ use serde_json::Value;
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::pieces;
 use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables};
-use crate::systems::postgres::literal;
-use crate::systems::postgres::places::{Places, behind_comments, has_word};
-use crate::systems::postgres::words::{Role, take_word};
+use crate::systems::sql::dialect::DialectRules as _;
+use crate::systems::sql::places::{Places, behind_comments, has_word};
+use crate::systems::sql::words::{Role, take_word};
+use crate::systems::sql::{Dialect, mysql};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::sql_query::SqlQuery;
 
 /// One SQL statement with `${…}`.
 #[derive(Debug)]
 pub struct SqlTemplate {
+    dialect: Dialect,
     site: Site,
     parts: Vec<StatementPart>,
 }
@@ -31,9 +33,9 @@ impl SqlTemplate {
     ///
     /// # Errors
     /// Returns every mistake in it.
-    pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
+    pub fn parse(dialect: Dialect, text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let pieces = pieces(text).map_err(|error| vec![error])?;
-        let (mut places, mut parts, mut errors) = (Places::new(), Vec::new(), Vec::new());
+        let (mut places, mut parts, mut errors) = (Places::new(dialect), Vec::new(), Vec::new());
         let mut end = 0;
         for (position, piece) in pieces.iter().enumerate() {
             match piece {
@@ -50,7 +52,8 @@ impl SqlTemplate {
                     if let Err(mistake) = places.take_expression(behind, is_followed) {
                         return Err(with(errors, offset - 2, mistake));
                     }
-                    match Expression::compile_marked(source, *offset, site, take_word) {
+                    match Expression::compile_marked(source, *offset, site, |expression| take_word(dialect, expression))
+                    {
                         Ok((role, expression)) => parts.push(StatementPart::Expression(role, expression)),
                         Err(found) => errors.extend(found),
                     }
@@ -64,14 +67,19 @@ impl SqlTemplate {
         if errors.is_empty() && parts.iter().all(is_empty) {
             errors.push(TemplateError::new(0, "the statement is empty"));
         }
-        if errors.is_empty() { Ok(Self { site: site.clone(), parts }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { dialect, site: site.clone(), parts }) } else { Err(errors) }
     }
 
     /// Returns true if it begins, after comments, with one of these words in any case.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let Some(StatementPart::Text(text)) = self.parts.first() else { return false };
-        let word: String = behind_comments(text).chars().take_while(char::is_ascii_alphabetic).collect();
+        let word: String = behind_comments(self.dialect, text).chars().take_while(char::is_ascii_alphabetic).collect();
         words.iter().any(|known| known.eq_ignore_ascii_case(&word))
+    }
+
+    /// Returns true if its text contains a word, in any case.
+    pub(crate) fn names(&self, word: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, StatementPart::Text(text) if has_word(text, word)))
     }
 
     /// The granted names of a GRANT: those in front of its TO.
@@ -81,7 +89,7 @@ impl SqlTemplate {
         }
         let is_end = |part: &StatementPart| matches!(part, StatementPart::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
         let given = self.parts.iter().take_while(|part| !is_end(part)).filter_map(|part| match part {
-            StatementPart::Expression(Role::Ident | Role::Idents, expression) => Some(expression),
+            StatementPart::Expression(role, expression) if role.is_name() => Some(expression),
             _ => None,
         });
         given.collect()
@@ -115,7 +123,7 @@ impl SqlTemplate {
                 None
             }
             StatementPart::Expression(role, expression) => {
-                has_begun |= *role == Role::Ident || *role == Role::Idents;
+                has_begun |= role.is_name();
                 (has_where || is_open && (is_whole || has_begun)).then_some(expression)
             }
         })
@@ -131,12 +139,13 @@ impl SqlTemplate {
     /// Renders the statement with a parameter for each value.
     ///
     /// # Errors
-    /// Fails if a template cannot be evaluated for this object, or yields a value that PostgreSQL does not accept.
+    /// Fails if a template cannot be evaluated for this object, or yields a value that the server does not accept.
     pub fn query(&self, variables: &Variables<'_>) -> Result<SqlQuery, EvaluationError> {
         let mut parameters = Vec::new();
         let text = self.render(variables, |value| {
-            parameters.push(literal::text(value)?);
-            Ok(format!("${}", parameters.len()))
+            let (text, marker) = self.dialect.parameter(value, parameters.len() + 1)?;
+            parameters.push(text);
+            Ok(marker)
         })?;
         Ok(SqlQuery { text: text.into(), parameters })
     }
@@ -144,9 +153,9 @@ impl SqlTemplate {
     /// Renders the statement with its values as literals.
     ///
     /// # Errors
-    /// Fails if a template cannot be evaluated for this object, or yields a value that PostgreSQL does not accept.
+    /// Fails if a template cannot be evaluated for this object, or yields a value that the server does not accept.
     pub fn statement(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
-        self.render(variables, literal::literal)
+        self.render(variables, |value| self.dialect.literal(value))
     }
 
     fn render(
@@ -170,8 +179,9 @@ impl SqlTemplate {
             })?;
             let written = match role {
                 Role::Value => of_value(&value),
-                Role::Ident => literal::ident(&value),
-                Role::Idents => literal::idents(&value),
+                Role::Ident => self.dialect.ident(&value),
+                Role::Idents => self.dialect.idents(&value),
+                Role::Account => mysql::literal::account(&value),
                 Role::Sql => value.as_str().map(str::to_owned).ok_or("sql takes a text"),
             };
             rendered.push_str(&written.map_err(|mistake| self.site.error(mistake))?);

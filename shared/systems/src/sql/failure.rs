@@ -13,7 +13,7 @@ use crate::guard::host_health::HostReply;
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SqlFailure {
-    /// DNS, connect, TLS, reset, or not a PostgreSQL server.
+    /// DNS, connect, TLS, reset, or not a server of this dialect.
     #[error("no connection: {0}")]
     Unreachable(&'static str),
     /// The Secret is missing, not labelled for this program, or has no valid connection parameters.
@@ -34,17 +34,17 @@ pub enum SqlFailure {
 }
 
 /// The message about a closed connection.
-pub(super) const CLOSED: &str = "the connection was closed before an answer came";
+pub(crate) const CLOSED: &str = "the connection was closed before an answer came";
 /// The message about a result that exceeds the target's limit.
-pub(super) const TOO_LARGE: &str = "larger than maxBytes";
+pub(crate) const TOO_LARGE: &str = "larger than maxBytes";
 
 /// The message about a result whose types consist of too many others.
-pub(super) const TOO_MANY_TYPES: &str = "its columns have too many types to look up: cast them in the query";
+pub(crate) const TOO_MANY_TYPES: &str = "its columns have too many types to look up: cast them in the query";
 
 /// The allowance of a connection is exceeded.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than the cap")]
-pub(super) enum OverCap {
+pub(crate) enum OverCap {
     /// The server sent too much.
     Incoming,
     /// The client would have to send too many requests.
@@ -82,7 +82,7 @@ impl From<tokio_postgres::Error> for SqlFailure {
 }
 
 impl SqlFailure {
-    pub(super) fn of_io(error: &io::Error) -> Self {
+    pub(crate) fn of_io(error: &io::Error) -> Self {
         if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
             return Self::Unreachable(crate::guard::connect_errors::describe_tls(error));
         }
@@ -101,7 +101,7 @@ impl SqlFailure {
     }
 
     /// Returns true if the server rejects the role or lacks a right for it.
-    pub(super) fn is_denial(&self) -> bool {
+    pub(crate) fn is_denial(&self) -> bool {
         matches!(self, Self::Answered(state) if state.is_denial())
     }
 

@@ -1,0 +1,7 @@
+//! The PostgreSQL dialect.
+
+pub(super) mod literal;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
