@@ -6,6 +6,7 @@
 mod credential_values;
 pub mod guard;
 pub mod http;
+pub mod ldap;
 pub mod postgres;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
@@ -16,6 +17,7 @@ pub use http::{
     PAUSE_WHEN_NOT_TOLD, ReplyBody, Room, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, heard, retry_after};
+pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
 pub use postgres::{
     ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SslMode,
     StatementFailure, Way, WriteStatement,

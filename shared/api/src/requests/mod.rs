@@ -2,5 +2,6 @@
 
 pub mod http_request;
 pub mod job;
+pub mod ldap;
 pub mod sql_query;
 pub mod sql_state;

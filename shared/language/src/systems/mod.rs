@@ -5,6 +5,7 @@ pub(crate) mod http;
 pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
+pub(crate) mod ldap;
 pub(crate) mod nudge;
 pub(crate) mod postgres;
 pub(crate) mod section;
@@ -18,15 +19,17 @@ use http::read::{HttpRead, read_http};
 use job::{JobCorrect, read_job};
 use kubernetes::correct::{KubernetesCorrect, read_kubernetes as read_kubernetes_correct};
 use kubernetes::read::{KubernetesRead, read_kubernetes};
+use ldap::correct::{LdapCorrect, read_ldap as read_ldap_correct};
+use ldap::read::{LdapRead, read_ldap};
 use nudge::{NudgeCorrect, read_nudge};
 use postgres::correct::{PostgresCorrect, read_postgres as read_postgres_correct};
 use postgres::read::{PostgresRead, read_postgres};
 use section::{CorrectSection, ReadSection};
 
 /// The ways to read. A target has one.
-pub(crate) const SOURCES: &[&str] = &["http", "postgres", "kubernetes"];
+pub(crate) const SOURCES: &[&str] = &["http", "postgres", "ldap", "kubernetes"];
 /// The ways to correct. A target has one.
-pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "kubernetes", "job", "nudge"];
+pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "ldap", "kubernetes", "job", "nudge"];
 
 /// The source of the observed state.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub enum Source {
     Http(HttpRead),
     /// A PostgreSQL server.
     Postgres(PostgresRead),
+    /// A directory.
+    Ldap(LdapRead),
     /// An object of the cluster.
     Kubernetes(KubernetesRead),
 }
@@ -45,6 +50,7 @@ impl Source {
         match self {
             Self::Http(http) => http,
             Self::Postgres(postgres) => postgres,
+            Self::Ldap(ldap) => ldap,
             Self::Kubernetes(kubernetes) => kubernetes,
         }
     }
@@ -57,6 +63,8 @@ pub enum Destination {
     Http(HttpCorrect),
     /// Statements to a PostgreSQL server.
     Postgres(PostgresCorrect),
+    /// Changes of entries of a directory.
+    Ldap(LdapCorrect),
     /// Jobs in the object's namespace.
     Job(JobCorrect),
     /// A manifest of a cluster object.
@@ -70,6 +78,7 @@ impl Destination {
         match self {
             Self::Http(http) => http,
             Self::Postgres(postgres) => postgres,
+            Self::Ldap(ldap) => ldap,
             Self::Job(job) => job,
             Self::Kubernetes(kubernetes) => kubernetes,
             Self::Nudge(nudge) => nudge,
@@ -88,6 +97,7 @@ pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Optio
     match key {
         "http" => read_http(reader, node, &place).map(Source::Http),
         "postgres" => read_postgres(reader, node, &place).map(Source::Postgres),
+        "ldap" => read_ldap(reader, node, &place).map(Source::Ldap),
         _ => read_kubernetes(reader, node, &place).map(Source::Kubernetes),
     }
 }
@@ -108,6 +118,7 @@ fn read_section(reader: &mut Reader<'_>, key: &str, node: &Node, place: &str) ->
     match key {
         "http" => read_http_correct(reader, node, place).map(Destination::Http),
         "postgres" => read_postgres_correct(reader, node, place).map(Destination::Postgres),
+        "ldap" => read_ldap_correct(reader, node, place).map(Destination::Ldap),
         "job" => read_job(reader, node, place).map(Destination::Job),
         "kubernetes" => read_kubernetes_correct(reader, node, place).map(Destination::Kubernetes),
         _ => read_nudge(reader, node, place).map(Destination::Nudge),

@@ -1,0 +1,17 @@
+//! Guarded LDAP sessions: one for each read or correction, with the address guard of all outgoing connections, limited
+//! input, and errors reduced to result codes.
+//!
+//! The encoding is our own, because the parsers of the available crates recurse as deeply as the server wants.
+
+mod dial;
+mod failure;
+mod messages;
+mod parameters;
+mod responses;
+mod server;
+mod session;
+
+pub use failure::LdapFailure;
+pub use parameters::DirectoryParameters;
+pub use responses::SearchAnswer;
+pub use server::DirectoryServer;
