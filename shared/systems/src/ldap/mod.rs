@@ -10,6 +10,9 @@ mod parameters;
 mod responses;
 mod server;
 mod session;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 
 pub use failure::LdapFailure;
 pub use parameters::DirectoryParameters;
