@@ -11,6 +11,7 @@ mod client_certificate;
 mod crossplane;
 mod database;
 mod database_statefulset;
+mod directory;
 mod docker_engine;
 mod git;
 mod installed;

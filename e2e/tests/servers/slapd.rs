@@ -18,6 +18,8 @@ pub(crate) const PASSWORD: &str = "change-me";
 pub(crate) struct Slapd {
     folder: PathBuf,
     pub(crate) address: String,
+    /// The address of `ldaps`.
+    pub(crate) tls_address: String,
     process: Process,
 }
 
@@ -34,8 +36,9 @@ impl Slapd {
             Launch::new("slapadd", program("slapadd", "slapd")?).argument("-f").argument(folder.join("slapd.conf"));
         installed::run(add.argument("-l").argument(folder.join("entries.ldif")), &folder).await?;
         let address = format!("127.0.0.1:{}", ports::free_port()?);
-        let process = launch(&folder, &address).await?;
-        Ok(Self { folder, address, process })
+        let tls_address = format!("127.0.0.1:{}", ports::free_port()?);
+        let process = launch(&folder, &address, &tls_address).await?;
+        Ok(Self { folder, address, tls_address, process })
     }
 
     pub(crate) async fn stop(&mut self) -> Result<()> {
@@ -43,7 +46,7 @@ impl Slapd {
     }
 
     pub(crate) async fn start_again(&mut self) -> Result<()> {
-        self.process = launch(&self.folder, &self.address).await?;
+        self.process = launch(&self.folder, &self.address, &self.tls_address).await?;
         Ok(())
     }
 
@@ -75,10 +78,10 @@ impl Slapd {
     }
 }
 
-async fn launch(folder: &Path, address: &str) -> Result<Process> {
+async fn launch(folder: &Path, address: &str, tls_address: &str) -> Result<Process> {
     let launch = Launch::new("slapd", program("slapd", "slapd")?).argument("-f").argument(folder.join("slapd.conf"));
     // With a debug level it stays in the foreground.
-    let launch = launch.arguments(["-d", "0", "-h", &format!("ldap://{address}")]);
+    let launch = launch.arguments(["-d", "0", "-h", &format!("ldap://{address} ldaps://{tls_address}")]);
     serving(launch, folder, address).await
 }
 
