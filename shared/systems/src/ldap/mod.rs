@@ -1,7 +1,7 @@
 //! Guarded LDAP sessions: one for each read or correction, with the address guard of all outgoing connections, limited
 //! input, and errors reduced to result codes.
 //!
-//! The encoding is our own, because the parsers of the available crates recurse as deeply as the server wants.
+//! The encoding is our own, because the parser of the crate `lber` recurses as deeply as the server nests elements.
 
 mod dial;
 mod failure;

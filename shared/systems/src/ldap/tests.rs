@@ -65,7 +65,7 @@ fn the_keys_of_the_secret_are_checked() {
     assert!(parameters(&url("ldap://dir"), true).is_ok());
 }
 
-/// The responses of a server that accepts the bind: the messages for the second request of a session.
+/// An operation with a result code and a diagnostic message.
 fn result(tag: u8, code: u32) -> Vec<u8> {
     element(tag, &[element(0x0a, &number(code)), element(4, b""), element(4, b"canary")].concat())
 }
@@ -80,6 +80,7 @@ fn entry(attributes: &[(&str, &[&[u8]])]) -> Vec<u8> {
 }
 
 /// A server that answers the bind with a code, and the next request with these operations.
+#[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn server(bind: u32, operations: Vec<Vec<u8>>) -> DirectoryParameters {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ldap://{}", listener.local_addr().unwrap());

@@ -144,7 +144,7 @@ fn unescaped(value: &str) -> Result<Vec<u8>, &'static str> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value;
     while let Some(at) = rest.find('\\') {
-        bytes.extend_from_slice(rest[..at].as_bytes());
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
         let digits = rest.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         bytes.push(u8::from_str_radix(digits.ok_or(mistake)?, 16).map_err(|_| mistake)?);
         rest = &rest[at + 3..];
