@@ -22,8 +22,8 @@ const MAX_WORDS: usize = 10;
 const MAX_FILES: usize = 14;
 /// The kinds of systems, by the enums of the language that list them.
 const KINDS: [(&str, &[&str]); 2] = [
-    ("Source", &["Http", "Postgres", "Kubernetes"]),
-    ("Destination", &["Http", "Postgres", "Kubernetes", "Job", "Nudge"]),
+    ("Source", &["Http", "Postgres", "Ldap", "Kubernetes"]),
+    ("Destination", &["Http", "Postgres", "Ldap", "Kubernetes", "Job", "Nudge"]),
 ];
 /// The most files that name each kind of such an enum: the language, a program, and the commands. A further kind has to be named there.
 const MAX_MATCHES: usize = 3;

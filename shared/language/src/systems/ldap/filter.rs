@@ -2,7 +2,7 @@
 
 use drift_api::requests::ldap::ber::element;
 
-use super::values::is_attribute;
+use super::name::is_attribute;
 
 /// Maximum nesting of a filter. Servers limit it too.
 const MAX_DEPTH: usize = 16;

@@ -1,4 +1,14 @@
-//! The syntax of DNs (RFC 4514), without the quoted and hexadecimal forms.
+//! The syntax of attribute names, and of DNs (RFC 4514) without the quoted and hexadecimal forms.
+
+/// Returns true if an attribute can have this name: letters, digits and hyphens, or an OID, with options after `;`.
+pub(super) fn is_attribute(name: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let mut parts = name.split(';');
+    let kind = parts.next().unwrap_or_default();
+    let is_oid =
+        kind.contains('.') && kind.split('.').all(|part| part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty());
+    (is_oid || is_word(kind) && kind.starts_with(|c: char| c.is_ascii_alphabetic())) && parts.all(is_word)
+}
 
 /// The state at the end of a text that begins a DN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

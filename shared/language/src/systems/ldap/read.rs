@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
-use super::values::is_attribute;
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
 use crate::yaml::reader::{Reader, all};
@@ -9,16 +10,6 @@ use crate::yaml::templates::read_value;
 use crate::yaml::{Content, Node};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::ldap::Attribute;
-
-/// Returns true if an attribute can have this name: letters, digits and hyphens, or an OID, with options after `;`.
-pub(super) fn is_attribute(name: &str) -> bool {
-    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    let mut parts = name.split(';');
-    let kind = parts.next().unwrap_or_default();
-    let is_oid =
-        kind.contains('.') && kind.split('.').all(|part| part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty());
-    (is_oid || is_word(kind) && kind.starts_with(|c: char| c.is_ascii_alphabetic())) && parts.all(is_word)
-}
 
 /// The values of one attribute.
 #[derive(Debug)]
