@@ -120,7 +120,9 @@ async fn a_directory_says_what_it_refuses() -> Result<()> {
     controller.run(|ldap| &ldap.create, "a").await?;
     let again = controller.run(|ldap| &ldap.create, "a").await.unwrap_err().to_string();
     ensure!(again == "LDAP result 68 entryAlreadyExists", "{again}");
-    server.change(&format!("dn: cn=b,{GROUPS}\nobjectClass: groupOfNames\ncn: b\ncn: a\nmember: cn=c\n")).await?;
+    server
+        .change(&format!("dn: cn=b,{GROUPS}\nchangetype: add\nobjectClass: groupOfNames\ncn: b\ncn: a\nmember: cn=c\n"))
+        .await?;
     let both = controller.search("a").await?.unwrap_err().to_string();
     ensure!(both == "LDAP result 4 sizeLimitExceeded", "{both}");
 
