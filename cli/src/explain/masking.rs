@@ -39,6 +39,14 @@ pub(crate) fn request_lines(target: &Target, request: &Request) -> Vec<String> {
             }));
             lines
         }
+        Request::Ldap(search) => {
+            let shown = |text: &str| masked(&Value::from(text), None).to_string();
+            let scope = format!("{:?}", search.scope).to_lowercase();
+            vec![
+                format!("search {scope} {} for {}", shown(&search.base), search.attributes.join(", ")),
+                format!("filter {}", shown(&search.filter)),
+            ]
+        }
         Request::Kubernetes(resource) => {
             vec![format!("GET {resource}"), "with your rights: the poller reads with its own".to_owned()]
         }

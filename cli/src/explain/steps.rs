@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use drift_api::condition::DifferingFields;
 use drift_language::cel::{SecretValues, Variables};
-use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, Source, SqlStatement, Target};
+use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, LdapStep, Source, SqlStatement, Target};
 use serde_json::Value;
 
 use super::holds::{Facts, action};
@@ -86,6 +86,10 @@ fn of_destination(
             let written = [&*sql.create, &sql.update, &sql.delete, &sql.replace];
             parts(action, written).map(|statement| of_statement(statement, seen)).collect()
         }
+        Destination::Ldap(ldap) => {
+            let written = [&*ldap.create, &ldap.update, &ldap.delete, &[]];
+            parts(action, written).map(|step| of_change(step, seen)).collect()
+        }
         Destination::Job(job) => {
             let [create, update, delete] = [&job.create, &job.update, &job.delete].map(Option::as_slice);
             parts(action, [create, update, delete, &[]]).map(|job| of_job(job, variables)).collect()
@@ -150,6 +154,16 @@ fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
         Ok(Some(sql)) => format!("{name}{sql}"),
         Ok(None) => format!("{name}it is sent, and cannot be shown without what is masked here"),
         Err(error) => format!("{name}{}", unknown(&error)),
+    }
+}
+
+fn of_change(step: &LdapStep, seen: Seen<'_>) -> String {
+    let name = beginning(step.name.as_deref(), None);
+    match (step.render(seen.real), step.render(seen.shown)) {
+        (Ok(None), _) => format!("{name}skipped, since its `when` does not hold or it changes nothing"),
+        (_, Ok(Some(change))) => format!("{name}{change}"),
+        (_, Ok(None)) => format!("{name}it is sent, and cannot be shown without what is masked here"),
+        (_, Err(error)) => format!("{name}{}", unknown(&error)),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod held_hosts;
 mod http;
 mod job;
 mod kubernetes;
+mod ldap;
 mod nudge;
 mod sql;
 

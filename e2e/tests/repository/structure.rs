@@ -21,8 +21,10 @@ const MAX_WORDS: usize = 10;
 /// Maximum number of files in a folder. More are several subjects.
 const MAX_FILES: usize = 14;
 /// The kinds of systems, by the enums of the language that list them.
-const KINDS: [(&str, &[&str]); 2] =
-    [("Source", &["Http", "Sql", "Kubernetes"]), ("Destination", &["Http", "Sql", "Kubernetes", "Job", "Nudge"])];
+const KINDS: [(&str, &[&str]); 2] = [
+    ("Source", &["Http", "Sql", "Ldap", "Kubernetes"]),
+    ("Destination", &["Http", "Sql", "Ldap", "Kubernetes", "Job", "Nudge"]),
+];
 /// The most files that name each kind of such an enum: the language, a program, and the commands. A further kind has to be named there.
 const MAX_MATCHES: usize = 3;
 /// Names that say nothing of what a file is about.

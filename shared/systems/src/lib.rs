@@ -7,6 +7,7 @@ mod credential_values;
 pub mod databases;
 pub mod guard;
 pub mod http;
+pub mod ldap;
 mod mysql;
 pub mod postgres;
 pub mod sql;
@@ -20,5 +21,6 @@ pub use http::{
     PAUSE_WHEN_NOT_TOLD, ProjectedTokens, ReplyBody, Room, SentCredentials, Unreadable,
 };
 pub use http::{before_deadline, count_as_limited, heard, retry_after};
+pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
 pub use postgres::Listener;
 pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::requests::job::JobStage;
+use drift_api::requests::ldap::result_code::ResultCode;
 use drift_api::requests::sql_state::SqlState;
 use drift_language::StatusSet;
 
@@ -77,6 +78,8 @@ pub enum Code {
     Status(u16),
     /// SQLSTATE of a statement.
     SqlState(SqlState),
+    /// Result code of a directory.
+    Ldap(ResultCode),
     /// End of a Job.
     Job,
 }
@@ -88,6 +91,7 @@ impl Code {
         match self {
             Self::Status(status) => status.to_string(),
             Self::SqlState(state) => format!("SQLSTATE {state}"),
+            Self::Ldap(code) => code.to_string(),
             Self::Job => "the Job".to_owned(),
         }
     }
@@ -98,6 +102,7 @@ impl fmt::Display for Code {
         match self {
             Self::Status(status) => write!(formatter, "status {status}"),
             Self::SqlState(state) => write!(formatter, "SQLSTATE {state}"),
+            Self::Ldap(code) => write!(formatter, "{code}"),
             Self::Job => formatter.write_str("the Job"),
         }
     }

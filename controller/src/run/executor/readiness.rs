@@ -20,8 +20,8 @@ impl Executor {
         correction: &Correction,
     ) -> Option<Result<Requests<'_>, Unrenderable>> {
         let secrets = self.secrets.of(&self.target, object)?;
-        let RequestSender { databases, jobs, resources, .. } = &self.requests;
-        let ways = Ways { databases, jobs, resources, writer: &self.writer, secrets };
+        let RequestSender { sender, databases, jobs, resources, .. } = &self.requests;
+        let ways = Ways { sender, databases, jobs, resources, writer: &self.writer, secrets };
         Some(render(&self.target, object, correction, ways))
     }
 }

@@ -9,18 +9,20 @@ use drift_kube::jobs::JobClient;
 use drift_kube::object_writer::ObjectWriter;
 use drift_kube::resources::ResourceClient;
 use drift_language::{Destination, Target};
-use drift_systems::Databases;
+use drift_systems::{Databases, HttpSender};
 
 use super::SystemRequests;
 use super::http::HttpRequests;
 use super::job::JobRequest;
 use super::kubernetes::ManifestRequests;
+use super::ldap::ChangeRequests;
 use super::nudge::NudgeRequest;
 use super::sql::StatementRequests;
 use crate::engine::corrections::correction::Correction;
 use crate::engine::rendering::http::Rendering;
 use crate::engine::rendering::job::CorrectionJob;
 use crate::engine::rendering::kubernetes::Manifests;
+use crate::engine::rendering::ldap::Changes;
 use crate::engine::rendering::nudge::Nudge;
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::sql::Statements;
@@ -37,9 +39,11 @@ pub struct Requests<'a> {
     pub system: Box<dyn SystemRequests + 'a>,
 }
 
-/// Clients other than HTTP, and the secrets to send.
+/// Clients of all systems, and the secrets to send.
 #[derive(Debug)]
 pub struct Ways<'a> {
+    /// Sender of HTTP requests, which knows the Secrets.
+    pub sender: &'a HttpSender,
     /// Connections to databases.
     pub databases: &'a Databases,
     /// Client for cluster objects that are external resources.
@@ -71,6 +75,10 @@ pub fn render<'a>(
         Some(Destination::Sql(sql)) => {
             let statements = Statements::new(target, sql, (object, correction), ways.secrets)?;
             Box::new(StatementRequests::new(target, sql, statements, ways.databases))
+        }
+        Some(Destination::Ldap(ldap)) => {
+            let changes = Changes::new(target, ldap, (object, correction), ways.secrets)?;
+            Box::new(ChangeRequests::new(target, ldap, changes, ways.sender))
         }
         Some(Destination::Job(job)) => {
             let job = CorrectionJob::new(target, job, object, correction)?;

@@ -5,6 +5,7 @@
 use drift_api::object::cluster_resource::ClusterResource;
 use drift_api::object::object_view::ObjectView;
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::requests::ldap::Search;
 use drift_api::requests::sql_query::SqlQuery;
 use drift_language::cel::EvaluationError;
 use drift_language::{Source, Target};
@@ -21,6 +22,8 @@ pub enum Request {
     Http(HttpRequest),
     /// Query to a database server.
     Sql(SqlQuery),
+    /// Search in a directory.
+    Ldap(Search),
     /// Read from the API server.
     Kubernetes(ClusterResource),
 }
@@ -32,6 +35,7 @@ impl Request {
         match self {
             Self::Http(request) => of_http(request),
             Self::Sql(query) => format!("{query:?} {:?}", query.parameters).into_bytes(),
+            Self::Ldap(search) => format!("{search:?} {:?}", search.filter).into_bytes(),
             Self::Kubernetes(resource) => resource.to_string().into_bytes(),
         }
     }
@@ -82,6 +86,7 @@ pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
         Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
         Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
         Source::Sql(read) => read.render(view).map(Request::Sql).map_err(failed),
+        Source::Ldap(read) => read.render(view).map(Request::Ldap).map_err(failed),
         Source::Kubernetes(read) => read.render(view).map(Request::Kubernetes).map_err(failed),
     }
 }

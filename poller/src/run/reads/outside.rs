@@ -6,7 +6,7 @@ use drift_api::condition::ObservedReason;
 use drift_api::timing::moment::Moment;
 use drift_kube::resources::ResourceClient;
 use drift_language::{Source, Target};
-use drift_systems::{Databases, HostGate, HttpSender, Pause, PauseCause};
+use drift_systems::{Databases, DirectoryParameters, HostGate, HttpSender, Pause, PauseCause};
 
 use crate::engine::Postponed;
 use crate::engine::judgement::finding::Failure;
@@ -38,6 +38,10 @@ impl Outside {
                 self.databases.parameters(&read.connection, target.insecure).ok()?.host_and_port()
             }
             (Request::Sql(_), _) => return None,
+            (Request::Ldap(search), _) => {
+                let secrets = self.sender.secrets();
+                DirectoryParameters::of(&search.secret, &secrets, target.insecure).ok()?.host_and_port()
+            }
             (Request::Kubernetes(resource), _) => self.resources.place_of(resource),
         };
         self.gate.paused(&host, now).map(Postponed::from)

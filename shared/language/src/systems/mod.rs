@@ -5,6 +5,7 @@ pub(crate) mod http;
 pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
+pub(crate) mod ldap;
 pub(crate) mod nudge;
 pub(crate) mod section;
 pub(crate) mod single_value_answers;
@@ -18,6 +19,8 @@ use http::read::{HttpRead, read_http};
 use job::{JobCorrect, read_job};
 use kubernetes::correct::{KubernetesCorrect, read_kubernetes as read_kubernetes_correct};
 use kubernetes::read::{KubernetesRead, read_kubernetes};
+use ldap::correct::{LdapCorrect, read_ldap as read_ldap_correct};
+use ldap::read::{LdapRead, read_ldap};
 use nudge::{NudgeCorrect, read_nudge};
 use section::{CorrectSection, ReadSection};
 use sql::Dialect;
@@ -25,9 +28,9 @@ use sql::correct::{SqlCorrect, read_sql as read_sql_correct};
 use sql::read::{SqlRead, read_sql};
 
 /// The ways to read. A target has one.
-pub(crate) const SOURCES: &[&str] = &["http", "postgres", "mysql", "kubernetes"];
+pub(crate) const SOURCES: &[&str] = &["http", "postgres", "mysql", "ldap", "kubernetes"];
 /// The ways to correct. A target has one.
-pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "mysql", "kubernetes", "job", "nudge"];
+pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "mysql", "ldap", "kubernetes", "job", "nudge"];
 
 /// The source of the observed state.
 #[derive(Debug)]
@@ -37,6 +40,9 @@ pub enum Source {
     Http(HttpRead),
     /// A database server.
     Sql(SqlRead),
+    /// A PostgreSQL server.
+    /// A directory.
+    Ldap(LdapRead),
     /// An object of the cluster.
     Kubernetes(KubernetesRead),
 }
@@ -46,6 +52,7 @@ impl Source {
         match self {
             Self::Http(http) => http,
             Self::Sql(sql) => sql,
+            Self::Ldap(ldap) => ldap,
             Self::Kubernetes(kubernetes) => kubernetes,
         }
     }
@@ -58,6 +65,9 @@ pub enum Destination {
     Http(HttpCorrect),
     /// Statements to a database server.
     Sql(SqlCorrect),
+    /// Statements to a PostgreSQL server.
+    /// Changes of entries of a directory.
+    Ldap(LdapCorrect),
     /// Jobs in the object's namespace.
     Job(JobCorrect),
     /// A manifest of a cluster object.
@@ -71,6 +81,7 @@ impl Destination {
         match self {
             Self::Http(http) => http,
             Self::Sql(sql) => sql,
+            Self::Ldap(ldap) => ldap,
             Self::Job(job) => job,
             Self::Kubernetes(kubernetes) => kubernetes,
             Self::Nudge(nudge) => nudge,
@@ -90,6 +101,7 @@ pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Optio
         "http" => read_http(reader, node, &place).map(Source::Http),
         "postgres" => read_sql(reader, node, &place, Dialect::Postgres).map(Source::Sql),
         "mysql" => read_sql(reader, node, &place, Dialect::Mysql).map(Source::Sql),
+        "ldap" => read_ldap(reader, node, &place).map(Source::Ldap),
         _ => read_kubernetes(reader, node, &place).map(Source::Kubernetes),
     }
 }
@@ -111,6 +123,7 @@ fn read_section(reader: &mut Reader<'_>, key: &str, node: &Node, place: &str) ->
         "http" => read_http_correct(reader, node, place).map(Destination::Http),
         "postgres" => read_sql_correct(reader, node, place, Dialect::Postgres).map(Destination::Sql),
         "mysql" => read_sql_correct(reader, node, place, Dialect::Mysql).map(Destination::Sql),
+        "ldap" => read_ldap_correct(reader, node, place).map(Destination::Ldap),
         "job" => read_job(reader, node, place).map(Destination::Job),
         "kubernetes" => read_kubernetes_correct(reader, node, place).map(Destination::Kubernetes),
         _ => read_nudge(reader, node, place).map(Destination::Nudge),

@@ -4,6 +4,7 @@
 
 pub(crate) mod http;
 pub(crate) mod kubernetes;
+pub(crate) mod ldap;
 pub(crate) mod sql;
 
 use std::collections::HashSet;
@@ -24,6 +25,7 @@ use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::cluster_resource::observe_resource;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding};
+use crate::engine::poll::ldap_entry::observe_entry as observe_entry_of_directory;
 use crate::engine::poll::request::{Prepared, Request};
 use crate::engine::poll::rows::{self, observe_one, observe_row};
 use crate::run::rate_limit::SharedRate;
@@ -83,6 +85,9 @@ pub async fn look_at_one(
         (Source::Http(read), Ok(Request::Http(request))) => {
             http::look_at_one(outside, (target, read), (uid, view), (request, tag, known)).await
         }
+        (Source::Ldap(read), Ok(Request::Ldap(search))) => {
+            Box::pin(ldap::look_at_one(outside, (target, read), (uid, view), search)).await
+        }
         (Source::Kubernetes(read), Ok(Request::Kubernetes(resource))) => {
             Box::pin(kubernetes::look_at_one(outside, (target, read), (uid, view), resource)).await
         }
@@ -126,7 +131,8 @@ pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Obs
     match &target.read.source {
         Source::Http(read) => observe_item(read, view, entry),
         Source::Sql(read) => observe_row(read, view, entry),
-        // This kind of read has no entries, so this case does not occur.
+        // These kinds of reads have no entries, so these cases do not occur.
+        Source::Ldap(read) => observe_entry_of_directory(read, view, entry),
         Source::Kubernetes(read) => observe_resource(read, view, Some(entry)),
     }
 }

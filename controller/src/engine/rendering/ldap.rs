@@ -1,0 +1,264 @@
+//! The changes of one correction of a directory, all rendered before the first is sent, and the meaning of their
+//! results. Each change is one atomic step.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use drift_api::object::LeanObject;
+use drift_api::requests::ldap::Change;
+use drift_api::requests::ldap::result_code::ResultCode;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::cel::Variables;
+use drift_language::{LdapCorrect, LdapStep, Target};
+use drift_systems::LdapFailure;
+
+use crate::engine::corrections::claim::Action;
+use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::http::names_sent;
+use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::secrets::ObjectSecrets;
+use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// Changes of one correction.
+pub struct Changes {
+    steps: Vec<RenderedChange>,
+    secrets: ObjectSecrets,
+    /// Number of leading steps that delete the resource.
+    deletion: usize,
+}
+
+/// One rendered change.
+struct RenderedChange {
+    /// Name of the step.
+    label: Arc<str>,
+    /// `None` if the step is skipped.
+    change: Option<Change>,
+    /// Names of the secrets in it.
+    sends: BTreeSet<String>,
+}
+
+impl Changes {
+    /// Creates the unsent changes of a correction.
+    ///
+    /// # Errors
+    /// Fails when a template fails for this object, or the target has no such steps.
+    pub fn new(
+        target: &Target,
+        ldap: &LdapCorrect,
+        (object, correction): (&LeanObject, &Correction),
+        secrets: ObjectSecrets,
+    ) -> Result<Self, Unrenderable> {
+        let (deleting, others) = steps_of(ldap, correction.action);
+        if deleting.is_empty() && others.is_empty() {
+            return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
+        }
+        let (desired, differs) = desired_of(target, object, correction, correction.action == Action::Replace)?;
+        let values = secrets.values();
+        let view = object.view.open();
+        let variables = Variables {
+            desired: desired.as_ref(),
+            differs: differs.as_ref(),
+            correction: Some(correction.asked_as()),
+            secrets: Some(&values),
+            ..Variables::of_object(&view)
+        };
+        let render = |(index, step): (usize, &LdapStep)| {
+            let label: Arc<str> = step.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
+            let sends = names_sent(target, |name| step.sends(name));
+            match step.render(&variables) {
+                Ok(change) => Ok(RenderedChange { label, change, sends }),
+                Err(error) => Err(Unrenderable::at(Some(label), error, secrets.missing(&sends))),
+            }
+        };
+        let steps = deleting.iter().chain(others).enumerate().map(render).collect::<Result<_, _>>()?;
+        Ok(Self { steps, secrets, deletion: deleting.len() })
+    }
+
+    /// Checks if the secrets in the changes may be sent to this server.
+    ///
+    /// # Errors
+    /// Returns the reason why a secret may not be sent.
+    pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
+        let sent = self.steps.iter().filter(|step| step.change.is_some());
+        self.secrets.check_host(&sent.flat_map(|step| step.sends.iter().cloned()).collect(), host, false)
+    }
+
+    /// Returns the plan of the steps.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        let is_single = self.steps.len() == 1;
+        let planned = |step: &RenderedChange| PlannedStep {
+            label: (!is_single).then(|| step.label.clone()),
+            looks_up: false,
+            sends: if step.change.is_some() { step.sends.clone() } else { BTreeSet::new() },
+        };
+        let steps = self.steps.iter().map(planned).collect();
+        Plan { steps, deletion: self.deletion, secrets: self.secrets.marks() }
+    }
+
+    /// Returns the change of this step. `None` if it is skipped.
+    #[must_use]
+    pub fn to_send(&self, step: usize) -> Option<Change> {
+        self.steps.get(step)?.change.clone()
+    }
+
+    /// Judges a failure of this step.
+    #[must_use]
+    pub fn judge(&self, step: usize, failure: &LdapFailure) -> StepOutcome {
+        let deletes_entry = self.steps.get(step).and_then(|step| step.change.as_ref()).is_some_and(Change::is_deletion);
+        match failure {
+            LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT) if deletes_entry => StepOutcome::NotThere,
+            LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT | ResultCode::NO_SUCH_ATTRIBUTE)
+                if step < self.deletion =>
+            {
+                StepOutcome::NotThere
+            }
+            failure => judge(failure),
+        }
+    }
+}
+
+// The changes are omitted, because they contain secrets.
+impl fmt::Debug for Changes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let labels: Vec<_> = self.steps.iter().map(|step| &step.label).collect();
+        formatter.debug_struct("Changes").field("labels", &labels).finish_non_exhaustive()
+    }
+}
+
+/// Returns the steps that delete the resource, and those that follow.
+fn steps_of(ldap: &LdapCorrect, action: Action) -> (&[LdapStep], &[LdapStep]) {
+    match action {
+        Action::Create => (&[], &ldap.create),
+        Action::Update => (&[], &ldap.update),
+        Action::Delete => (&ldap.delete, &[]),
+        Action::Replace => (&ldap.delete, &ldap.create),
+        Action::Nudge => (&[], &[]),
+    }
+}
+
+/// A rejected change did nothing, because a server executes a change as a whole or not at all.
+fn judge(failure: &LdapFailure) -> StepOutcome {
+    let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
+    let answered = |why, code| StepOutcome::Indefinite(Uncertainty::answered(why, Code::Ldap(code)));
+    match failure {
+        LdapFailure::Unreachable(_) | LdapFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
+        LdapFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
+        LdapFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
+        LdapFailure::NotBound(code) | LdapFailure::Answered(code) if code.is_denial() => {
+            answered(Doubt::CredentialRefused, *code)
+        }
+        LdapFailure::Answered(ResultCode::TIME_LIMIT_EXCEEDED) => {
+            answered(Doubt::TimedOut, ResultCode::TIME_LIMIT_EXCEEDED)
+        }
+        LdapFailure::NotBound(code) => answered(Doubt::ServerError, *code),
+        LdapFailure::Answered(code) if code.is_server_error() => answered(Doubt::ServerError, *code),
+        LdapFailure::Answered(code) => {
+            let refusal = Refusal { code: Code::Ldap(*code), because: None };
+            StepOutcome::Refused { refusal, did_nothing: true }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::correction;
+    use drift_api::object::object_view::ObjectView;
+    use drift_language::Destination;
+    use serde_json::json;
+
+    const CORRECT: &str = r#"
+      create:
+      - {name: person, add: {dn: "uid=${self.spec.uid},dc=x", attributes: {objectClass: [person], mail: "${desired.mail}"}}}
+      - {modify: {dn: "cn=group,dc=x", add: {member: {dn: "uid=${self.spec.uid},dc=x"}}}}
+      update: [{when: "${'mail' in differs}", modify: {dn: "uid=${self.spec.uid},dc=x", replace: {mail: "${desired.mail}"}}}]
+      delete:
+      - {modify: {dn: "cn=group,dc=x", delete: {member: {dn: "uid=${self.spec.uid},dc=x"}}}}
+      - {delete: {dn: "uid=${self.spec.uid},dc=x"}}"#;
+
+    fn changes(action: Action) -> Changes {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: Person}}
+  identity: "${{self.spec.uid}}"
+  read: {{ldap: {{secretRef: {{name: r}}, base: "uid=${{self.spec.uid}},dc=x", attributes: [mail]}}}}
+  compare: {{desired: {{mail: ["${{self.spec.mail}}"]}}}}
+  correct:
+    mode: Correct
+    ldap:
+      secretRef: {{name: w}}{CORRECT}
+"#
+        );
+        let target = drift_language::fixtures::target(&text);
+        let Some(Destination::Ldap(ldap)) = &target.correct.destination else { unreachable!("the target has one") };
+        let mut object = crate::engine::fixtures::Scene::new().object;
+        object.view = ObjectView::of(&json!({"spec": {"uid": "a,dc=y", "mail": "a@example.org"}}));
+        let correction = Correction { action, ..correction(action) };
+        Changes::new(&target, ldap, (&object, &correction), ObjectSecrets::default()).unwrap()
+    }
+
+    #[test]
+    fn each_change_is_a_step() {
+        let created = changes(Action::Create);
+        let labels: Vec<_> = created.plan().steps.into_iter().filter_map(|step| step.label).collect();
+        assert_eq!(labels.iter().map(|label| &**label).collect::<Vec<_>>(), ["person", "2"]);
+        let shown = |changes: &Changes, step| changes.to_send(step).unwrap().to_string();
+        let person = r#"add uid=a\2cdc\3dy,dc=x: objectClass ["person"], mail ["a@example.org"]"#;
+        assert_eq!(shown(&created, 0), person);
+        assert_eq!(shown(&created, 1), r#"modify cn=group,dc=x: add member ["uid=a\\2cdc\\3dy,dc=x"]"#);
+        let replaced = changes(Action::Replace);
+        assert_eq!((replaced.plan().steps.len(), replaced.plan().deletion), (4, 2));
+        assert_eq!(shown(&replaced, 1), r"delete uid=a\2cdc\3dy,dc=x");
+    }
+
+    #[test]
+    fn a_deletion_accepts_that_nothing_is_there() {
+        let answered = |code| LdapFailure::Answered(ResultCode(code));
+        let deleted = changes(Action::Delete);
+        for (step, code) in [(0, 16), (0, 32), (1, 32)] {
+            assert_eq!(deleted.judge(step, &answered(code)), StepOutcome::NotThere, "{step} {code}");
+        }
+        let not_bound = LdapFailure::NotBound(ResultCode::NO_SUCH_OBJECT);
+        assert!(matches!(deleted.judge(1, &not_bound), StepOutcome::Indefinite(_)), "no change was sent");
+        let updated = changes(Action::Update);
+        for code in [16, 20, 32, 68] {
+            let outcome = updated.judge(0, &answered(code));
+            assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{code}: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_lasts_is_a_refusal_of_a_directory() {
+        use Doubt::{CredentialRefused, ServerError, TimedOut};
+        let table = [
+            (3, Some(TimedOut)),
+            (8, Some(CredentialRefused)),
+            (49, Some(CredentialRefused)),
+            (50, Some(CredentialRefused)),
+            (51, Some(ServerError)),
+            (52, Some(ServerError)),
+            (80, Some(ServerError)),
+            (10, None),
+            (19, None),
+            (53, None),
+            (65, None),
+        ];
+        for (code, doubt) in table {
+            let code = ResultCode(code);
+            let found = match judge(&LdapFailure::Answered(code)) {
+                StepOutcome::Indefinite(uncertainty) => Some(uncertainty.why),
+                _ => None,
+            };
+            assert_eq!(found, doubt, "{code}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The syntax of attribute names, and of DNs (RFC 4514) without the quoted and hexadecimal forms.
+
+/// Returns true if an attribute can have this name: letters, digits and hyphens, or an OID, with options after `;`.
+pub(super) fn is_attribute(name: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let mut parts = name.split(';');
+    let kind = parts.next().unwrap_or_default();
+    let is_oid =
+        kind.contains('.') && kind.split('.').all(|part| part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty());
+    (is_oid || is_word(kind) && kind.starts_with(|c: char| c.is_ascii_alphabetic())) && parts.all(is_word)
+}
+
+/// The state at the end of a text that begins a DN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the type of an attribute. True if it has begun.
+    Type(bool),
+    /// In its value. True if it has begun.
+    Value(bool),
+    /// After a backslash.
+    Escape,
+    /// After a backslash and one hexadecimal digit.
+    HalfEscape,
+}
+
+/// Checks a complete DN.
+pub(super) fn check(text: &str) -> Result<(), &'static str> {
+    match scan(text)? {
+        State::Value(true) => Ok(()),
+        State::Value(false) => Err("an attribute of the DN has no value"),
+        State::Type(_) => Err(PAIRS),
+        State::Escape | State::HalfEscape => Err(BACKSLASH),
+    }
+}
+
+/// Returns true if the text after this beginning of a DN is in an attribute value.
+pub(super) fn is_in_value(beginning: &str) -> bool {
+    matches!(scan(beginning), Ok(State::Value(_)))
+}
+
+const PAIRS: &str = "a DN has pairs of an attribute and its value: uid=a,ou=people,dc=example,dc=org";
+const BACKSLASH: &str = "a backslash in a DN needs a special character or two hexadecimal digits";
+
+fn scan(text: &str) -> Result<State, &'static str> {
+    text.chars().try_fold(State::Type(false), step)
+}
+
+fn step(state: State, letter: char) -> Result<State, &'static str> {
+    Ok(match (state, letter) {
+        (State::Type(has_begun), ' ') => State::Type(has_begun),
+        (State::Type(true), '=') => State::Value(false),
+        (State::Type(_), letter) if letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.') => State::Type(true),
+        (State::Type(_), _) => return Err(PAIRS),
+        (State::Value(true), ',' | '+') => State::Type(false),
+        (State::Value(false), ',' | '+') => return Err("an attribute of the DN has no value"),
+        (State::Value(_), '\\') => State::Escape,
+        (State::Value(_), '"' | '<' | '>' | ';' | '\0') => {
+            return Err("write this character of the DN with a backslash");
+        }
+        (State::Value(false), '#') => return Err("the hexadecimal form of a value is not supported: write \\#"),
+        (State::Value(has_begun), ' ') => State::Value(has_begun),
+        (State::Value(_), _) => State::Value(true),
+        (State::Escape, letter) if letter.is_ascii_hexdigit() => State::HalfEscape,
+        (State::Escape, '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' | '#' | ' ') => State::Value(true),
+        (State::HalfEscape, letter) if letter.is_ascii_hexdigit() => State::Value(true),
+        (State::Escape | State::HalfEscape, _) => return Err(BACKSLASH),
+    })
+}

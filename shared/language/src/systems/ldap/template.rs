@@ -1,0 +1,145 @@
+//! A DN or a filter with `${…}`. Each expression is in a value, and its result is escaped for that place.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{escape, filter, name};
+use crate::cel::{Cost, EvaluationError, Expression, Piece, Scope, Site, TemplateError, Variables, pieces};
+use crate::yaml::Node;
+use crate::yaml::reader::Reader;
+use drift_api::object::field_paths::FieldPaths;
+
+/// Maximum length of a rendered DN or filter in bytes. Servers reject longer ones.
+const MAX_BYTES: usize = 16 * 1024;
+
+/// The syntax of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Name,
+    Filter,
+}
+
+impl Form {
+    fn check(self, text: &str) -> Result<(), &'static str> {
+        match self {
+            Self::Name => name::check(text),
+            Self::Filter => filter::encode(text).map(drop),
+        }
+    }
+
+    fn is_in_value(self, beginning: &str) -> bool {
+        match self {
+            Self::Name => name::is_in_value(beginning),
+            Self::Filter => filter::is_in_value(beginning),
+        }
+    }
+}
+
+/// A DN or a filter with `${…}`.
+#[derive(Debug)]
+pub(super) struct LdapTemplate {
+    site: Site,
+    form: Form,
+    parts: Vec<TemplatePart>,
+}
+
+#[derive(Debug)]
+enum TemplatePart {
+    Text(String),
+    Expression(Expression),
+}
+
+impl LdapTemplate {
+    /// Compiles a text.
+    pub(super) fn parse(text: &str, site: &Site, form: Form) -> Result<Self, Vec<TemplateError>> {
+        let (mut parts, mut errors, mut beginning) = (Vec::new(), Vec::new(), String::new());
+        for piece in pieces(text).map_err(|error| vec![error])? {
+            match piece {
+                Piece::Literal(literal) => {
+                    beginning.push_str(&literal);
+                    parts.push(TemplatePart::Text(literal));
+                }
+                Piece::Expression { source, offset } => {
+                    if !form.is_in_value(&beginning) {
+                        errors
+                            .push(TemplateError::new(offset - 2, "${…} has to be the value of an attribute: uid=${…}"));
+                    }
+                    // Any value, for the check of the text around it.
+                    beginning.push('x');
+                    match Expression::compile_marked(source, offset, site, |_| Ok(())) {
+                        Ok(((), expression)) => parts.push(TemplatePart::Expression(expression)),
+                        Err(found) => errors.extend(found),
+                    }
+                }
+            }
+        }
+        if errors.is_empty() {
+            errors.extend(form.check(&beginning).err().map(|mistake| TemplateError::new(0, mistake)));
+        }
+        if errors.is_empty() { Ok(Self { site: site.clone(), form, parts }) } else { Err(errors) }
+    }
+
+    /// The fields under `self` that it reads.
+    pub(super) fn fields(&self) -> FieldPaths {
+        let mut fields = FieldPaths::default();
+        self.expressions().for_each(|expression| fields.extend(expression.fields()));
+        fields
+    }
+
+    /// Returns true if it reads a variable of the language.
+    pub(super) fn reads(&self, variable: &str) -> bool {
+        self.expressions().any(|expression| expression.reads(variable))
+    }
+
+    fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.parts.iter().filter_map(|part| match part {
+            TemplatePart::Expression(expression) => Some(expression),
+            TemplatePart::Text(_) => None,
+        })
+    }
+
+    /// Renders the text with escaped values.
+    pub(super) fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
+        let cost = Arc::<Cost>::default();
+        let mut rendered = String::new();
+        for part in &self.parts {
+            match part {
+                TemplatePart::Text(text) => rendered.push_str(text),
+                TemplatePart::Expression(expression) => {
+                    let text = match expression.evaluate_within(variables, &cost)? {
+                        Some(Value::String(text)) => text,
+                        Some(Value::Number(number)) => number.to_string(),
+                        _ => return Err(self.site.error("the value has to be a text or a number")),
+                    };
+                    // An empty value would change the meaning: `(uid=a*)` with `a` empty matches every entry.
+                    if text.is_empty() {
+                        return Err(self.site.error("the value is empty"));
+                    }
+                    rendered.push_str(&match self.form {
+                        Form::Name => escape::in_name(&text),
+                        Form::Filter => escape::in_filter(&text),
+                    });
+                }
+            }
+            if rendered.len() > MAX_BYTES {
+                return Err(self.site.error(format!("the text is longer than {MAX_BYTES} bytes")));
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// Returns a rendered filter in BER.
+    pub(super) fn encode(&self, rendered: &str) -> Result<Vec<u8>, EvaluationError> {
+        filter::encode(rendered).map_err(|mistake| self.site.error(mistake))
+    }
+}
+
+/// Returns a reader of DNs or filters in this scope.
+pub(super) fn template(form: Form, scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<LdapTemplate> {
+    move |reader, node, place| {
+        let text = reader.text(node, place)?;
+        let site = reader.site(place, scope);
+        reader.compiled(node, &site, LdapTemplate::parse(text, &site, form))
+    }
+}

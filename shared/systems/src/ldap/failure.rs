@@ -1,0 +1,72 @@
+//! Failures of an operation, as fixed texts.
+//!
+//! The server's own messages contain DNs and values. Only the result code is passed on.
+
+use std::io;
+
+use drift_api::requests::ldap::result_code::ResultCode;
+use drift_api::secrets::labelled_secrets::CredentialError;
+
+use crate::PAUSE_WHEN_NOT_TOLD;
+use crate::guard::connect_errors::{describe_io, describe_tls};
+use crate::guard::dialling::AddressRefused;
+use crate::guard::host_health::HostReply;
+
+/// The reason for a missing result. Contains no value, address or credential.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LdapFailure {
+    /// DNS, connect, TLS, reset, or not a directory.
+    #[error("no connection: {0}")]
+    Unreachable(&'static str),
+    /// The Secret is missing, not labelled for this program, or has no valid parameters.
+    #[error("credential: {0}")]
+    CredentialUnavailable(String),
+    /// The host's address is in a network that must not be dialled.
+    #[error("{host} is not asked: {AddressRefused}")]
+    AddressRefused {
+        /// Host and port.
+        host: String,
+    },
+    /// The server rejected the bind, so no operation was sent.
+    #[error("bind: {0}")]
+    NotBound(ResultCode),
+    /// The server rejected the operation.
+    #[error("{0}")]
+    Answered(ResultCode),
+    /// The result is not usable, for the reason in this fixed text.
+    #[error("the result: {0}")]
+    Unreadable(&'static str),
+}
+
+impl From<CredentialError> for LdapFailure {
+    fn from(error: CredentialError) -> Self {
+        Self::CredentialUnavailable(error.to_string())
+    }
+}
+
+impl LdapFailure {
+    pub(super) fn of_io(error: &io::Error) -> Self {
+        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            return Self::Unreachable(describe_tls(error));
+        }
+        let text = match error.kind() {
+            io::ErrorKind::UnexpectedEof => Some("the connection was closed before an answer came"),
+            kind => describe_io(kind),
+        };
+        Self::Unreachable(text.unwrap_or("connecting failed"))
+    }
+
+    /// Returns the evidence about the host.
+    #[must_use]
+    pub fn heard(&self) -> Option<HostReply> {
+        match self {
+            Self::Unreachable(_) => Some(HostReply::Unreachable),
+            Self::NotBound(code) | Self::Answered(code) if code.is_outage() => {
+                Some(HostReply::AskedToWait(PAUSE_WHEN_NOT_TOLD))
+            }
+            Self::NotBound(_) | Self::Answered(_) | Self::Unreadable(_) => Some(HostReply::Answer),
+            // Nothing was sent to the host.
+            Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Reads the responses of a server (RFC 4511). Never recurses, and never reads more than its allowance.
+
+use drift_api::requests::ldap::result_code::ResultCode;
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::failure::LdapFailure;
+use super::messages::{ENUMERATED, INTEGER, OCTETS, SEQUENCE, SET};
+
+/// Maximum bytes of a response without entries: a code, a DN and a diagnostic message.
+pub(super) const MAX_RESULT_BYTES: usize = 64 * 1024;
+
+const NOT_LDAP: LdapFailure = LdapFailure::Unreachable("the answer is not LDAP");
+
+/// The answer to a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SearchAnswer {
+    /// The base does not exist.
+    NoBase,
+    /// The entries, each a map from the requested attributes to lists of texts, with `dn`.
+    Entries(Vec<Value>),
+}
+
+/// One message of a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Response<'m> {
+    Bind(ResultCode),
+    Entry(Entry<'m>),
+    /// A part of the result is on another server.
+    Reference,
+    SearchDone(ResultCode),
+    Changed(ResultCode),
+    Extended(ResultCode),
+}
+
+/// The content of an entry, not yet decoded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry<'m>(Elements<'m>);
+
+/// Reads one whole message and returns its content.
+pub(super) async fn read_message(
+    wire: &mut (impl AsyncRead + Unpin + ?Sized),
+    allowance: &mut usize,
+) -> Result<Vec<u8>, LdapFailure> {
+    let failed = |error: std::io::Error| LdapFailure::of_io(&error);
+    if wire.read_u8().await.map_err(failed)? != SEQUENCE {
+        return Err(NOT_LDAP);
+    }
+    let mut length = usize::from(wire.read_u8().await.map_err(failed)?);
+    if length >= 0x80 {
+        let digits = length - 0x80;
+        if !(1..=4).contains(&digits) {
+            return Err(NOT_LDAP);
+        }
+        length = 0;
+        for _ in 0..digits {
+            length = length << 8 | usize::from(wire.read_u8().await.map_err(failed)?);
+        }
+    }
+    *allowance = allowance.checked_sub(length).ok_or(LdapFailure::Unreadable("larger than 1 MiB"))?;
+    let mut content = vec![0; length];
+    wire.read_exact(&mut content).await.map_err(failed)?;
+    Ok(content)
+}
+
+/// The elements in the content of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Elements<'m>(&'m [u8]);
+
+impl<'m> Elements<'m> {
+    /// Returns the tag and the content of the next element.
+    fn next(&mut self) -> Result<(u8, &'m [u8]), LdapFailure> {
+        let [tag, first, rest @ ..] = self.0 else { return Err(NOT_LDAP) };
+        let (length, rest) = match usize::from(*first) {
+            short if short < 0x80 => (short, rest),
+            long => {
+                let (digits, rest) = rest.split_at_checked(long - 0x80).ok_or(NOT_LDAP)?;
+                if digits.is_empty() || digits.len() > 4 {
+                    return Err(NOT_LDAP);
+                }
+                (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
+            }
+        };
+        let (content, rest) = rest.split_at_checked(length).ok_or(NOT_LDAP)?;
+        self.0 = rest;
+        Ok((*tag, content))
+    }
+
+    /// Returns the content of the next element, which has this tag.
+    fn expect(&mut self, tag: u8) -> Result<&'m [u8], LdapFailure> {
+        let (found, content) = self.next()?;
+        if found == tag { Ok(content) } else { Err(NOT_LDAP) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn number_of(content: &[u8]) -> Result<u32, LdapFailure> {
+    if content.is_empty() || content.len() > 4 {
+        return Err(NOT_LDAP);
+    }
+    Ok(content.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+}
+
+impl<'m> Response<'m> {
+    /// Parses a message that answers the request with this ID.
+    pub(super) fn parse(message: &'m [u8], id: u32) -> Result<Self, LdapFailure> {
+        let mut parts = Elements(message);
+        let answered = number_of(parts.expect(INTEGER)?)?;
+        let (tag, content) = parts.next()?;
+        if answered == 0 {
+            // The notice of disconnection is the only such message.
+            return Err(LdapFailure::Unreachable("the server ends the session"));
+        }
+        if answered != id {
+            return Err(NOT_LDAP);
+        }
+        let code = || number_of(Elements(content).expect(ENUMERATED)?).map(ResultCode);
+        Ok(match tag {
+            0x61 => Self::Bind(code()?),
+            0x64 => Self::Entry(Entry(Elements(content))),
+            0x73 => Self::Reference,
+            0x65 => Self::SearchDone(code()?),
+            0x67 | 0x69 | 0x6b => Self::Changed(code()?),
+            0x78 => Self::Extended(code()?),
+            _ => return Err(NOT_LDAP),
+        })
+    }
+}
+
+impl Entry<'_> {
+    /// Returns the entry with its requested attributes. An attribute without values is an empty list.
+    pub(super) fn to_json(&self, requested: &[String]) -> Result<Value, LdapFailure> {
+        let mut parts = self.0;
+        let mut found = Map::new();
+        found.insert("dn".to_owned(), text(parts.expect(OCTETS)?)?);
+        found.extend(requested.iter().map(|name| (name.clone(), Value::Array(Vec::new()))));
+        let mut attributes = Elements(parts.expect(SEQUENCE)?);
+        while !attributes.is_empty() {
+            let mut attribute = Elements(attributes.expect(SEQUENCE)?);
+            let name = std::str::from_utf8(attribute.expect(OCTETS)?).map_err(|_| NOT_LDAP)?;
+            let mut values = Elements(attribute.expect(SET)?);
+            if is_partial(name, requested) {
+                return Err(LdapFailure::Unreadable("an attribute has more values than the server returns at once"));
+            }
+            // Servers also return subtypes of the requested attributes: `cn;lang-de`.
+            let Some(name) = requested.iter().find(|known| known.eq_ignore_ascii_case(name)) else { continue };
+            let mut texts = Vec::new();
+            while !values.is_empty() {
+                texts.push(text(values.expect(OCTETS)?)?);
+            }
+            found.insert(name.clone(), Value::Array(texts));
+        }
+        Ok(Value::Object(found))
+    }
+}
+
+/// Returns true for `member;range=0-1499`, with which Active Directory returns a part of many values.
+fn is_partial(name: &str, requested: &[String]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let Some((base, _)) = lower.split_once(";range=") else { return false };
+    requested.iter().any(|known| known.eq_ignore_ascii_case(base))
+}
+
+fn text(bytes: &[u8]) -> Result<Value, LdapFailure> {
+    let text = std::str::from_utf8(bytes);
+    text.map(Value::from).map_err(|_| LdapFailure::Unreadable("a value is not UTF-8 text"))
+}
