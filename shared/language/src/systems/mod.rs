@@ -60,6 +60,7 @@ impl Source {
 
 /// The way to correct drift.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a target has one")]
 pub enum Destination {
     /// Requests to an HTTP server.
     Http(HttpCorrect),
