@@ -42,6 +42,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn a_server_without_tls_gets_no_password() {
     // A greeting of protocol 10: version 8, capabilities without CLIENT_SSL, and mysql_native_password.
     let mut greeting = b"\x0a8.0.0\0\x01\0\0\0abcdefgh\0\xff\xf7\x21\x02\0\x08\0\x15".to_vec();
