@@ -268,37 +268,6 @@ pub(super) const DESCRIBED_AT: &[(&str, &str)] = &[
     ("correct.http.replace[].", "correct.http.delete[]."),
 ];
 
-/// The JSON types of keys that are taken in more than one form, or not by the reader's common ways; none where all are.
-pub(super) const TYPES: &[(&str, &[&str])] = &[
-    ("compare.desired", &[]),
-    ("compare.rules[].tolerance", &["number"]),
-    ("correct.http.create[].because", &["string"]),
-    ("correct.http.create[].body", &[]),
-    ("correct.http.create[].form", &["object", "string"]),
-    ("correct.http.delete[].because", &["string"]),
-    ("correct.http.delete[].body", &[]),
-    ("correct.http.delete[].form", &["object", "string"]),
-    ("correct.http.delete[].text", &["string"]),
-    ("correct.http.replace[].because", &["string"]),
-    ("correct.http.replace[].body", &[]),
-    ("correct.http.replace[].form", &["object", "string"]),
-    ("correct.http.update[].because", &["string"]),
-    ("correct.http.update[].body", &[]),
-    ("correct.http.update[].form", &["object", "string"]),
-    ("correct.postgres.create[]", &["string", "object"]),
-    ("read.http.auth.login.request.body", &[]),
-    ("read.http.body", &[]),
-    ("read.http.form", &["object", "string"]),
-    ("read.http.maxBytes", &["string", "integer"]),
-    ("read.http.observed", &[]),
-    ("read.http.steps[].body", &[]),
-    ("read.http.steps[].form", &["object", "string"]),
-    ("read.kubernetes.observed", &[]),
-    ("read.postgres.maxBytes", &["string", "integer"]),
-    ("read.postgres.observed", &[]),
-    ("read.ldap.observed", &[]),
-];
-
 /// Sections that are read alike, and where they are described.
 pub(super) const ALIKE: &[(&str, &str)] = &[
     ("correct.http.auth", "read.http.auth"),

@@ -1,29 +1,21 @@
 //! Temporary keys of an AWS role, in exchange for a projected ServiceAccount token.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
-use jiff::Timestamp;
 use secrecy::ExposeSecret;
-use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use crate::HttpOptions;
 use crate::http::auth::projected_token::ProjectedTokens;
-use crate::http::auth::token_request::{Fetched, Origin, TokenSource};
-use crate::http::auth::token_value;
-use crate::http::exchange::reply::ReplyBody;
+use crate::http::auth::token_request::{Origin, TokenSource};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::{AwsRole, parse_xml};
+use drift_language::AwsRole;
 
 /// The name of the session in the logs of AWS.
 const SESSION_NAME: &str = "drift-poller";
-
-/// Maximum values of an answer. It has about ten.
-const MAX_NODES: usize = 1000;
 
 /// Returns the source of the role's keys.
 pub(in crate::http) fn token_source(
@@ -48,16 +40,4 @@ pub(in crate::http) fn token_source(
         socket: None,
     };
     Ok(TokenSource::new(Origin::Role(role.clone()), request, options))
-}
-
-/// Reads the keys of an answer, and how long they are valid from now.
-pub(in crate::http) fn read_keys(body: &ReplyBody, now: Timestamp) -> Option<Fetched> {
-    let ReplyBody::Whole(bytes) = body else { return None };
-    let answer = parse_xml(bytes, &[], MAX_NODES).ok()?;
-    let keys = answer.pointer("/AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials")?;
-    let text = |name: &str| keys.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let ends: Timestamp = text("Expiration")?.parse().ok()?;
-    let life = Duration::try_from(ends.duration_since(now)).ok()?;
-    let session = [text("AccessKeyId")?, text("SecretAccessKey")?, text("SessionToken")?].join(" ");
-    Some(Fetched::Token(token_value("", &session)?, life))
 }

@@ -10,6 +10,7 @@ pub(super) mod challenge;
 pub(super) mod login;
 pub(super) mod oauth2;
 pub(crate) mod projected_token;
+pub(super) mod role_keys;
 pub(super) mod token_request;
 pub(super) mod tokens;
 

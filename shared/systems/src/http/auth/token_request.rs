@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::http::auth::assertion::Assertion;
-use crate::http::auth::{BEARER, aws_role, token_value};
+use crate::http::auth::role_keys::read_keys;
+use crate::http::auth::{BEARER, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
 use crate::retry_after;
 use crate::{HttpFailure, HttpOptions};
@@ -75,7 +76,9 @@ impl Origin {
             Self::OAuth2(_) => read_bearer(&reply.body, &["access_token"], OAUTH2_LIFE),
             Self::Realm(_) => read_bearer(&reply.body, &["token", "access_token"], REALM_LIFE),
             Self::Login(login) => read_login_token(reply, login),
-            Self::Role(_) => aws_role::read_keys(&reply.body, now),
+            Self::Role(_) => {
+                read_keys(&reply.body, now).map(|(keys, life)| Fetched::Token(keys, life.min(LONGEST_LIFE)))
+            }
         }
     }
 
