@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::world::World;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::aws::Aws;
 use crate::page::{self, Subject};
@@ -101,7 +101,11 @@ async fn resources_behind_xml_are_kept() -> Result<()> {
             world.apply_credential("aws-read", "poller", json!({"accessKeyId": aws.reader.id, "secretAccessKey": key}))
         };
         read_with("wrong").await?;
-        verdict(&subjects, "Unknown/Unauthorized").await?;
+        for (number, subject) in subjects.iter().enumerate() {
+            // The server's own code fails on a wrong key for S3. That is no drift either.
+            let verdict = if number == 2 { "Unknown/ExternalError" } else { "Unknown/Unauthorized" };
+            subject.wait_for_verdict(verdict).await?;
+        }
         read_with(&aws.reader.secret).await?;
         healed(&subjects, 3).await?;
         for subject in &subjects {
@@ -120,12 +124,4 @@ async fn healed(subjects: &[Subject], corrections: u64) -> Result<()> {
         subject.wait_until_healed_by(corrections).await?;
     }
     Ok(())
-}
-
-async fn verdict(subjects: &[Subject], verdict: &str) -> Result<Vec<Value>> {
-    let mut objects = Vec::new();
-    for subject in subjects {
-        objects.push(subject.wait_for_verdict(verdict).await?);
-    }
-    Ok(objects)
 }
