@@ -78,3 +78,22 @@ async fn both_writers_conditions_survive_on_an_atomic_list() -> Result<()> {
     })
     .await
 }
+
+/// The API server compares texts with its own JSON, which has other escapes than ours.
+#[tokio::test]
+async fn a_verdict_with_signs_of_html_is_replaced() -> Result<()> {
+    World::run("signs", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        world.apply_target(&Target::shipped(world, toxiproxy.url())?).await?;
+        world.start_both().await?;
+        let upstream = "127.0.0.1:9/<a>&b\u{2028}";
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": upstream})).await?;
+        world.wait_until_healed_by("web", 1).await?;
+        for correction in 2..4 {
+            toxiproxy.update("web", json!({"upstream": format!("127.0.0.1:{correction}/?<&>")})).await?;
+            world.wait_until_healed_by("web", correction).await?;
+        }
+        Ok(())
+    })
+    .await
+}
