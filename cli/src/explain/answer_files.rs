@@ -7,7 +7,7 @@ use std::fs;
 use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
 use drift_language::{Source, Target};
-use drift_systems::{HttpReply, ReplyBody, SentCredentials};
+use drift_systems::{HttpReply, ReplyBody, SentCredentials, count_as_limited};
 use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
@@ -92,6 +92,12 @@ fn try_answers(
         Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
         Err(observed) => return Ok((None, observed)),
     };
+    let limited = |(position, reply): (usize, &HttpReply)| {
+        // All pages of a collection are answers to its one step.
+        let step = read.steps().nth(position).unwrap_or(&read.first);
+        count_as_limited(reply.clone(), read.limited_when.as_ref(), &step.format)
+    };
+    let answers: &[HttpReply] = &answers.iter().enumerate().map(limited).collect::<Vec<_>>();
     let view = object.view.open();
     let observed = match &read.collection {
         None => {

@@ -18,17 +18,20 @@ fn answers_are_tried_without_a_cluster() {
     let pages = "url: https://dns.example/all, each: \"${response.body.items}\", next: \"${response.body.?next}\", \
                  key: {item: \"${item.name}\"}, observed: \"${item}\"";
     write("all.yaml", &target(pages));
+    let limited = "url: \"https://dns.example/${self.spec.name}\", limitedWhen: \"${response.body.?error.hasValue()}\"";
+    write("limited.yaml", &target(limited));
     write("same.json", r#"{"ttl": 300}"#);
     write("other.json", r#"{"ttl": 60}"#);
     write("none.json", r#"{"error": "no such record"}"#);
     write("first.json", r#"{"items": [{"name": "mail", "ttl": 5}], "next": "/all?page=2"}"#);
     write("last.json", r#"{"items": [{"name": "www", "ttl": 60}]}"#);
-    let table: [(&str, &[&str], i32, &str); 11] = [
+    let table: [(&str, &[&str], i32, &str); 12] = [
         ("one.yaml", &["same.json"], 0, "driftObserved False/InSync"),
         ("one.yaml", &["200=other.json"], 1, "/ttl desired 300, observed 60"),
         ("one.yaml", &["404=none.json"], 1, "driftObserved True/NotCreated"),
         ("one.yaml", &["none.json"], 2, "none of desired's fields"),
         ("one.yaml", &["503=none.json"], 2, "Unknown/ExternalError"),
+        ("limited.yaml", &["400=none.json"], 2, "Unknown/RateLimited"),
         ("all.yaml", &["first.json", "last.json"], 1, "/ttl desired 300, observed 60"),
         ("all.yaml", &["first.json"], 3, "the read goes on with GET https://dns.example/all?page=2"),
         ("one.yaml", &["same.json", "other.json"], 3, "the read ended after 1 answer, and 2 were given"),

@@ -68,7 +68,8 @@ impl AdapterSettings {
         };
         let adapter = Adapter::new(base.clone(), self.token()?);
         // A name of its own: a leftover of another check is not in the way, nor is anything of the user.
-        let identity = format!("drift-check/ü +{}", wall_micros());
+        // Decoded twice, it would be another name.
+        let identity = format!("drift-check/ü +%41{}", wall_micros());
         let trial = Trial { adapter: &adapter, resource, identity: &identity, states: &states };
         let outcomes = block_on(async {
             if let Err(why) = adapter.health().await.came {

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 
 /// A name with everything that is awkward in a path.
-const IDENTITY: &str = "drift-check/ü +1";
+const IDENTITY: &str = "drift-check/ü +%411";
 const TOKEN: &str = "t0k-3n";
 
 type Store = Arc<Mutex<BTreeMap<String, Value>>>;
@@ -76,7 +76,8 @@ fn respond(flaw: &str, store: &Store, request: &Request) -> Response {
         return collection(flaw, &store, request);
     };
     let identity = if flaw == "flat" { identity.replace('/', "") } else { identity };
-    let absent = || (404, if flaw == "unnamed" { json!({}) } else { json!({"absent": path[1]}) });
+    let named = if flaw == "decoded" { percent_decode_str(path[1]).decode_utf8_lossy() } else { path[1].into() };
+    let absent = || (404, if flaw == "unnamed" { json!({}) } else { json!({"absent": named}) });
     match (request.method.as_str(), &request.body) {
         ("GET", _) => match store.get(&identity) {
             Some(state) if flaw == "mapping" => (200, json!({"state": state})),
@@ -179,6 +180,7 @@ async fn each_broken_rule_is_told() {
         ("token", &["token"]),
         ("path", &["path"]),
         ("unnamed", &["absence"]),
+        ("decoded", &["absence"]),
         ("flat", &["collection"]),
         ("nesting", &["slash"]),
         ("malformed", &["refusal"]),
@@ -218,7 +220,7 @@ async fn a_failed_rule_shows_request_response_and_expectation() {
     let [rule, sent, came, expected] = lines[..] else { panic!("{printed}") };
     assert_eq!(rule, "fails    refusal: a malformed state is 400 or 422 with a reason");
     assert!(sent.starts_with("  sent      PUT http://127.0.0.1:"), "{sent}");
-    assert!(sent.ends_with("/widgets/drift%2Dcheck%2F%C3%BC%20%2B1 no JSON"), "{sent}");
+    assert!(sent.ends_with("/widgets/drift%2Dcheck%2F%C3%BC%20%2B%25411 no JSON"), "{sent}");
     assert_eq!((came, expected), ("  came      500 {}", r#"  expected  400 or 422 {"detail": "…"}"#));
 }
 

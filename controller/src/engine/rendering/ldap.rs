@@ -212,12 +212,12 @@ spec:
         let labels: Vec<_> = created.plan().steps.into_iter().filter_map(|step| step.label).collect();
         assert_eq!(labels.iter().map(|label| &**label).collect::<Vec<_>>(), ["person", "2"]);
         let shown = |changes: &Changes, step| changes.to_send(step).unwrap().to_string();
-        let person = r#"add uid=a\2cdc\3dy,dc=x: objectClass ["person"], mail ["a@example.org"]"#;
+        let person = r#"add uid=a\2Cdc\3Dy,dc=x: objectClass ["person"], mail ["a@example.org"]"#;
         assert_eq!(shown(&created, 0), person);
-        assert_eq!(shown(&created, 1), r#"modify cn=group,dc=x: add member ["uid=a\\2cdc\\3dy,dc=x"]"#);
+        assert_eq!(shown(&created, 1), r#"modify cn=group,dc=x: add member ["uid=a\\2Cdc\\3Dy,dc=x"]"#);
         let replaced = changes(Action::Replace);
         assert_eq!((replaced.plan().steps.len(), replaced.plan().deletion), (4, 2));
-        assert_eq!(shown(&replaced, 1), r"delete uid=a\2cdc\3dy,dc=x");
+        assert_eq!(shown(&replaced, 1), r"delete uid=a\2Cdc\3Dy,dc=x");
     }
 
     #[test]

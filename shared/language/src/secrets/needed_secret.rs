@@ -37,6 +37,7 @@ pub(crate) const PASSWORD: &str = "password";
 pub(crate) const PRIVATE_KEY: &str = "tls.key";
 pub(crate) const SIGNING_KEY: &str = "privateKey";
 pub(crate) const SECRET_ACCESS_KEY: &str = "secretAccessKey";
+pub(crate) const SESSION_TOKEN: &str = "sessionToken";
 pub(crate) const CLIENT_SECRET: &str = "clientSecret";
 
 /// A credential of a request.

@@ -1,5 +1,7 @@
 //! `let`, `base`, `allowHosts` and step names: parts that a target writes once and uses in several places.
 
+use std::collections::HashSet;
+
 use crate::cel::is_word;
 use crate::cel::{Scope, Site, UrlTemplate};
 use crate::spec::destinations::read_allow_hosts;
@@ -62,6 +64,23 @@ pub(crate) fn read_step_name(reader: &mut Reader<'_>, node: &Node, place: &str) 
         return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
     }
     Some(name.to_owned())
+}
+
+/// Reads steps whose answers no other step sees. Two with one name could not be distinguished.
+pub(crate) fn read_unanswered_steps<T>(
+    reader: &mut Reader<'_>,
+    items: &[Node],
+    place: &str,
+    mut read: impl FnMut(&mut Reader<'_>, &Node, &str) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut known = HashSet::new();
+    reader.each(items, place, |reader, item, place| {
+        let named = item.get("name").and_then(|node| Some((node, node.as_text()?)));
+        match named.filter(|(_, name)| !known.insert((*name).to_owned())) {
+            Some((node, name)) => reader.refuse(node.at, format!("{place}.name: two steps are called `{name}`")),
+            None => read(reader, item, place),
+        }
+    })
 }
 
 #[cfg(test)]

@@ -44,8 +44,13 @@ impl Session {
         }
     }
 
-    /// Returns true if the server responds and has reset the state of earlier statements. MySQL has no reset that also
-    /// ends a `SET ROLE` on every server, so each of its corrections opens a connection.
+    /// Returns true if it can be reset. MySQL has no reset that also ends a `SET ROLE` on every server, so each of its
+    /// steps opens a connection.
+    pub(super) const fn can_start_over(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
+    /// Returns true if the server responds and has reset the state of earlier statements.
     pub(super) async fn starts_over(&mut self) -> bool {
         match self {
             Self::Postgres(session) => session.starts_over().await,

@@ -164,6 +164,9 @@ impl Databases {
             None => open(way, self.program).await.map_err(|failure| StatementFailure { position: 0, failure })?,
         };
         let done = session.run(statements, options).await;
+        if !session.can_start_over() {
+            return done;
+        }
         place.keep(session, done.as_ref().err().map(|ended| &ended.failure));
         done
     }

@@ -9,13 +9,20 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// Returns the system's certificate authorities, for a client that takes no others. Read once.
+/// Returns the system's certificate authorities, for a client that takes no others. Read once they can be.
 pub(crate) fn system_certificates() -> &'static [CertificateDer<'static>] {
     static CERTIFICATES: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
-    CERTIFICATES.get_or_init(|| {
-        let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
-        rustls_native_certs::load_native_certs().certs.into_iter().filter(usable).collect()
-    })
+    if let Some(certificates) = CERTIFICATES.get() {
+        return certificates;
+    }
+    let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
+    let loaded = rustls_native_certs::load_native_certs();
+    let certificates: Vec<_> = loaded.certs.into_iter().filter(usable).collect();
+    if certificates.is_empty() {
+        tracing::warn!("the system has no certificate authorities that can be read: {:?}", loaded.errors);
+        return &[];
+    }
+    CERTIFICATES.get_or_init(|| certificates)
 }
 
 /// Returns the system's roots. Read once: they take a megabyte, and only change with the image. Without roots no server

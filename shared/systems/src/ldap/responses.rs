@@ -145,8 +145,14 @@ impl Entry<'_> {
             if is_partial(name, requested) {
                 return Err(LdapFailure::Unreadable("an attribute has more values than the server returns at once"));
             }
-            // Servers also return subtypes of the requested attributes: `cn;lang-de`.
-            let Some(name) = requested.iter().find(|known| known.eq_ignore_ascii_case(name)) else { continue };
+            let Some(name) = requested.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
+                // Servers also return subtypes of the requested attributes: `cn;lang-de`.
+                if is_subtype(name, requested) {
+                    continue;
+                }
+                // The values of a requested attribute, which would seem to have none.
+                return Err(LdapFailure::Unreadable("an attribute has another name than requested: request that name"));
+            };
             let mut texts = Vec::new();
             while !values.is_empty() {
                 texts.push(text(values.expect(OCTETS)?)?);
@@ -155,6 +161,14 @@ impl Entry<'_> {
         }
         Ok(Value::Object(found))
     }
+}
+
+/// Returns true for `cn;lang-de` if `cn` is requested.
+fn is_subtype(name: &str, requested: &[String]) -> bool {
+    let base = name.split_once(';').map(|(base, _)| base);
+    base.is_some_and(|base| {
+        requested.iter().any(|known| known.split(';').next().unwrap_or(known).eq_ignore_ascii_case(base))
+    })
 }
 
 /// Returns true for `member;range=0-1499`, with which Active Directory returns a part of many values.

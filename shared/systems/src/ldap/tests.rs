@@ -116,6 +116,7 @@ async fn only_a_complete_answer_is_an_observation() {
     let entries = |count| Ok(SearchAnswer::Entries(vec![row.clone(); count]));
     let code = |code| Err(LdapFailure::Answered(ResultCode(code)));
     let partial = LdapFailure::Unreadable("an attribute has more values than the server returns at once");
+    let other_name = LdapFailure::Unreadable("an attribute has another name than requested: request that name");
     let table = [
         (Base, vec![found.clone(), result(0x65, 0)], entries(1)),
         (Base, vec![result(0x65, 0)], entries(0)),
@@ -127,6 +128,7 @@ async fn only_a_complete_answer_is_an_observation() {
         (Base, vec![result(0x65, 10)], code(10)),
         (Base, vec![result(0x65, 51)], code(51)),
         (Base, vec![entry(&[("mail;range=0-1499", &[b"a"])]), result(0x65, 0)], Err(partial)),
+        (Base, vec![entry(&[("rfc822Mailbox", &[b"a"])]), result(0x65, 0)], Err(other_name)),
         (
             Base,
             vec![entry(&[("mail", &[b"\xff"])]), result(0x65, 0)],

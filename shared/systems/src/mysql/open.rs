@@ -1,12 +1,13 @@
 //! Opens a connection: addresses that the guard allows, TLS according to the Secret, and settings of our own.
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, SslOpts};
+use mysql_async::{Conn, Opts, OptsBuilder, Row, SslOpts, from_row_opt};
 use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
 use crate::guard::roots::{roots_of, system_certificates};
 use crate::sql::CONNECT_TIMEOUT;
+use crate::sql::failure::CLOSED;
 use crate::sql::{ConnectionParameters, SqlFailure, SslMode, resolve};
 
 /// Maximum bytes of one packet in either direction, the limit of the protocol without continuation.
@@ -16,8 +17,8 @@ const PACKET_BYTES: usize = 16 * 1024 * 1024 - 1;
 /// of statements rely on `sql_mode` and the character set. GROUP_CONCAT truncates silently at its limit.
 const SETTINGS: &str = "SET NAMES utf8mb4; SET SESSION autocommit = 1, time_zone = '+00:00', \
      group_concat_max_len = 16777216, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
-/// A mode that only MariaDB has: otherwise its GRANT creates a missing account, without a password.
-const MARIADB_MODE: &str = ",NO_AUTO_CREATE_USER";
+/// A mode of MariaDB and of MySQL before 8.0: otherwise GRANT creates a missing account, without a password.
+const NO_NEW_USERS: &str = ",NO_AUTO_CREATE_USER";
 
 /// Returns 1 and `a` if backslashes escape, and double quotes are texts.
 const CHECK: &str = r#"SELECT LENGTH('\\'), "a""#;
@@ -35,14 +36,38 @@ pub(super) async fn open(
     opened.unwrap_or(Err(SqlFailure::Unreachable("connecting took too long")))
 }
 
+/// A connection that is closed at once. Within a runtime, the client would first read the rest of a pending response,
+/// which may never end.
+pub(super) struct Closing(pub(super) Option<Conn>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        if let Some(conn) = self.0.take() {
+            // Without a thread, the client closes it in its own way.
+            let _ = std::thread::Builder::new().name("close".to_owned()).spawn(move || drop(conn));
+        }
+    }
+}
+
 async fn connect(parameters: &ConnectionParameters, rules: &DialRules, name: &str) -> Result<(Conn, bool), SqlFailure> {
-    let mut conn = Conn::new(options(parameters, rules, name).await?).await?;
-    let version: Option<String> = conn.query_first("SELECT @@version").await?;
-    let is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
-    let mode = if is_mariadb { MARIADB_MODE } else { "" };
+    let mut closing = Closing(Some(Conn::new(options(parameters, rules, name).await?).await?));
+    let is_mariadb = match &mut closing.0 {
+        Some(conn) => prepare(conn).await?,
+        None => false,
+    };
+    closing.0.take().map(|conn| (conn, is_mariadb)).ok_or(SqlFailure::Unreachable(CLOSED))
+}
+
+/// Sets the connection up. Returns true if the server is MariaDB.
+async fn prepare(conn: &mut Conn) -> Result<bool, SqlFailure> {
+    let version: Option<Row> = conn.query_first("SELECT @@version").await?;
+    let version: String = version.and_then(|row| from_row_opt(row).ok()).unwrap_or_default();
+    let is_mariadb = version.contains("MariaDB");
+    let mode = if is_mariadb || version.starts_with("5.") { NO_NEW_USERS } else { "" };
     conn.query_drop(format!("{SETTINGS}{mode}'")).await?;
-    match conn.query_first::<(u8, String), _>(CHECK).await? {
-        Some((1, text)) if text == "a" => Ok((conn, is_mariadb)),
+    let checked: Option<Row> = conn.query_first(CHECK).await?;
+    match checked.and_then(|row| from_row_opt::<(u8, String)>(row).ok()) {
+        Some((1, text)) if text == "a" => Ok(is_mariadb),
         _ => Err(SqlFailure::Unreadable(OTHER_QUOTES)),
     }
 }

@@ -12,11 +12,14 @@ use drift_api::requests::sql_query::SqlQuery;
 
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
-use crate::mysql::open::open;
+use crate::mysql::open::{Closing, open};
 use crate::mysql::value::{Columns, bytes_of};
 use crate::sql::LIFE;
 use crate::sql::failure::{CLOSED, TOO_LARGE};
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
+
+/// The value of `sql_select_limit` without a limit. Its default is the server's, which could cut a result off.
+const NO_LIMIT: u64 = u64::MAX;
 
 /// One database connection.
 pub(crate) struct Session {
@@ -123,7 +126,7 @@ async fn ask_within(
 
 /// Returns the statements that begin a read. `sql_select_limit` counts for the query itself, not inside it.
 fn begin(is_mariadb: bool, options: &QueryOptions) -> String {
-    let most = options.max_rows.map_or_else(|| "DEFAULT".to_owned(), |rows| rows.to_string());
+    let most = options.max_rows.map_or(NO_LIMIT, |rows| rows as u64);
     let limits = limits(is_mariadb, options.servers_time());
     format!("{limits}, sql_select_limit = {most}; START TRANSACTION READ ONLY")
 }
@@ -141,12 +144,23 @@ fn limits(is_mariadb: bool, time: Duration) -> String {
 }
 
 impl Drop for Session {
-    /// Closes a connection with a pending response at once. Within a runtime, the client would first read the rest of
-    /// the response, which may never end.
     fn drop(&mut self) {
-        if let Some(conn) = self.conn.take().filter(|_| self.is_busy) {
-            // Without a thread, the client closes it in its own way.
-            let _ = std::thread::Builder::new().name("close".to_owned()).spawn(move || drop(conn));
+        if self.is_busy {
+            drop(Closing(self.conn.take()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_of_all_rows_has_no_limit_of_the_server() {
+        let options = QueryOptions { max_rows: None, max_bytes: 1, timeout: Duration::from_secs(5) };
+        let begun = begin(true, &options);
+        assert!(begun.contains("sql_select_limit = 18446744073709551615;"), "{begun}");
+        let one = begin(true, &QueryOptions { max_rows: Some(1), ..options });
+        assert!(one.contains("sql_select_limit = 1;"), "{one}");
     }
 }

@@ -100,7 +100,10 @@ impl ConnectionParameters {
                     host: text("host")?,
                     port: text("port")?,
                     user: text("user")?.or(text("username")?),
-                    database: text("dbname")?.or(text("database")?),
+                    database: match (text("dbname")?, dialect) {
+                        (None, Dialect::Mysql) => text("database")?,
+                        (database, _) => database,
+                    },
                     password: text("password")?.map(SecretString::from),
                     ssl_mode: text("sslmode")?,
                 }
@@ -314,6 +317,7 @@ mod tests {
                 "db:5432 u d p Disable",
             ),
             (&[("uri", "postgres://u@db.orders.svc?sslmode=disable")], "db.orders.svc:5432 u - - Disable"),
+            (&[("host", "db"), ("user", "u"), ("database", "d")], "db:5432 u - - VerifyFull"),
             (&[("uri", "postgres://u@127.0.0.1?sslmode=disable")], "127.0.0.1:5432 u - - Disable"),
             (&[("host", "db"), ("username", "u"), ("port", "1"), ("ca.crt", "x")], "db:1 u - - VerifyFull"),
         ];

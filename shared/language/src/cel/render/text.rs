@@ -55,18 +55,30 @@ impl TextTemplate {
     /// Returns every mistake in it.
     pub fn parse_xml(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
         let template = Self { is_xml: true, ..Self::parse(text, site)? };
-        // Both may hold a reference, but no name and no place outside of the root.
-        let sample = |part: &TextPart| match part {
+        // An attribute may hold a reference, and content an element. A name, and a place outside of the root, neither.
+        let sample = |(part, is_in_tag): (&TextPart, bool)| match part {
             TextPart::Literal(literal) => literal.clone(),
-            TextPart::Expression(_) => "&lt;".to_owned(),
+            TextPart::Expression(_) if is_in_tag => "&lt;".to_owned(),
+            TextPart::Expression(_) => "<x/>".to_owned(),
         };
-        let sample: String = template.parts.iter().map(sample).collect();
+        let sample: String = template.parts.iter().zip(template.in_tags()).map(sample).collect();
         if ["<!", "<?"].iter().any(|mark| sample.trim_start_matches("<?xml ").contains(mark)) {
             return Err(vec![TemplateError::new(0, "write no comments, CDATA and instructions into the document")]);
         }
         let is_document = parse_xml(sample.as_bytes(), &[], usize::MAX).is_ok();
         let refusal = "no XML document with each ${…} in the content of an element or in an attribute";
         if is_document { Ok(template) } else { Err(vec![TemplateError::new(0, refusal)]) }
+    }
+
+    /// Returns for each part of an XML document if it begins within a tag, which only has room for attributes.
+    fn in_tags(&self) -> impl Iterator<Item = bool> {
+        self.parts.iter().scan(false, |is_in_tag, part| {
+            let begins = *is_in_tag;
+            if let TextPart::Literal(literal) = part {
+                *is_in_tag = literal.rfind(['<', '>']).map_or(begins, |last| literal[last..].starts_with('<'));
+            }
+            Some(begins)
+        })
     }
 
     /// The fields under `self` that it reads.
@@ -120,11 +132,11 @@ impl TextTemplate {
     ) -> Result<String, EvaluationError> {
         let mut rendered = String::new();
         let mut allowance = Allowance::default();
-        for part in &self.parts {
+        for (part, is_in_tag) in self.parts.iter().zip(self.in_tags()) {
             match part {
                 TextPart::Literal(literal) => rendered.push_str(literal),
                 TextPart::Expression(expression) => {
-                    let value = self.render_part(expression, variables, cost)?;
+                    let value = self.render_part((expression, is_in_tag), variables, cost)?;
                     allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
                     rendered.push_str(&value);
                 }
@@ -135,7 +147,7 @@ impl TextTemplate {
 
     fn render_part(
         &self,
-        expression: &Expression,
+        (expression, is_in_tag): (&Expression, bool),
         variables: &Variables<'_>,
         cost: &Arc<Cost>,
     ) -> Result<String, EvaluationError> {
@@ -143,6 +155,9 @@ impl TextTemplate {
             return render_text(expression, variables, &self.site, cost);
         }
         let value = value_of(expression, variables, &self.site, cost)?;
+        if is_in_tag && value.is_object() {
+            return Err(self.site.error("the value of an attribute is a map, which only element content can be"));
+        }
         xml_text(value, text).map_err(|cause| self.site.error(cause))
     }
 }
@@ -165,4 +180,30 @@ fn value_of(
 ) -> Result<Value, EvaluationError> {
     let value = expression.evaluate_within(variables, cost)?;
     value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cel::Scope;
+    use serde_json::json;
+
+    fn rendered(document: &str, value: &Value) -> Result<String, String> {
+        let template = TextTemplate::parse_xml(document, &Site::new("here", Scope::Object));
+        let object = json!({"spec": {"x": value}});
+        let variables = Variables::of_object(&object);
+        template.map_err(|_| "refused".to_owned())?.render(&variables).map_err(|error| error.cause)
+    }
+
+    #[test]
+    fn only_content_takes_elements() {
+        let (map, text) = (json!({"b": "c"}), json!("\"'<"));
+        let content = "<r a='1'>${self.spec.x}</r>";
+        assert_eq!(rendered(content, &map).as_deref(), Ok("<r a='1'><b>c</b></r>"));
+        for attribute in ["<r a=\"${self.spec.x}\"/>", "<r a='${self.spec.x}'>x</r>"] {
+            assert!(rendered(attribute, &map).is_err_and(|cause| cause.contains("is a map")), "{attribute}");
+            assert!(rendered(attribute, &text).is_ok(), "{attribute}");
+        }
+        assert_eq!(rendered("<r a='>${self.spec.x}'/>", &map), Err("refused".to_owned()));
+    }
 }

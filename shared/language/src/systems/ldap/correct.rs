@@ -5,6 +5,7 @@ use super::step::{LdapStep, step};
 use crate::cel::Scope;
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;
+use crate::spec::naming::read_unanswered_steps;
 use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::Node;
@@ -106,14 +107,6 @@ pub(crate) fn read_ldap(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
 fn steps(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<LdapStep>> {
     move |reader, node, place| {
         let items = reader.items(node, place, 1..=MAX_STEPS)?;
-        let steps = reader.each(items, place, |reader, item, place| {
-            let read = step(scope)(reader, item, place);
-            // Two steps with one name could not be distinguished.
-            let named = item.get("name").and_then(Node::as_text);
-            reader.names_mut().steps.extend(named.map(str::to_owned));
-            read
-        });
-        reader.names_mut().steps.clear();
-        steps
+        read_unanswered_steps(reader, items, place, step(scope))
     }
 }

@@ -23,7 +23,7 @@ fn escaped(text: &str, is_special: impl Fn(usize, char) -> bool) -> String {
     for (at, letter) in text.chars().enumerate() {
         if is_special(at, letter) {
             // Writing to a text cannot fail.
-            let _ = write!(written, "\\{:02x}", u32::from(letter));
+            let _ = write!(written, "\\{:02X}", u32::from(letter));
         } else {
             written.push(letter);
         }

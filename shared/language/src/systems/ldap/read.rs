@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
-use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
+use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::section::ReadSection;
@@ -126,14 +126,21 @@ pub(crate) fn read_ldap(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     });
     let attributes = reader.needed(&fields, "attributes", read_attributes);
     let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
-    Some(LdapRead {
-        secret: secret?,
-        base: base?,
-        scope: scope?,
-        filter: filter?,
-        attributes: attributes?,
-        rules: rules?,
-    })
+    let (attributes, mut rules) = (attributes?, rules?);
+    if fields.get("observed").is_none() {
+        let site = reader.site(&fields.place("observed"), Scope::Row);
+        rules.observed = whole_entry(&attributes, site)?;
+    }
+    Some(LdapRead { secret: secret?, base: base?, scope: scope?, filter: filter?, attributes, rules })
+}
+
+/// Returns the template of the whole entry with each attribute written out, so that a field of `desired` that is no
+/// attribute is found when the target loads.
+fn whole_entry(attributes: &[String], site: Site) -> Option<ValueTemplate> {
+    let names = attributes.iter().map(String::as_str).chain(["dn"]);
+    let fields =
+        names.map(|name| Some((name.to_owned(), ValueNode::parse(&format!("${{row['{name}']}}"), &site).ok()?)));
+    Some(ValueTemplate::new(ValueNode::map(fields.collect::<Option<_>>()?), site))
 }
 
 fn read_attributes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
@@ -141,6 +148,10 @@ fn read_attributes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<
     let mut known: Vec<String> = Vec::new();
     reader.each(items, place, |reader, item, place| {
         let name = reader.literal(item, place)?.to_owned();
+        if name.starts_with(|first: char| first.is_ascii_digit()) {
+            // A server answers with the attribute's name.
+            return reader.refuse(item.at, format!("{place}: write the name of the attribute in place of its OID"));
+        }
         if !is_attribute(&name) || name == "dn" {
             return reader.refuse(item.at, format!("{place}: `{name}` is no name of an attribute"));
         }

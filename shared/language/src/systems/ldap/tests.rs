@@ -19,10 +19,10 @@ fn render(text: &str, form: Form, object: &Value) -> Result<String, String> {
 fn values_are_escaped_by_their_place() {
     let object = json!({"s": "a,ou=x", "p": " #a+b;<\"> ", "f": "*)(uid=*\\", "n": 5, "d": "dc=y"});
     let table = [
-        (Form::Name, "uid=${self.s},dc=x", "uid=a\\2cou\\3dx,dc=x"),
-        (Form::Name, "uid=a-${self.n}+cn=${self.p},dc=x", "uid=a-5+cn=\\20\\23a\\2bb\\3b\\3c\\22\\3e\\20,dc=x"),
+        (Form::Name, "uid=${self.s},dc=x", "uid=a\\2Cou\\3Dx,dc=x"),
+        (Form::Name, "uid=a-${self.n}+cn=${self.p},dc=x", "uid=a-5+cn=\\20\\23a\\2Bb\\3B\\3C\\22\\3E\\20,dc=x"),
         (Form::Name, "cn=a\\, b,dc=${self.n}", "cn=a\\, b,dc=5"),
-        (Form::Filter, "(uid=${self.f})", "(uid=\\2a\\29\\28uid=\\2a\\5c)"),
+        (Form::Filter, "(uid=${self.f})", "(uid=\\2A\\29\\28uid=\\2A\\5C)"),
         (Form::Filter, "(&(a=${self.n})(!(b>=${self.s})))", "(&(a=5)(!(b>=a,ou=x)))"),
         (Form::Filter, "(a=x*${self.n}*)", "(a=x*5*)"),
         (Form::Filter, "(memberOf:1.2.840.113556.1.4.1941:=${self.d})", "(memberOf:1.2.840.113556.1.4.1941:=dc=y)"),

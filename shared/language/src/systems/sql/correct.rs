@@ -6,7 +6,7 @@ use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::secrets::secret_variable;
-use crate::spec::naming::read_step_name;
+use crate::spec::naming::{read_step_name, read_unanswered_steps};
 use crate::systems::actions::Actions;
 use crate::systems::actions::MadeOf;
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
@@ -209,15 +209,7 @@ pub(crate) fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, dialec
 
 fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<Vec<SqlStatement>> {
     let items = reader.items(node, place, 1..=MAX_STATEMENTS)?;
-    let statements = reader.each(items, place, |reader, item, place| {
-        let statement = read_statement(reader, item, place, wording);
-        // Two statements with one name could not be distinguished.
-        let named = item.get("name").and_then(Node::as_text);
-        reader.names_mut().steps.extend(named.map(str::to_owned));
-        statement
-    });
-    reader.names_mut().steps.clear();
-    statements
+    read_unanswered_steps(reader, items, place, |reader, item, place| read_statement(reader, item, place, wording))
 }
 
 /// Reads a text, or a map with its name and its condition.

@@ -14,19 +14,16 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::AwsRole;
 
-/// The name of the session in the logs of AWS.
-const SESSION_NAME: &str = "drift-poller";
-
-/// Returns the source of the role's keys.
+/// Returns the source of the role's keys. The logs of AWS name the session by the program.
 pub(in crate::http) fn token_source(
-    role: &AwsRole,
+    (role, program): (&AwsRole, &str),
     options: &HttpOptions<'_>,
     projected: &ProjectedTokens,
 ) -> Result<TokenSource, CredentialError> {
     let token = projected.read(&role.token)?;
     let mut form = Serializer::new(String::new());
     form.append_pair("Action", "AssumeRoleWithWebIdentity").append_pair("Version", "2011-06-15");
-    form.append_pair("RoleArn", &role.arn).append_pair("RoleSessionName", SESSION_NAME);
+    form.append_pair("RoleArn", &role.arn).append_pair("RoleSessionName", program);
     form.append_pair("WebIdentityToken", token.expose_secret());
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));

@@ -99,9 +99,10 @@ pub(in crate::http) fn secret_texts<'t>(auth: Option<&Auth>, token: &'t HeaderVa
     }
 }
 
-/// Returns a token as the value of its header. `None` if it is no header value.
+/// Returns a token as the value of its header. `None` if it is none of visible ASCII, which all tokens are, and which
+/// texts for people can be searched for.
 pub(in crate::http) fn token_value(prefix: &str, token: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("{prefix}{token}")).ok()?;
+    let mut value = HeaderValue::from_str(&format!("{prefix}{token}")).ok().filter(|value| value.to_str().is_ok())?;
     value.set_sensitive(true);
     Some(value)
 }

@@ -43,7 +43,9 @@ impl Shared {
         let source = self.token_source(request, options)?;
         let token = self.token(&source, options, progress).await?;
         let reply = self.exchange(request, options, Some(&token), progress).await?;
-        if reply.status != StatusCode::UNAUTHORIZED {
+        // AWS rejects keys with 403, also those that have ended early.
+        let is_aws = matches!(options.auth, Some(Auth::AwsSigV4(_)));
+        if !(reply.status == StatusCode::UNAUTHORIZED || is_aws && reply.status == StatusCode::FORBIDDEN) {
             return Ok(reply);
         }
         match self.another_token(&source, &token, options, progress).await {
@@ -120,7 +122,7 @@ impl Shared {
             }
             Some(Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(role), .. })) => {
                 self.check_is_not_chosen(&role.token, request)?;
-                Ok(aws_role::token_source(role, options, &self.projected)?)
+                Ok(aws_role::token_source((role, self.program), options, &self.projected)?)
             }
             _ => Err(HttpFailure::TokenUnavailable("the target names no token server".to_owned())),
         }

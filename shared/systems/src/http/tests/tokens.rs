@@ -296,3 +296,27 @@ async fn a_signed_assertion_gets_a_token_for_many_requests() {
     assert!(matches!(&failure, HttpFailure::CredentialUnavailable(text) if !text.contains("canary")), "{failure:?}");
     assert_eq!(identity.requests().len(), 2);
 }
+
+#[tokio::test]
+async fn keys_of_a_role_that_are_refused_are_replaced_once() {
+    let given = "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>\
+                 <AccessKeyId>id-N</AccessKeyId><SecretAccessKey>key</SecretAccessKey><SessionToken>session-N</SessionToken>\
+                 <Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>\
+                 </AssumeRoleWithWebIdentityResponse>";
+    let given = String::from_utf8(ok(given)).unwrap();
+    let sts = counting(Box::leak(given.into_boxed_str())).await;
+    let refusing = Server::answering("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await;
+    let role =
+        format!("{{roleArn: 'arn:aws:iam::1:role/a', serviceAccountToken: {{name: api}}, stsUrl: '{}'}}", sts.url("/"));
+    let auth = auth(&format!("{{awsSigV4: {{region: eu-central-1, service: sqs, webIdentity: {role}}}}}"));
+    let folder = projected("canary");
+    let sender = sender(&folder, store());
+    for _ in 0..2 {
+        assert_eq!(status(&sender, &refusing, &auth).await, Ok(403));
+    }
+    assert_eq!(sts.requests().len(), 2, "the first keys, and once others");
+    assert!(sts.requests()[0].contains("&RoleSessionName=drift-poller&WebIdentityToken=canary"));
+    let sessions = refusing.requests();
+    let sessions: Vec<_> = sessions.iter().map(|sent| sent_header(sent, "x-amz-security-token").unwrap()).collect();
+    assert_eq!(sessions, ["session-0", "session-1", "session-1"]);
+}

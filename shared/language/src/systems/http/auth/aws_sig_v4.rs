@@ -71,8 +71,18 @@ fn read_role(reader: &mut Reader<'_>, fields: &Fields<'_>, region: &str) -> Opti
     });
     let token = reader.needed(fields, "serviceAccountToken", read_service_account_token);
     let sts_url = reader.optional(fields, "stsUrl", read_token_url)?;
-    let usual = || Url::parse(&format!("https://sts.{region}.amazonaws.com/")).ok();
-    Some(AwsRole { arn: arn?, token: token?, sts_url: sts_url.or_else(usual)? })
+    let (arn, token) = (arn?, token?);
+    let usual = format!("https://sts.{region}.amazonaws.com/");
+    let sts_url = match sts_url {
+        Some(url) => url,
+        None if arn.starts_with("arn:aws:") => Url::parse(&usual).ok()?,
+        // Other partitions have other names.
+        None => {
+            let message = format!("{} is missing: only arn:aws: has a default", fields.place("stsUrl"));
+            return reader.refuse(fields.at(), message);
+        }
+    };
+    Some(AwsRole { arn, token, sts_url })
 }
 
 fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {

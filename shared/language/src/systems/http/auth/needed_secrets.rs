@@ -4,7 +4,7 @@ use super::Auth;
 use super::aws_sig_v4::AwsKeys;
 use super::oauth2::Grant;
 use crate::secrets::needed_secret::{
-    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SIGNING_KEY,
+    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SESSION_TOKEN, SIGNING_KEY,
 };
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
@@ -78,7 +78,9 @@ fn credentials_of(auth: &Auth) -> Vec<Credential> {
         Auth::Bearer(key) | Auth::Header { value: key, .. } => return vec![Credential::Key(key.clone())],
         Auth::Basic { secret } => (Some(secret), PASSWORD),
         Auth::AwsSigV4(signed) => match &signed.keys {
-            AwsKeys::Secret(secret) => (Some(secret), SECRET_ACCESS_KEY),
+            AwsKeys::Secret(secret) => {
+                return [SECRET_ACCESS_KEY, SESSION_TOKEN].map(|key| Credential::of_key(secret, key)).to_vec();
+            }
             AwsKeys::Role(_) => return Vec::new(),
         },
         Auth::OAuth2(oauth2) => match oauth2.grant {

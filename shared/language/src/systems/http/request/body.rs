@@ -123,8 +123,10 @@ impl Body {
 /// # Errors
 /// Fails if a value has no place in a form.
 pub fn form_with_fields(sent: &[u8], fields: &Map<String, Value>) -> Result<String, String> {
-    let mut form = form_urlencoded::Serializer::new(String::new());
-    form.extend_pairs(form_urlencoded::parse(sent).filter(|(name, _)| !fields.contains_key(&**name)));
+    let is_kept = |part: &&[u8]| form_urlencoded::parse(part).all(|(name, _)| !fields.contains_key(&*name));
+    // Those that stay are sent as they were: servers read `+` and `%20` differently.
+    let kept: Vec<_> = sent.split(|byte| *byte == b'&').filter(is_kept).map(String::from_utf8_lossy).collect();
+    let mut form = form_urlencoded::Serializer::new(kept.join("&"));
     fields.iter().try_for_each(|(name, value)| append(&mut form, name, value))?;
     Ok(form.finish())
 }
@@ -238,7 +240,8 @@ mod tests {
         assert_eq!(json, Some(Ok(merged.to_vec())));
         let only = Map::from_iter([("token".to_owned(), Value::from("a&b"))]);
         let form = tree().map(Body::Form).map(|body| body.with_fields(b"token=1&x=%20y&token=2", &only));
-        assert_eq!(form, Some(Ok(b"x=+y&token=a%26b".to_vec())));
+        assert_eq!(form, Some(Ok(b"x=%20y&token=a%26b".to_vec())));
+        assert_eq!(form_with_fields(b"versions&q=a%20b", &only).as_deref(), Ok("versions&q=a%20b&token=a%26b"));
         let raw = Expression::parse("${b'a'}", &site).ok().map(Body::Raw).map(|body| body.with_fields(b"a", &only));
         assert_eq!(raw, Some(Err(NO_FIELDS.to_owned())));
     }
