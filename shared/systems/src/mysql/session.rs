@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_of_all_rows_has_no_limit_of_the_server() {
+    fn a_read_of_all_rows_has_no_limit() {
         let options = QueryOptions { max_rows: None, max_bytes: 1, timeout: Duration::from_secs(5) };
         let begun = begin(true, &options);
         assert!(begun.contains("sql_select_limit = 18446744073709551615;"), "{begun}");

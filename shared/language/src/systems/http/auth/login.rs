@@ -12,8 +12,9 @@ use url::Url;
 
 use crate::cel::is_template;
 use crate::secrets::secret_key::read_whole_secret;
+use crate::systems::http::auth::header_name::{auth_header, read_auth_header};
 use crate::systems::http::auth::oauth2::read_token_url;
-use crate::systems::http::auth::{auth_header, read_auth_header};
+
 use crate::values::names::is_data_key;
 use crate::yaml::durations::duration;
 use crate::yaml::reader::{Reader, all};

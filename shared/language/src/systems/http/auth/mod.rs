@@ -4,6 +4,7 @@
 
 pub(crate) mod aws_sig_v4;
 pub(crate) mod challenge;
+mod header_name;
 pub(crate) mod login;
 pub(crate) mod needed_secrets;
 pub(crate) mod oauth2;
@@ -15,10 +16,10 @@ use url::Url;
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, read_aws_sig_v4};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
+use crate::systems::http::auth::header_name::read_auth_header;
 use crate::systems::http::auth::login::{Login, read_login};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
 use crate::systems::http::auth::service_account_token::read_service_account_token;
-use crate::systems::http::request::headers::RESERVED_HEADERS;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 
@@ -99,22 +100,5 @@ pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         }
         "login" => Some(Auth::Login(read_login(reader, node, &place)?)),
         _ => None,
-    }
-}
-
-pub(crate) fn read_auth_header(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
-    let text = reader.literal(node, place)?;
-    match auth_header(text) {
-        Ok(name) => Some(name),
-        Err(message) => reader.refuse(node.at, format!("{place}: {message}")),
-    }
-}
-
-/// Parses the name of a header that may have a credential.
-pub(crate) fn auth_header(text: &str) -> Result<HeaderName, String> {
-    match HeaderName::try_from(text) {
-        Ok(name) if name == http::header::AUTHORIZATION || !RESERVED_HEADERS.contains(&name.as_str()) => Ok(name),
-        Ok(name) => Err(format!("the header `{name}` belongs to the connection")),
-        Err(_) => Err(format!("`{text}` is no header name")),
     }
 }
