@@ -18,7 +18,7 @@ use crate::page::{self, Subject};
 
 /// Requests before the server checks signatures: those that make the users and the role.
 const UNCHECKED: &str = "9";
-/// What the poller calls.
+/// The actions that the poller calls.
 const READING: &[&str] = &["sqs:Get*", "elasticloadbalancing:Describe*", "route53:List*", "s3:Get*", "ec2:Describe*"];
 const REGION: &str = "eu-central-1";
 /// Life of the temporary keys: two intervals of the page.
@@ -62,9 +62,9 @@ impl Aws {
         let server = Launch::new("moto_server", environment()?.join("bin/python")).argument(script);
         let server = server.arguments(["-H", host, "-p", port]);
         let process = serving(server.variable("INITIAL_NO_AUTH_ACTION_COUNT", UNCHECKED), &folder, &address).await?;
-        let nobody = AccessKey { id: "none".to_owned(), secret: "none".to_owned() };
-        let session = Session { key: nobody.clone(), token: String::new() };
-        let mut aws = Self { folder, address, process, reader: nobody.clone(), writer: nobody, session };
+        let unchecked = AccessKey { id: "none".to_owned(), secret: "none".to_owned() };
+        let session = Session { key: unchecked.clone(), token: String::new() };
+        let mut aws = Self { folder, address, process, reader: unchecked.clone(), writer: unchecked, session };
         aws.session = aws.assume_role(READING).await?;
         aws.reader = aws.create_user("reader", READING).await?;
         aws.writer = aws.create_user("writer", &["*"]).await?;

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::aws::Aws;
 use crate::page::{self, Subject};
 
-/// What a page needs of the account: a network, a zone and a bucket.
+/// Creates the parts of the account that the page needs: a network, a zone and a bucket.
 const PREPARE: &str = "\
 vpc = client('ec2').create_vpc(CidrBlock='10.0.0.0/16')['Vpc']['VpcId']
 subnet = client('ec2').create_subnet(VpcId=vpc, CidrBlock='10.0.0.0/24')['Subnet']['SubnetId']

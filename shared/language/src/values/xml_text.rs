@@ -13,7 +13,7 @@ const UNFIT: &str = "the value holds characters that XML cannot carry";
 /// Error of a list without a name.
 const NAMELESS: &str = "a list needs a name for its elements: write ${{'NAME': list}}";
 
-/// Renders a value that stands in a document: a map as elements, and anything else by `text`, escaped for both element
+/// Renders a value in a document: a map as elements for element content, and anything else by `text`, escaped for element
 /// content and attributes.
 pub(crate) fn xml_text(value: Value, text: fn(Value) -> Result<String, String>) -> Result<String, String> {
     let mut written = String::new();
