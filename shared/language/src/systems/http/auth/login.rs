@@ -71,7 +71,7 @@ pub enum TokenPlace {
 }
 
 impl Login {
-    /// Returns the key that a text stands for: `username` of `${secret.username}`.
+    /// Returns the key in a placeholder: `username` of `${secret.username}`.
     #[must_use]
     pub fn key_of(text: &str) -> Option<&str> {
         text.strip_prefix("${secret.")?.strip_suffix('}').filter(|key| is_data_key(key))
