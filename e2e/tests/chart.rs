@@ -8,6 +8,7 @@ use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::cluster::kubectl::{Kubectl, Printed};
 use drift_e2e::manifests;
 use drift_e2e::pages::yaml_blocks;
+use drift_language::{Catalogue, Texts};
 use serde_json::{Value, json};
 
 /// Labels of Helm, which kustomize does not set.
@@ -125,6 +126,7 @@ async fn each_value_reaches_its_object() -> Result<()> {
             "tolerations": [{"operator": "Exists"}], "affinity": {"nodeAffinity": {}},
             "resources": {"limits": {"memory": "1Gi"}}},
         "logging": {"level": "debug,hyper=info", "format": "json"},
+        "projectedTokens": [{"path": "outside", "audience": "outside.example", "expirationSeconds": 3600}],
         "rights": {"poller": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}], "namespaces": ["a", "b"]},
         "networkPolicies": {"enabled": false}, "admission": {"enabled": false}, "clusterNameSuffix": "-b",
         "targets": {"dns": {"apiVersion": "driftpoller.dev/v1alpha1", "kind": "PollTarget",
@@ -144,6 +146,12 @@ async fn each_value_reaches_its_object() -> Result<()> {
     let controller = find("Deployment", "drift-controller")?;
     let image = &controller["spec"]["template"]["spec"]["containers"][0]["image"];
     ensure!(*image == format!("registry.example/drift/drift-controller@{digest}"), "{image}");
+    let component = manifests::folder().join("components/projected-tokens/controller.yaml");
+    let component: Value = serde_saphyr::from_str(&std::fs::read_to_string(component)?)?;
+    let expected = &component["spec"]["template"]["spec"];
+    let pod = &controller["spec"]["template"]["spec"];
+    ensure!(pod["volumes"] == expected["volumes"], "{pod}");
+    ensure!(pod["containers"][0]["volumeMounts"] == expected["containers"][0]["volumeMounts"], "{pod}");
     let bindings = documents.iter().filter(|each| manifests::is(each, "RoleBinding", "drift-poller-kinds-b"));
     let namespaces: Vec<&Value> = bindings.map(|each| &each["metadata"]["namespace"]).collect();
     ensure!(namespaces == ["a", "b"], "{namespaces:?}");
@@ -191,6 +199,23 @@ async fn the_guide_renders_its_target_and_rights() -> Result<()> {
     ensure!(
         find("NetworkPolicy", "to-dns-api")?["spec"]["egress"] == values["networkPolicies"]["egress"]["to-dns-api"]
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn targets_of_the_guide_share_their_anchors() -> Result<()> {
+    let page = std::fs::read_to_string(manifests::folder().join("../docs/guides/install.md"))?;
+    let blocks = yaml_blocks(&page);
+    let shared = blocks.iter().find(|block| block.starts_with("# shared.yaml\n")).context("no block")?;
+    let helm = Helm::new().await?;
+    let template = ["template", "drift", &helm.chart, "--values", "-", "--show-only", "templates/targets.yaml"];
+    let config_map = manifests::parse_stream(&helm.program.run_with_input(&template, shared).await?.output)?.remove(0);
+    let texts: Texts = [(manifests::TARGETS.to_owned(), serde_json::from_value(config_map["data"].clone())?)].into();
+    let catalogue = Catalogue::default().update(&texts);
+    let names: Vec<&String> = catalogue.targets().keys().collect();
+    ensure!(names == ["groups", "users"] && catalogue.problems().is_empty(), "{:?}", catalogue.problems());
+    let of_both = texts[manifests::TARGETS].values().all(|text| text.contains("tokenUrl: https://id.example/token"));
+    ensure!(of_both, "{texts:?}");
     Ok(())
 }
 

@@ -56,8 +56,12 @@ fn every_target_in_the_documentation_is_good() {
                 assert_eq!(target.unmet_requirement(&json!({"spec": spec})), Ok(Some("groups begin with app_")));
             }
         }
-        // Whatever calls itself one, in whatever block, was among them.
-        let calls_itself = code(&text).filter(|line| line.trim() == "kind: PollTarget").count();
+        // Whatever calls itself one, in whatever block, was among them. Helm's values have a test of their own.
+        let is_target = |line: &str| line.trim() == "kind: PollTarget";
+        let calls_itself = code(&text).filter(|line| is_target(line)).count();
+        let values = yaml_blocks(&text).into_iter().filter(|block| block.starts_with("# shared.yaml"));
+        let in_values: usize = values.map(|block| block.lines().filter(|line| is_target(line)).count()).sum();
+        let calls_itself = calls_itself - in_values;
         assert_eq!(found.len(), calls_itself, "{} has a target in a block that is not ```yaml", path.display());
         count += found.len();
     }
