@@ -51,6 +51,7 @@ pub use systems::actions::Actions;
 pub use systems::http::auth::Auth;
 pub use systems::http::auth::aws_sig_v4::{AwsKeys, AwsRole, AwsSigV4};
 pub use systems::http::auth::challenge::Challenge;
+pub use systems::http::auth::jwt_claims::JwtClaims;
 pub use systems::http::auth::login::{Login, LoginBody, TokenPlace};
 pub use systems::http::auth::oauth2::{Grant, OAuth2};
 pub use systems::http::collection::{Collection, NextPage};

@@ -9,8 +9,10 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::JwtClaims;
 
 /// The key of the Secret.
 pub(in crate::http) const PRIVATE_KEY: &str = "privateKey";
@@ -32,6 +34,14 @@ pub(in crate::http) struct Assertion {
 enum Key {
     Rsa(RsaKeyPair),
     Ecdsa(EcdsaKeyPair),
+}
+
+/// Returns all claims but the times. `token_server` is the default audience.
+pub(in crate::http) fn claims(claims: &JwtClaims, token_server: &Url) -> Map<String, Value> {
+    let audience = claims.audience.as_deref().unwrap_or(token_server.as_str());
+    let subject = claims.subject.as_deref();
+    let named = [("iss", Some(claims.issuer.as_str())), ("aud", Some(audience)), ("sub", subject)];
+    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
 impl Assertion {

@@ -7,11 +7,10 @@ use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Map;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::HttpOptions;
-use crate::http::auth::assertion::{Assertion, PRIVATE_KEY};
+use crate::http::auth::assertion::{Assertion, PRIVATE_KEY, claims};
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::without_line_end;
@@ -74,7 +73,7 @@ pub(in crate::http) fn token_source(
             }
             optional_client()?
         }
-        Grant::JwtBearer { .. } => {
+        Grant::JwtBearer(_) => {
             form.append_pair("grant_type", JWT_BEARER);
             optional_client()?
         }
@@ -93,11 +92,8 @@ pub(in crate::http) fn token_source(
     request.headers = Arc::new(headers);
     let source = TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options);
     match &oauth2.grant {
-        Grant::JwtBearer { issuer, subject, audience } => {
-            let audience = audience.as_deref().unwrap_or(oauth2.token_url.as_str());
-            let mut claims = Map::new();
-            claims.extend([("iss".to_owned(), issuer.as_str().into()), ("aud".to_owned(), audience.into())]);
-            claims.extend(subject.iter().map(|subject| ("sub".to_owned(), subject.as_str().into())));
+        Grant::JwtBearer(jwt) => {
+            let mut claims = claims(jwt, &oauth2.token_url);
             // Some servers look for the scopes in the form, others in the assertion.
             let scopes = Some(oauth2.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
             claims.extend(scopes.map(|scopes| ("scope".to_owned(), scopes.into())));

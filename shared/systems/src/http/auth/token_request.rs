@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::ACCEPT;
+use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
@@ -41,7 +41,7 @@ const REALM_LIFE: Duration = Duration::from_secs(60);
 /// The source of a token.
 pub(in crate::http) struct TokenSource {
     request: HttpRequest,
-    /// The last field of the form, which is signed when the request is sent.
+    /// Signed when the request is sent: the last field of a form, or the bearer token of a log-in.
     assertion: Option<Assertion>,
     identity: SourceIdentity,
 }
@@ -141,9 +141,16 @@ impl TokenSource {
     pub(in crate::http) fn request(&self, now: Timestamp) -> Result<Cow<'_, HttpRequest>, CredentialError> {
         let Some(assertion) = &self.assertion else { return Ok(Cow::Borrowed(&self.request)) };
         let mut request = self.request.clone();
-        let body = request.body.get_or_insert_default();
-        // A JSON web token needs no encoding in a form.
-        body.extend_from_slice(format!("&assertion={}", assertion.sign(now)?.expose_secret()).as_bytes());
+        let jwt = assertion.sign(now)?;
+        if matches!(self.identity.origin, Origin::Login(_)) {
+            // A JSON web token contains only valid header characters.
+            let bearer = token_value(BEARER, jwt.expose_secret());
+            Arc::make_mut(&mut request.headers).extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
+        } else {
+            // A JSON web token needs no encoding in a form.
+            let body = request.body.get_or_insert_default();
+            body.extend_from_slice(format!("&assertion={}", jwt.expose_secret()).as_bytes());
+        }
         Ok(Cow::Owned(request))
     }
 

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use base64::Engine;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::cel::SecretValues;
 use drift_language::fixtures::target;
@@ -22,7 +20,7 @@ fn projected(content: &str) -> tempfile::TempDir {
     folder
 }
 
-fn sender(folder: &tempfile::TempDir, store: Arc<ArcSwap<LabelledSecrets>>) -> HttpSender {
+pub(super) fn sender(folder: &tempfile::TempDir, store: Arc<ArcSwap<LabelledSecrets>>) -> HttpSender {
     HttpSender::with_projected(ProjectedTokens::new(folder.path()), store, "drift-poller")
 }
 
@@ -35,7 +33,7 @@ fn store() -> Arc<ArcSwap<LabelledSecrets>> {
 }
 
 /// The `auth` of a document.
-fn auth(text: &str) -> Auth {
+pub(super) fn auth(text: &str) -> Auth {
     let document = format!(
         "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {text}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
     );
@@ -64,13 +62,13 @@ fn form(server: &Server) -> Auth {
     ))
 }
 
-async fn status(sender: &HttpSender, server: &Server, auth: &Auth) -> Result<u16, HttpFailure> {
+pub(super) async fn status(sender: &HttpSender, server: &Server, auth: &Auth) -> Result<u16, HttpFailure> {
     let options = HttpOptions { auth: Some(auth), ..plain() };
     send(sender, &get(&server.url("/")), &options).await.map(|reply| reply.status.as_u16())
 }
 
 /// Answers each request with the next number in place of `N`.
-async fn counting(answer: &'static str) -> Server {
+pub(super) async fn counting(answer: &'static str) -> Server {
     let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     Server::start(move |mut connection: Connection| {
         let count = count.clone();
@@ -84,7 +82,7 @@ async fn counting(answer: &'static str) -> Server {
     .await
 }
 
-fn sent_header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
+pub(super) fn sent_header<'r>(request: &'r str, name: &str) -> Option<&'r str> {
     request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
@@ -255,46 +253,6 @@ async fn the_owner_names_who_gets_a_log_in() {
     assert_eq!(outcome(&of_api).await, refused(&of_identity));
     assert!(identity.requests().is_empty());
     assert_eq!(outcome(&format!("{of_identity},{of_api}")).await, Ok(200));
-}
-
-#[tokio::test]
-async fn a_signed_assertion_gets_a_token_for_many_requests() {
-    let body = String::from_utf8(ok(r#"{"access_token": "given-N"}"#)).unwrap();
-    let (identity, api) = (counting(Box::leak(body.into_boxed_str())).await, Server::answering(ok("{}")).await);
-    let url = identity.url("/token");
-    let auth = auth(&format!(
-        "{{oauth2: {{tokenUrl: '{url}', grant: jwtBearer, issuer: poller, subject: ann, scopes: [read], secretRef: {{name: signer}}}}}}"
-    ));
-    let pem = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
-    let store = secrets(&[("signer", &[("privateKey", &pem), ("keyId", "k1\n")])]);
-    let sender = sender(&tempfile::tempdir().unwrap(), store.clone());
-    for _ in 0..3 {
-        assert_eq!(status(&sender, &api, &auth).await, Ok(200));
-    }
-    let asked = identity.requests();
-    assert_eq!(asked.len(), 1);
-    let form = "\r\n\r\ngrant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&scope=read&assertion=";
-    let (_, jwt) = asked[0].split_once(form).unwrap();
-    let parts: Vec<&str> = jwt.split('.').collect();
-    let part = |index: usize| -> serde_json::Value {
-        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(parts[index]).unwrap()).unwrap()
-    };
-    assert_eq!(part(0), serde_json::json!({"alg": "ES256", "typ": "JWT", "kid": "k1"}));
-    let claims = part(1);
-    assert_eq!(
-        ["iss", "sub", "aud", "scope"].map(|claim| claims[claim].as_str().unwrap()),
-        ["poller", "ann", url.as_str(), "read"]
-    );
-
-    // Another key gets another token.
-    let pem = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
-    store.store(secrets(&[("signer", &[("privateKey", &pem)])]).load_full());
-    assert_eq!(status(&sender, &api, &auth).await, Ok(200));
-    assert_eq!(identity.requests().len(), 2);
-    store.store(secrets(&[("signer", &[("privateKey", "canary")])]).load_full());
-    let failure = status(&sender, &api, &auth).await.unwrap_err();
-    assert!(matches!(&failure, HttpFailure::CredentialUnavailable(text) if !text.contains("canary")), "{failure:?}");
-    assert_eq!(identity.requests().len(), 2);
 }
 
 #[tokio::test]

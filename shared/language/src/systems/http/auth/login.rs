@@ -11,10 +11,11 @@ use serde_json::Value;
 use url::Url;
 
 use crate::cel::is_template;
+use crate::secrets::needed_secret::SIGNING_KEY;
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::http::auth::header_name::{auth_header, read_auth_header};
+use crate::systems::http::auth::jwt_claims::{JwtClaims, read_jwt_claims};
 use crate::systems::http::auth::oauth2::read_token_url;
-
 use crate::values::names::is_data_key;
 use crate::yaml::durations::duration;
 use crate::yaml::reader::{Reader, all};
@@ -40,6 +41,8 @@ pub struct Login {
     pub headers: Vec<(HeaderName, String)>,
     /// The body, with placeholders.
     pub body: Option<LoginBody>,
+    /// A signed token that the request sends as `Authorization: Bearer`.
+    pub jwt: Option<JwtClaims>,
     /// The place of the token in the response.
     pub token: TokenPlace,
     /// The header that sends the token.
@@ -86,7 +89,8 @@ impl Login {
             Some(LoginBody::Form(fields)) => texts.extend(fields.iter().map(|(_, text)| text.as_str())),
             None => {}
         }
-        texts.into_iter().filter_map(Self::key_of).collect()
+        let signing_key = self.jwt.iter().map(|_| SIGNING_KEY);
+        texts.into_iter().filter_map(Self::key_of).chain(signing_key).collect()
     }
 }
 
@@ -107,14 +111,21 @@ pub(crate) fn read_login(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
     let ttl =
         reader.or(&fields, "ttl", DEFAULT_TTL, |reader, node, place| duration(reader, node, place, MIN_TTL..=MAX_TTL));
     let secret = reader.needed(&fields, "secretRef", read_whole_secret);
-    let ((method, url, headers, body), (header, prefix)) = (request?, send?);
-    Some(Login { method, url, headers, body, token: token?, header, prefix, ttl: ttl?, secret: secret? })
+    let (Request { method, url, headers, body, jwt }, (header, prefix)) = (request?, send?);
+    Some(Login { method, url, headers, body, jwt, token: token?, header, prefix, ttl: ttl?, secret: secret? })
 }
 
-type Request = (Method, Url, Vec<(HeaderName, String)>, Option<LoginBody>);
+/// The content of `request`.
+struct Request {
+    method: Method,
+    url: Url,
+    headers: Vec<(HeaderName, String)>,
+    body: Option<LoginBody>,
+    jwt: Option<JwtClaims>,
+}
 
 fn read_request(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Request> {
-    let fields = reader.fields(node, place, &["method", "url", "headers", "body", "form"])?;
+    let fields = reader.fields(node, place, &["method", "url", "headers", "body", "form", "jwt"])?;
     let method = reader.or(&fields, "method", &Method::POST, |reader, node, place| {
         reader.choice(node, place, &[("POST", &Method::POST), ("PUT", &Method::PUT), ("GET", &Method::GET)])
     });
@@ -132,11 +143,18 @@ fn read_request(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Req
             .map(|entry| Some((entry.key.clone(), read_placeholder(reader, &entry.value, &fields.place(&entry.key))?)));
         all(fields).map(LoginBody::Form)
     });
-    let (body, form) = (body?, form?);
+    let jwt = reader.optional(&fields, "jwt", |reader, node, place| {
+        let fields = reader.fields(node, place, &["issuer", "subject", "audience"])?;
+        read_jwt_claims(reader, &fields)
+    });
+    let (headers, body, form, jwt) = (headers?, body?, form?, jwt?);
+    if jwt.is_some() && headers.iter().any(|(name, _)| *name == AUTHORIZATION) {
+        return reader.refuse(node.at, format!("{place}: jwt sends the header authorization; leave the other out"));
+    }
     if body.is_some() && form.is_some() {
         return reader.refuse(node.at, format!("{place}: body and form exclude each other"));
     }
-    Some((method?.clone(), url?, headers?, body.or(form)))
+    Some(Request { method: method?.clone(), url: url?, headers, body: body.or(form), jwt })
 }
 
 fn read_headers(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<(HeaderName, String)>> {

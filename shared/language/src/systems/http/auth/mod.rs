@@ -5,6 +5,7 @@
 pub(crate) mod aws_sig_v4;
 pub(crate) mod challenge;
 mod header_name;
+pub(crate) mod jwt_claims;
 pub(crate) mod login;
 pub(crate) mod needed_secrets;
 pub(crate) mod oauth2;

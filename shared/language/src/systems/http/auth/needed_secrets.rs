@@ -39,7 +39,7 @@ pub(crate) fn needed_secrets<'r>(
                 (NeededSecret::with_keys(user, secret, &["clientId", CLIENT_SECRET]), false)
             }
             (Grant::Password, Some(secret)) => (NeededSecret::with_keys(user, secret, &["username", PASSWORD]), false),
-            (Grant::JwtBearer { .. }, Some(secret)) => (NeededSecret::with_keys(user, secret, &[SIGNING_KEY]), false),
+            (Grant::JwtBearer(_), Some(secret)) => (NeededSecret::with_keys(user, secret, &[SIGNING_KEY]), false),
             (Grant::TokenExchange { .. }, Some(secret)) => {
                 (NeededSecret::with_keys(user, secret, &["clientId"]), false)
             }
@@ -86,7 +86,7 @@ fn credentials_of(auth: &Auth) -> Vec<Credential> {
         Auth::OAuth2(oauth2) => match oauth2.grant {
             Grant::ClientCredentials | Grant::TokenExchange { .. } => (oauth2.secret.as_ref(), CLIENT_SECRET),
             Grant::Password => (oauth2.secret.as_ref(), PASSWORD),
-            Grant::JwtBearer { .. } => (oauth2.secret.as_ref(), SIGNING_KEY),
+            Grant::JwtBearer(_) => (oauth2.secret.as_ref(), SIGNING_KEY),
         },
         Auth::Challenge(challenge) => (challenge.secret.as_ref(), PASSWORD),
         Auth::Login(login) => {

@@ -5,6 +5,7 @@
 use url::Url;
 
 use crate::secrets::secret_key::read_whole_secret;
+use crate::systems::http::auth::jwt_claims::{JwtClaims, read_claim, read_jwt_claims};
 use crate::systems::http::auth::service_account_token::read_service_account_token;
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader, all};
@@ -46,14 +47,7 @@ pub enum Grant {
     },
     /// An assertion (RFC 7523), signed by key `privateKey` of the Secret. Optional keys are `keyId`, `clientId` and
     /// `clientSecret`.
-    JwtBearer {
-        /// The claim `iss`.
-        issuer: String,
-        /// The claim `sub`.
-        subject: Option<String>,
-        /// The claim `aud`. `None` for the URL of the token server.
-        audience: Option<String>,
-    },
+    JwtBearer(JwtClaims),
 }
 
 /// Keys that only some grants have.
@@ -90,18 +84,13 @@ fn read_grant(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &str) -> Optio
             return reader.refuse(misplaced.at, message);
         }
     }
-    let claim = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.literal(node, place).map(str::to_owned);
-    let audience = reader.optional(fields, "audience", claim);
     Some(match kind {
         TOKEN_EXCHANGE => {
             let subject = reader.needed(fields, "serviceAccountToken", read_service_account_token);
+            let audience = reader.optional(fields, "audience", read_claim);
             Grant::TokenExchange { subject: subject?, audience: audience? }
         }
-        JWT_BEARER => {
-            let issuer = reader.needed(fields, "issuer", claim);
-            let subject = reader.optional(fields, "subject", claim);
-            Grant::JwtBearer { issuer: issuer?, subject: subject?, audience: audience? }
-        }
+        JWT_BEARER => Grant::JwtBearer(read_jwt_claims(reader, fields)?),
         PASSWORD => Grant::Password,
         _ => Grant::ClientCredentials,
     })
