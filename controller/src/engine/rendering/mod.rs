@@ -10,4 +10,5 @@ pub mod nudge;
 pub mod plan;
 pub mod secrets;
 pub mod sql;
+mod steps;
 pub mod unrenderable;
