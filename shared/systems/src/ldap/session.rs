@@ -13,7 +13,7 @@ use super::messages::{self, SearchLimits};
 use super::parameters::DirectoryParameters;
 use super::responses::{MAX_RESULT_BYTES, Response, SearchAnswer, read_message};
 use crate::guard::dialling::DialRules;
-use crate::guard::wire::Wire;
+use crate::guard::stream::{Wire, in_time};
 
 /// Maximum bytes of the entries of a search. A group with 10,000 members has about 600 KiB.
 const MAX_SEARCH_BYTES: usize = 1024 * 1024;
@@ -29,7 +29,7 @@ pub(super) struct Session {
 impl Session {
     /// Connects and binds.
     pub(super) async fn open(parameters: &DirectoryParameters, rules: &DialRules) -> Result<Self, LdapFailure> {
-        let mut session = Self { wire: dial(parameters, rules).await?, last_id: 1 };
+        let mut session = Self { wire: in_time(dial(parameters, rules)).await?, last_id: 1 };
         session.send(&messages::bind(&parameters.bind_dn, parameters.password.expose_secret())).await?;
         let answer = session.receive(&mut { MAX_RESULT_BYTES }).await?;
         match Response::parse(&answer, session.last_id)? {
@@ -85,11 +85,8 @@ impl Session {
     async fn send(&mut self, operation: &[u8]) -> Result<(), LdapFailure> {
         self.last_id += 1;
         let message = messages::message(self.last_id, operation);
-        let sent = async {
-            self.wire.write_all(&message).await?;
-            self.wire.flush().await
-        };
-        sent.await.map_err(|error| LdapFailure::of_io(&error))
+        self.wire.write_all(&message).await?;
+        Ok(self.wire.flush().await?)
     }
 
     async fn receive(&mut self, allowance: &mut usize) -> Result<Vec<u8>, LdapFailure> {

@@ -10,13 +10,10 @@ use http::header::ACCEPT_ENCODING;
 use reqwest::{Client, redirect, retry};
 use tower::util::MapResponseLayer;
 
+use crate::guard::stream::CONNECT_TIMEOUT;
 use crate::http::transport::opened;
 use crate::http::transport::resolver::GuardedResolver;
 use crate::http::transport::tls::{ClientError, Material, configuration};
-
-/// Timeout of DNS, TCP and TLS together. Half of the default deadline of a poll (10 s), so that an unreachable host is
-/// distinguished from a slow one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Idle timeout of a connection. Below the 60 s after which common load balancers drop one silently.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -202,7 +202,7 @@ impl ClientKey {
     /// Converts a client error, with the Secret that caused it.
     fn failure(&self, error: ClientError) -> HttpFailure {
         let text = match (error, &self.trust, &self.certificate) {
-            (ClientError::Bundle, Trust::Secret(SecretKey { name, key }), _) => {
+            (ClientError::Bundle(_), Trust::Secret(SecretKey { name, key }), _) => {
                 format!("Secret {name} key {key}: {error}")
             }
             (ClientError::Certificate, _, Some(name)) => {
