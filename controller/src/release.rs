@@ -18,8 +18,7 @@ use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATI
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::Selections;
-use drift_kube::client::ResolvedKind;
-use drift_kube::client::{KubeconfigSettings, ObjectClient, WriteError};
+use drift_kube::client::{KubeconfigSettings, ObjectClient, ResolvedKind, WriteError};
 use drift_kube::lease::{LeaseHandle, LeaseWatch};
 use drift_kube::process::clock;
 use drift_kube::process::progress::Progress;

@@ -3,8 +3,7 @@
 //! [`Execution`] defines the order of the steps. If a correction lacks a Secret, the object is not read live. A pause
 //! holds no places. Recording an outcome needs no place at a host or within the target's limits.
 
-use drift_api::identity::ObjectRef;
-use drift_api::identity::ResourceName;
+use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 

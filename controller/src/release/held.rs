@@ -6,9 +6,7 @@ use anyhow::Context as _;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::{Selections, namespaces_of};
-use drift_kube::client::KindName;
-use drift_kube::client::ObjectPages;
-use drift_kube::client::ResolvedKind;
+use drift_kube::client::{KindName, ObjectPages, ResolvedKind};
 use drift_kube::kinds::KindError;
 
 /// Scope of the search for one kind.

@@ -17,8 +17,7 @@ use drift_language::{HintSource, Target};
 use crate::engine::hints::named_objects::NamedObjects;
 use crate::engine::hints::watched_resources::WatchedResources;
 use crate::engine::object::object_store::ObjectStore;
-use crate::engine::poll::request::Prepared;
-use crate::engine::poll::request::Request;
+use crate::engine::poll::request::{Prepared, Request};
 
 /// A report of an external change.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The decision for one object, as plain data.
 
 use drift_api::condition::CorrectionStatus;
-use drift_api::identity::ObjectRef;
-use drift_api::identity::ResourceName;
+use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::correction::Correction;

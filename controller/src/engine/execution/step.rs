@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::condition::{CorrectionStatus, StatusFields};
-use drift_api::identity::ObjectRef;
-use drift_api::identity::ResourceName;
+use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 

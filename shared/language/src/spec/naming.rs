@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::cel::is_word;
-use crate::cel::{Scope, Site, UrlTemplate};
+use crate::cel::{Scope, Site, UrlTemplate, is_word};
 use crate::spec::destinations::read_allow_hosts;
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader, all};

@@ -7,8 +7,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::cel::is_template;
-use crate::cel::{Names, Scope, Site, TemplateError};
+use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::misplaced_keys::why_misplaced;
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};

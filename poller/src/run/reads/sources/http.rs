@@ -15,8 +15,10 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{HttpRead, Target};
-use drift_systems::{ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room};
-use drift_systems::{before_deadline, count_as_limited, heard};
+use drift_systems::{
+    ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room, before_deadline, count_as_limited,
+    heard,
+};
 
 use super::{OBJECTS_THAT_COUNT, ReadResult, UNTIL_SECRETS_ARE_LISTED};
 use crate::engine::Postponed;

@@ -4,10 +4,8 @@ use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
-use crate::secrets::needed_secret::Credential;
-use crate::secrets::needed_secret::NeededSecret;
-use crate::systems::http::auth::needed_secrets::credentials;
-use crate::systems::http::auth::needed_secrets::needed_secrets;
+use crate::secrets::needed_secret::{Credential, NeededSecret};
+use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
 use crate::systems::http::insecure::check_credentials;

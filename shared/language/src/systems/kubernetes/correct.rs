@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::cel::is_template;
-use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables};
+use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables, is_template};
 use crate::spec::objects::{ObjectSelection, read_cluster_kind};
 use crate::systems::Source;
 use crate::systems::actions::Actions;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
-use crate::cel::{PLACEHOLDER, ValueTemplate, without_expressions};
+use crate::cel::{EvaluationError, PLACEHOLDER, Scope, TextTemplate, ValueTemplate, Variables, without_expressions};
 use crate::spec::objects::read_cluster_kind;
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};

@@ -2,12 +2,9 @@
 
 use serde_json::Value;
 
-use crate::cel::ValueTemplate;
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::without_expressions;
-use crate::cel::{EvaluationError, Scope, Variables};
-use crate::secrets::needed_secret::Credential;
-use crate::secrets::needed_secret::NeededSecret;
+use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
+use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::systems::keys::{Keys, read_keys};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
