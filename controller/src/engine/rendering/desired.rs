@@ -1,13 +1,10 @@
 //! Desired state and differing fields as the steps of a correction see them.
 
-use drift_api::condition::DifferingFields;
-use drift_api::object::LeanObject;
-use drift_language::Target;
-use drift_language::cel::Variables;
+use drift_api::{DifferingFields, LeanObject};
+use drift_language::{Target, Variables};
 use serde_json::Value;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::{Action, Correction};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Variables of the steps of one correction.

@@ -9,17 +9,15 @@ mod words;
 
 use std::time::Duration;
 
-use drift_api::condition::TransitionTime;
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
-use drift_api::object::LeanObject;
-use drift_api::requests::job::JobStage;
+use drift_api::{JobStage, LeanObject, TransitionTime};
 use drift_language::{JobCorrect, JobTemplate, Target};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::{AskedFor, Correction};
-use crate::engine::corrections::outcome::{Code, Doubt, Refusal, Sighting, StepOutcome, Uncertainty};
+use crate::engine::corrections::{
+    Action, AskedFor, Code, Correction, Doubt, Refusal, Sighting, StepOutcome, Uncertainty,
+};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};

@@ -5,16 +5,12 @@
 //! that we create carries the uid of the object that it was made for. Without that mark it is neither changed nor
 //! deleted, unless the target adopts.
 
-use drift_api::identity::Uid;
 use drift_api::names::MADE_FOR_ANNOTATION;
-use drift_api::object::LeanObject;
-use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_api::{ClusterResource, LeanObject, ResourceError, Uid};
 use drift_language::{Existing, KubernetesCorrect, Source, Target};
 use serde_json::Value;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Refusal, StepOutcome};
+use crate::engine::corrections::{Action, Correction, Refusal, StepOutcome};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};

@@ -1,17 +1,11 @@
 //! The changes of one correction of a directory, all rendered before the first is sent, and the meaning of their
 //! results. Each change is one atomic step.
 
-use drift_api::object::LeanObject;
-use drift_api::requests::ldap::Change;
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::cel::Variables;
-use drift_language::{LdapCorrect, LdapStep, Target};
+use drift_api::{Change, CredentialError, LeanObject, ResultCode};
+use drift_language::{LdapCorrect, LdapStep, Target, Variables};
 use drift_systems::LdapFailure;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};

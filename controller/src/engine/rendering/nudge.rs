@@ -3,14 +3,11 @@
 //! A patch without changes wakes no operator, because no event is sent. If the patch contains the number of the
 //! correction, no change means that an earlier process already sent this nudge and stopped before it recorded it.
 
-use drift_api::object::LeanObject;
-use drift_api::resource_version::ResourceVersion;
-use drift_language::cel::Variables;
-use drift_language::{NudgeCorrect, Target};
+use drift_api::{LeanObject, ResourceVersion};
+use drift_language::{NudgeCorrect, Target, Variables};
 use serde_json::{Map, Value, json};
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
+use crate::engine::corrections::{Code, Correction, Refusal, StepOutcome};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};

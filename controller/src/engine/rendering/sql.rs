@@ -4,16 +4,11 @@
 
 use std::sync::Arc;
 
-use drift_api::object::LeanObject;
-use drift_api::requests::sql_state::SqlState;
-use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::cel::Variables;
-use drift_language::{SqlCorrect, SqlStatement, Target};
+use drift_api::{CredentialError, LeanObject, SqlState};
+use drift_language::{SqlCorrect, SqlStatement, Target, Variables};
 use drift_systems::{SqlFailure, StatementFailure, WriteStatement};
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};

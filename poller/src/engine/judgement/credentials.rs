@@ -5,10 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use drift_api::condition::StatusFields;
-use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use drift_language::Target;
-use drift_language::cel::SecretValues;
+use drift_api::{LabelledSecrets, StatusFields};
+use drift_language::{SecretValues, Target};
 use drift_systems::{SentCredentials, credentials_of_read};
 
 use crate::engine::judgement::difference::{Change, Difference};

@@ -4,8 +4,7 @@
 
 use std::io;
 
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_api::{CredentialError, ResultCode};
 
 use crate::PAUSE_WHEN_NOT_TOLD;
 use crate::guard::connect_errors::describe;

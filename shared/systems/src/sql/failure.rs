@@ -4,8 +4,7 @@
 
 use std::io;
 
-use drift_api::requests::sql_state::SqlState;
-use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_api::{CredentialError, SqlState};
 
 use crate::guard::connect_errors::describe;
 use crate::guard::dialling::AddressRefused;

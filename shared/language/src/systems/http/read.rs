@@ -21,8 +21,7 @@ use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::http_request::HttpRequest;
+use drift_api::{FieldPaths, HttpRequest};
 
 /// Default limit of a response. A REST response about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;

@@ -12,8 +12,7 @@ use crate::values::names::is_dns_label;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::text_template;
-use drift_api::object::cluster_resource::ClusterResource;
-use drift_api::object::field_paths::FieldPaths;
+use drift_api::{ClusterResource, FieldPaths};
 
 /// Maximum length of an object's name, in bytes. The limit of Kubernetes.
 const MAX_NAME_BYTES: usize = 253;

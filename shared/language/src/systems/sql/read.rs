@@ -12,10 +12,8 @@ use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::reader::Reader;
-use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::sql_query::SqlQuery;
+use drift_api::{FieldPaths, ScopeId, SqlQuery};
 
 /// Default limit of a query's result. A row about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;

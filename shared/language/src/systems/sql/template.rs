@@ -10,8 +10,7 @@ use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::places::{Places, behind_comments, has_word};
 use crate::systems::sql::words::{Role, take_word};
 use crate::systems::sql::{Dialect, mysql};
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::sql_query::SqlQuery;
+use drift_api::{FieldPaths, SqlQuery};
 
 /// One SQL statement with `${…}`.
 #[derive(Debug)]

@@ -6,9 +6,8 @@ use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_language::cel::SecretValues;
 use drift_language::fixtures::target;
-use drift_language::{Auth, Source};
+use drift_language::{Auth, SecretValues, Source};
 use http::Method;
 
 use crate::http::tests::server::{Connection, Server, ok};

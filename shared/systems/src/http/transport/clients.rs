@@ -9,12 +9,10 @@ use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
-use crate::http::transport::client::Clients;
-use crate::http::transport::resolver::GuardedResolver;
+use crate::http::transport::client::{Clients, GuardedResolver};
 use crate::http::transport::tls::{ClientError, Material, MaterialHash, Roots};
 use crate::{HttpFailure, HttpOptions};
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::{HttpRequest, LabelledSecrets};
 use drift_language::SecretKey;
 
 /// Maximum cached clients, each with its connections. Targets with one way of connecting share a client. Beyond the
@@ -227,7 +225,7 @@ impl ClientCache {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::http::transport::resolver::SystemResolver;
+    use crate::http::transport::client::SystemResolver;
     use std::sync::mpsc;
 
     /// The key for a socket of that name.
