@@ -10,23 +10,19 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
-use drift_kube::access::rights::{Need, right_to_read_lease, rights_at_home};
-use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
-use drift_kube::client::KubeconfigSettings;
-use drift_kube::identities::Identities;
-use drift_kube::lease::{LeaseHandle, LeaseWatch, show_leader};
-use drift_kube::object_writer::CallSlots;
-use drift_kube::process::kill_point::{KillPoint, reach};
-use drift_kube::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE, ShutdownSignals};
+use drift_kube::access::rights::{right_to_read_lease, rights_at_home};
+use drift_kube::lease::show_leader;
+use drift_kube::process::kill_point::reach;
+use drift_kube::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE};
 use drift_kube::process::tasks;
-use drift_kube::program::program_environment::Site;
-use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings, parse_lease_name};
+use drift_kube::program::settings::parse_lease_name;
 use drift_kube::program::supervise;
-use drift_kube::resources::ResourceClient;
-use drift_kube::subscriptions::KindWatches;
-use drift_kube::telemetry::admin::AdminServer;
 use drift_kube::telemetry::{self, metrics};
-use drift_kube::under_way::UnderWay;
+use drift_kube::{
+    AdminServer, CallSlots, CleanUpSettings, CleanedObjects, Collector, Identities, KillPoint, KindWatches,
+    KubeconfigSettings, LeaseHandle, LeaseWatch, LogSettings, MissingTargets, Need, NotedSelections, ResourceClient,
+    RunSettings, ShutdownSignals, Site, SweepSettings, UnderWay,
+};
 use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

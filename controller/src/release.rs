@@ -15,18 +15,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATION};
-use drift_api::object::LeanObject;
-use drift_api::object::field_paths::FieldPaths;
-use drift_kube::cleanup::Selections;
-use drift_kube::client::ResolvedKind;
-use drift_kube::client::{KubeconfigSettings, ObjectClient, WriteError};
-use drift_kube::lease::{LeaseHandle, LeaseWatch};
+use drift_api::{FieldPaths, LeanObject};
 use drift_kube::process::clock;
-use drift_kube::process::progress::Progress;
-use drift_kube::process::shutdown::ShutdownSignals;
-use drift_kube::program::program_environment::Site;
-use drift_kube::program::settings::{BAD_USAGE, HomeSettings};
+use drift_kube::program::settings::BAD_USAGE;
 use drift_kube::telemetry::metrics;
+use drift_kube::{
+    HomeSettings, KubeconfigSettings, LeaseHandle, LeaseWatch, ObjectClient, Progress, ResolvedKind, Selections,
+    ShutdownSignals, Site, WriteError,
+};
 use drift_language::Target;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;

@@ -9,21 +9,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
-use drift_kube::access::rights::{Need, rights_at_home};
-use drift_kube::cleanup::{CleanedObjects, Collector, MissingTargets, NotedSelections, SweepSettings};
-use drift_kube::client::KubeconfigSettings;
-use drift_kube::lease::{LeaseHandle, show_leader};
-use drift_kube::object_writer::CallSlots;
-use drift_kube::process::kill_point::{KillPoint, reach};
-use drift_kube::process::shutdown::ShutdownSignals;
+use drift_kube::access::rights::rights_at_home;
+use drift_kube::lease::show_leader;
+use drift_kube::process::kill_point::reach;
 use drift_kube::process::tasks;
-use drift_kube::program::program_environment::Site;
 use drift_kube::program::supervise;
-use drift_kube::resources::ResourceClient;
-use drift_kube::subscriptions::KindWatches;
-use drift_kube::telemetry::admin::AdminServer;
 use drift_kube::telemetry::{self, metrics};
-use drift_kube::watch::HeardVersions;
+use drift_kube::{
+    AdminServer, CallSlots, CleanedObjects, Collector, HeardVersions, KillPoint, KindWatches, KubeconfigSettings,
+    LeaseHandle, MissingTargets, Need, NotedSelections, ResourceClient, ShutdownSignals, Site, SweepSettings,
+};
 use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

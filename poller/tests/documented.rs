@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use drift_language::Target;
-use drift_poller::engine::judgement::drift::Drift;
-use drift_poller::engine::judgement::drift::Subject;
+use drift_poller::engine::judgement::drift::{Drift, Subject};
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/reference/target/compare.md");

@@ -16,17 +16,16 @@ mod ownership;
 pub mod situation;
 mod status_writes;
 
-use drift_api::condition::{Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, ObservedReason};
-use drift_api::identity::ResourceName;
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::mutants::is_planted;
+use drift_api::{
+    Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, LeanObject, Moment, Mutant,
+    ObservedReason, ResourceName,
+};
 use drift_language::Existing;
 
 use self::drifted::{Drift, decide_drifted};
 use self::ownership::{decide_among_others, without_given_up};
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::{Action, Held};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::deletion::decide_deletion;
 use crate::engine::decide::situation::{Situation, Surroundings};

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::attestation::Attestation;
-use drift_api::identity::Uid;
-use drift_api::object::{LeanObject, ObjectId};
-use drift_api::timing::moment::Moment;
+use drift_api::{Attestation, LeanObject, Moment, ObjectId, Uid};
 
 use super::operation::Work;
 use crate::engine::corrections::held::Held;

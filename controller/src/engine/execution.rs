@@ -14,12 +14,10 @@ mod sending;
 mod sent_secrets;
 mod step;
 
-use drift_api::condition::CorrectionStatus;
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::LeanObject;
+use drift_api::mutants::is_planted;
+use drift_api::{CorrectionStatus, LeanObject, Mutant};
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{FailedStep, Outcome, Reach, Uncertainty};
+use crate::engine::corrections::{Correction, FailedStep, Outcome, Reach, Uncertainty};
 use crate::engine::decide::decision::Decision;
 use recording::Recording;
 use sending::Progress;

@@ -2,28 +2,20 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{
-    Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, ObservedReason, Placed,
-    SecretMarks, Tag, Verdict,
-};
-use drift_api::identity::{Ownership, ResourceName, Rights, ScopeId};
 use drift_api::names::FINALIZER;
-use drift_api::object::LeanObject;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::object::object_view::ObjectView;
-use drift_api::timing::moment::Moment;
+use drift_api::{
+    Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, FieldPaths, LeanObject, Moment,
+    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag, Verdict,
+};
 use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode};
 use serde_json::json;
 
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
+use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
-use crate::engine::rendering::job::CorrectionJob;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{CorrectionJob, Unrenderable};
 
 /// A situation that owns its parts. By default, a drifted object of ours is about to be updated.
 #[derive(Clone, Debug)]

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{LeanObject, Moment, Uid};
 
 use super::execution::Event;
 

@@ -3,15 +3,10 @@
 //! [`Execution`] defines the order of the steps. If a correction lacks a Secret, the object is not read live. A pause
 //! holds no places. Recording an outcome needs no place at a host or within the target's limits.
 
-use drift_api::identity::ObjectRef;
-use drift_api::identity::ResourceName;
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{LeanObject, Moment, ObjectRef, ResourceName};
 
 use crate::engine::correction_limits::Taken;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::held::Held;
-use crate::engine::corrections::outcome::Sighting;
+use crate::engine::corrections::{Correction, Held, Sighting};
 use crate::engine::decide::decision::Decision;
 use crate::engine::execution::{Event, Execution, ExecutionEnd, Interrupt, Purpose, Step, Write};
 

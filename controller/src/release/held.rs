@@ -3,13 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use drift_api::object::LeanObject;
-use drift_api::object::field_paths::FieldPaths;
-use drift_kube::cleanup::{Selections, namespaces_of};
-use drift_kube::client::KindName;
-use drift_kube::client::ObjectPages;
-use drift_kube::client::ResolvedKind;
-use drift_kube::kinds::KindError;
+use drift_api::{FieldPaths, LeanObject};
+use drift_kube::cleanup::namespaces_of;
+use drift_kube::{KindError, KindName, ObjectPages, ResolvedKind, Selections};
 
 /// Scope of the search for one kind.
 #[derive(Clone, Copy)]

@@ -5,13 +5,9 @@
 
 use std::sync::Arc;
 
-use drift_api::object::LeanObject;
-use drift_api::object::field_paths::FieldPaths;
-use drift_kube::cleanup::Cleaner;
-use drift_kube::client::KindName;
-use drift_kube::client::ResolvedKind;
-use drift_kube::client::WriteError;
-use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_api::{FieldPaths, LeanObject};
+use drift_kube::process::kill_point::reach;
+use drift_kube::{Cleaner, KillPoint, KindName, ResolvedKind, WriteError};
 
 use crate::engine::corrections::finalizer_patches::release_patch;
 use crate::run::context::Context;

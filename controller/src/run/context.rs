@@ -4,21 +4,11 @@ use std::sync::Arc;
 
 use drift_api::names::CONTROLLER_MANAGER;
 use drift_api::object::field_paths::FieldPaths;
-use drift_kube::access::rights::RightsNeeded;
-use drift_kube::cleanup::{CleanedObjects, CollectorContext, NotedSelections};
-use drift_kube::client::ResolvedKind;
-use drift_kube::client::{ObjectClient, WriteError};
-use drift_kube::config::Configuration;
-use drift_kube::events::EventWriter;
-use drift_kube::identities::Identities;
-use drift_kube::jobs::JobClient;
-use drift_kube::kinds::KindSearch;
-use drift_kube::lease::Leadership;
-use drift_kube::object_writer::{CallSlots, ObjectWriter};
-use drift_kube::resources::ResourceClient;
-use drift_kube::subscriptions::KindWatches;
-use drift_kube::telemetry::health::Health;
-use drift_kube::under_way::UnderWay;
+use drift_kube::{
+    CallSlots, CleanedObjects, CollectorContext, Configuration, EventWriter, Health, Identities, JobClient, KindSearch,
+    KindWatches, Leadership, NotedSelections, ObjectClient, ObjectWriter, ResolvedKind, ResourceClient, RightsNeeded,
+    UnderWay, WriteError,
+};
 use drift_systems::{Databases, HostGate, HttpSender};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

@@ -13,15 +13,13 @@ mod writes;
 
 use std::sync::Arc;
 
-use drift_api::object::LeanObject;
-use drift_api::object::object_view::ObjectView;
-use drift_kube::object_writer::{CallSlot, ObjectWriter};
-use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_api::{LeanObject, ObjectView};
+use drift_kube::process::kill_point::reach;
+use drift_kube::{CallSlot, KillPoint, ObjectWriter};
 use drift_language::Target;
 use tokio::sync::mpsc;
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Correction, Doubt, StepOutcome, Uncertainty};
 use crate::engine::execution::{Event, Rendered};
 use crate::engine::{Operation, StepAnswer, Work};
 use crate::run::metrics::Metrics;

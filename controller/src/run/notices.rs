@@ -2,14 +2,10 @@
 //!
 //! The texts are fixed and hold nothing of an external system's answer. The caller decides if something is a transition.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus};
-use drift_api::object::LeanObject;
-use drift_kube::access::missing::RightsNews;
+use drift_api::{CorrectedReason, CorrectionStatus, LeanObject};
 use drift_kube::access::with_roles;
-use drift_kube::cleanup::Selection;
-use drift_kube::client::ResolvedKind;
-use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
-use drift_kube::kinds::KindNews;
+use drift_kube::events::config_map_reference;
+use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, RightsNews, Selection};
 use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 

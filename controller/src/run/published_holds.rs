@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use drift_api::held_corrections::{HeldCorrections, ObjectHold, TargetHold, TargetHolds};
 use drift_api::names::HELD_CORRECTIONS_ANNOTATION;
-use drift_api::timing::moment::Moment;
+use drift_api::{HeldCorrections, Moment, ObjectHold, TargetHold, TargetHolds};
 use drift_kube::lease::LeaseHandle;
 use drift_kube::process::clock;
 use jiff::Timestamp;

@@ -17,12 +17,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_kube::jobs::JobClient;
-use drift_kube::lease::Leadership;
+use drift_api::{CredentialError, Uid};
 use drift_kube::process::clock;
-use drift_kube::resources::ResourceClient;
+use drift_kube::{JobClient, Leadership, ResourceClient};
 use drift_systems::{Databases, HostGate, HostReply, HttpSender};
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +29,7 @@ pub use by_system::{Requests, Ways, render};
 
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{Plan, Unrenderable};
 
 /// Deadline of a step without a `timeout`. It is about a hundred times the time that a healthy system needs, and people
 /// still wait for it.

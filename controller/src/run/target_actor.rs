@@ -9,11 +9,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::timing::moment::Moment;
-use drift_kube::identities::Wake;
+use drift_api::{Moment, Uid};
 use drift_kube::process::{clock, tasks};
-use drift_kube::subscriptions::ObjectEvent;
+use drift_kube::{ObjectEvent, Wake};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use drift_kube::access::Right;
-use drift_kube::access::missing::RightsNews;
 use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
-use drift_kube::kinds::KindNews;
+use drift_kube::{KindNews, Right, RightsNews};
 use drift_language::{Destination, Source, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -4,11 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::attestation::Attestation;
-use drift_api::identity::Uid;
-use drift_api::object::object_view::ObjectView;
-use drift_api::object::{LeanObject, ObjectId};
-use drift_api::timing::moment::Moment;
+use drift_api::{Attestation, LeanObject, Moment, ObjectId, ObjectView, Uid};
 
 use super::input::EndedWrite;
 use crate::engine::collection::requests::{RequestKey, Unnamed};

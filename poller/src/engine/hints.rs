@@ -9,16 +9,13 @@ pub mod watched_resources;
 
 use std::collections::BTreeSet;
 
-use drift_api::identity::Uid;
-use drift_api::object::cluster_resource::ObjectName;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, ObjectName, Uid};
 use drift_language::{HintSource, Target};
 
 use crate::engine::hints::named_objects::NamedObjects;
 use crate::engine::hints::watched_resources::WatchedResources;
 use crate::engine::object::object_store::ObjectStore;
-use crate::engine::poll::request::Prepared;
-use crate::engine::poll::request::Request;
+use crate::engine::poll::request::{Prepared, Request};
 
 /// A report of an external change.
 #[derive(Clone, Debug, PartialEq, Eq)]

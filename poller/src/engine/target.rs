@@ -9,9 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::attestation::{Attestation, Exceptions};
-use drift_api::identity::Uid;
-use drift_api::timing::moment::Moment;
+use drift_api::{Attestation, Exceptions, Moment, Uid};
 
 use super::effect::{Effect, Report};
 use super::input::Input;

@@ -5,13 +5,9 @@
 
 use std::sync::Arc;
 
-use drift_api::object::LeanObject;
-use drift_api::object::field_paths::FieldPaths;
-use drift_kube::cleanup::Cleaner;
-use drift_kube::client::ResolvedKind;
-use drift_kube::client::WriteError;
-use drift_kube::object_writer::{CallSlot, ObjectWriter};
-use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_api::{FieldPaths, LeanObject};
+use drift_kube::process::kill_point::reach;
+use drift_kube::{CallSlot, Cleaner, KillPoint, ObjectWriter, ResolvedKind, WriteError};
 
 use crate::engine::EndedWrite;
 use crate::engine::object::object_state::BegunWrite;

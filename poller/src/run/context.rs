@@ -4,21 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use drift_api::names::POLLER_MANAGER;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use drift_kube::access::rights::RightsNeeded;
-use drift_kube::cleanup::{CleanedObjects, CollectorContext, NotedSelections};
-use drift_kube::client::ObjectClient;
-use drift_kube::client::ResolvedKind;
-use drift_kube::config::Configuration;
-use drift_kube::events::EventWriter;
-use drift_kube::kinds::KindSearch;
-use drift_kube::lease::Leadership;
-use drift_kube::object_writer::{CallSlots, ObjectWriter};
-use drift_kube::subscriptions::KindWatches;
-use drift_kube::telemetry::health::Health;
-use drift_kube::under_way::UnderWay;
-use drift_kube::watch::HeardVersions;
+use drift_api::{FieldPaths, LabelledSecrets};
+use drift_kube::{
+    CallSlots, CleanedObjects, CollectorContext, Configuration, EventWriter, Health, HeardVersions, KindSearch,
+    KindWatches, Leadership, NotedSelections, ObjectClient, ObjectWriter, ResolvedKind, RightsNeeded, UnderWay,
+};
 use tokio::sync::watch;
 
 use crate::engine::writes::slow_lane::SlowLane;

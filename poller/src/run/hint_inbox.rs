@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::process::clock;
-use drift_language::Target;
-use drift_language::cel::EvaluationError;
+use drift_language::{EvaluationError, Target};
 use tokio::sync::mpsc;
 
 use crate::engine::hints::{Hint, HintOutcome};

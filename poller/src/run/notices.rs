@@ -5,15 +5,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use drift_api::condition::Condition;
-use drift_api::object::ObjectId;
-use drift_api::timing::token_bucket::TokenBucket;
-use drift_kube::access::missing::RightsNews;
-use drift_kube::access::{Right, with_roles};
-use drift_kube::client::ResolvedKind;
-use drift_kube::events::{EventWriter, Notice, NoticeKind, config_map_reference};
-use drift_kube::kinds::KindNews;
+use drift_api::{Condition, ObjectId, TokenBucket};
+use drift_kube::access::with_roles;
+use drift_kube::events::config_map_reference;
 use drift_kube::process::clock;
+use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, Right, RightsNews};
 use drift_language::Target;
 
 use crate::engine::EndedWrite;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
-use drift_kube::object_writer::{CONCURRENT_CALLS, ObjectWriter};
+use drift_kube::object_writer::CONCURRENT_CALLS;
 use drift_kube::process::clock;
-use drift_kube::subscriptions::ObjectEvent;
+use drift_kube::{ObjectEvent, ObjectWriter};
 use drift_language::Target;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};

@@ -18,3 +18,34 @@ pub mod resource_version;
 pub mod secrets;
 mod short_hash;
 pub mod timing;
+
+pub use approval::ApprovedCorrection;
+pub use attestation::{Attestation, Exceptions};
+pub use collections::fifo::Fifo;
+pub use collections::shared_text::SharedText;
+pub use condition::{
+    Claim, ClaimedName, Condition, ConditionStatus, Conditions, CorrectedReason, CorrectionStatus, CurrentVerdict,
+    DesiredHash, DifferingFields, NotedSecrets, ObservedReason, Placed, PollRequest, SecretMark, SecretMarks,
+    StatusFields, Tag, TransitionTime, Verdict,
+};
+pub use held_corrections::{HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds};
+pub use identity::{
+    Claimant, Holders, IdentityIndex, ObjectRef, Ownership, ResourceName, Rights, ScopeId, Selected, Uid,
+};
+pub use mutants::Mutant;
+pub use object::cluster_resource::{ClusterResource, ObjectName, ResourceError};
+pub use object::field_paths::FieldPaths;
+pub use object::object_view::{ObjectView, OpenView};
+pub use object::{LeanObject, ObjectId};
+pub use requests::http_request::HttpRequest;
+pub use requests::job::{Job, JobProgress, JobStage};
+pub use requests::ldap::result_code::ResultCode;
+pub use requests::ldap::{Attribute, Change, Edit, Search, SearchScope};
+pub use requests::sql_query::SqlQuery;
+pub use requests::sql_state::SqlState;
+pub use resource_version::ResourceVersion;
+pub use secrets::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
+pub use timing::backoff::{Backoff, Series};
+pub use timing::moment::Moment;
+pub use timing::token_bucket::TokenBucket;
+pub use timing::work_queue::WorkQueue;

@@ -19,3 +19,31 @@ pub mod subscriptions;
 pub mod telemetry;
 pub mod under_way;
 pub mod watch;
+
+pub use access::Right;
+pub use access::missing::RightsNews;
+pub use access::rights::{Need, RightsNeeded};
+pub use cleanup::{
+    CleanedObjects, Cleaner, Collector, CollectorContext, MissingTargets, NotedSelections, Selection, Selections,
+    SweepSettings,
+};
+pub use client::{CallError, KindName, KubeconfigSettings, ObjectClient, ObjectPages, ResolvedKind, WriteError};
+pub use config::Configuration;
+pub use events::{EventWriter, Notice, NoticeKind};
+pub use identities::{HeldClaim, Identities, Member, Wake};
+pub use jobs::JobClient;
+pub use kinds::{KindError, KindNews, KindSearch};
+pub use lease::{Leadership, LeaseHandle, LeaseWatch};
+pub use object_writer::{CallSlot, CallSlots, ObjectWriter};
+pub use process::kill_point::KillPoint;
+pub use process::progress::Progress;
+pub use process::shutdown::ShutdownSignals;
+pub use program::program_environment::Site;
+pub use program::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
+pub use resources::ResourceClient;
+pub use subscriptions::{KindWatches, ObjectEvent};
+pub use telemetry::admin::AdminServer;
+pub use telemetry::health::{Health, Remark};
+pub use telemetry::questions::Crowded;
+pub use under_way::{Busy, UnderWay};
+pub use watch::{HeardVersions, ResourceNews};

@@ -10,8 +10,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use drift_language::parse_document;
-use drift_language::{DocumentName, Target};
+use drift_language::{DocumentName, Target, parse_document};
 use serde_json::json;
 
 const TEXT: &str = r#"

@@ -3,8 +3,7 @@
 pub mod proxies;
 pub mod secrets;
 
-use crate::parse_document;
-use crate::{DocumentName, Target};
+use crate::{DocumentName, Target, parse_document};
 
 /// Parses a document under the name `k` of the ConfigMap `c`.
 ///

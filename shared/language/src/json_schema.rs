@@ -7,14 +7,12 @@
 mod annotated;
 mod descriptions;
 mod required;
-mod types;
 
 use serde_json::{Map, Value, json};
 
 pub use self::annotated::annotated_target;
 use self::descriptions::{ALIKE, DESCRIBED_AT, DESCRIPTIONS};
-use self::required::REQUIRED;
-use self::types::TYPES;
+use self::required::{REQUIRED, TYPES};
 use crate::document::sections::RECORDED;
 use crate::yaml::recording::{Expectation, Recording};
 

@@ -25,6 +25,7 @@ mod types;
 mod values;
 mod yaml;
 
+pub use cel::{EvaluationError, Expression, Mistake, RawAnswers, SecretValues, ValueTemplate, Variables};
 pub use compare::{Compare, Form, ListKind, Meaning, RulePlace, Rules, WriteOnly, item_key, json_of};
 pub use correct::{Correct, CorrectLimits, Existing, Mode, Windows};
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};

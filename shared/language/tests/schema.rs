@@ -5,9 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use drift_language::DocumentName;
-use drift_language::json_schema;
-use drift_language::parse_document;
+use drift_language::{DocumentName, json_schema, parse_document};
 use serde_json::Value;
 
 const WRITTEN: &str = include_str!("../../../docs/target.schema.json");

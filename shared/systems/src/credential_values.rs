@@ -3,8 +3,7 @@
 //! A server can return everything that was sent to it, in any field.
 
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use drift_language::cel::SecretValues;
-use drift_language::{Connection, Credential, SecretKey, Target};
+use drift_language::{Connection, Credential, SecretKey, SecretValues, Target};
 use secrecy::ExposeSecret;
 
 use crate::ConnectionParameters;

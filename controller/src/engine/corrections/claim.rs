@@ -3,9 +3,8 @@
 //! A resource is ours only if `driftCorrected` records that the object owns its identity in its scope. A resource that
 //! matches the spec is not ours for that reason.
 
-use drift_api::condition::Claim;
-use drift_api::identity::ResourceName;
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{Claim, Mutant, ResourceName};
 use drift_language::Existing;
 
 /// Action of a correction on the external resource.

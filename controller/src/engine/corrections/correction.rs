@@ -3,11 +3,11 @@
 //! The texts are closed. They contain no value of an object, and only the status code and the result of the target's
 //! `because` of a response. A status update without news of K or the claim keeps them.
 
-use drift_api::condition::{
-    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets,
+use drift_api::mutants::is_planted;
+use drift_api::{
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, Mutant, NotedSecrets,
+    ResourceName,
 };
-use drift_api::identity::ResourceName;
-use drift_api::mutants::{Mutant, is_planted};
 
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};

@@ -1,7 +1,6 @@
 //! Reasons for doing nothing for an object, as a closed set of labels of a metric.
 
-use drift_api::held_corrections::ObjectReason;
-use drift_api::requests::job::JobStage;
+use drift_api::{JobStage, ObjectReason};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {

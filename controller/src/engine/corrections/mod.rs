@@ -8,3 +8,8 @@ pub mod held;
 mod idempotency_key;
 pub mod outcome;
 mod outcome_log;
+
+pub use claim::{Action, Permission};
+pub use correction::{AskedFor, Correction};
+pub use held::Held;
+pub use outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, StepOutcome, Uncertainty};

@@ -10,9 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::requests::job::JobStage;
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::requests::sql_state::SqlState;
+use drift_api::{JobStage, ResultCode, SqlState};
 use drift_language::StatusSet;
 
 pub use crate::engine::corrections::doubt::Doubt;

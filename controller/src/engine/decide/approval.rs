@@ -3,14 +3,11 @@
 //! The approval is the hash of the correction in an annotation. The live read before the external write sees the
 //! annotation again, so a withdrawn approval stops the correction.
 
-use drift_api::approval::ApprovedCorrection;
-use drift_api::condition::{CorrectionStatus, named_fields};
-use drift_api::object::LeanObject;
+use drift_api::condition::named_fields;
+use drift_api::{ApprovedCorrection, CorrectionStatus, LeanObject};
 use drift_language::Mode;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::{Action, Correction, Held};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
 

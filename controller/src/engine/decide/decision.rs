@@ -1,12 +1,8 @@
 //! The decision for one object, as plain data.
 
-use drift_api::condition::CorrectionStatus;
-use drift_api::identity::ObjectRef;
-use drift_api::identity::ResourceName;
-use drift_api::timing::moment::Moment;
+use drift_api::{CorrectionStatus, Moment, ObjectRef, ResourceName};
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::{Correction, Held};
 
 /// Decision for one object, as plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,12 @@
 //! worse than leaving it. So only a claimed resource that no other object names is deleted. No verdict is needed,
 //! because the deletion is the desired state.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus};
-use drift_api::identity::{Ownership, ResourceName};
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{CorrectedReason, CorrectionStatus, Mutant, Ownership, ResourceName};
 
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::claim::{Action, Permission, permit};
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::claim::permit;
+use crate::engine::corrections::{Action, Held, Permission};
 use crate::engine::decide::approval::without_approval;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;

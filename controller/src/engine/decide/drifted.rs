@@ -3,16 +3,14 @@
 //! The first part decides if the object may be corrected at all, given other claimants and ownership. The second part
 //! decides on the timing.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields};
-use drift_api::identity::ResourceName;
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Mutant, ResourceName};
 
 use super::approval::without_approval;
 use super::status_writes::write_once;
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::claim::{Action, Permission, permit};
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::claim::permit;
+use crate::engine::corrections::{Action, Correction, Held, Permission};
 use crate::engine::decide::attempts::{Attempts, judge};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;

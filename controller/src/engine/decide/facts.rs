@@ -4,10 +4,7 @@
 
 use std::time::Duration;
 
-use drift_api::collections::shared_text::SharedText;
-use drift_api::condition::DesiredHash;
-use drift_api::identity::{ResourceName, ScopeId};
-use drift_api::object::LeanObject;
+use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText};
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
 /// The facts that are the same for every object of a target.

@@ -7,10 +7,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, Conditions, CurrentVerdict};
-use drift_api::timing::moment::Moment;
-
-use drift_api::identity::Uid;
+use drift_api::{ConditionStatus, Conditions, CurrentVerdict, Moment, Uid};
 
 /// Objects that turned into incidents count for this long, healed or not.
 const WINDOW: Duration = Duration::from_secs(600);

@@ -1,9 +1,8 @@
 //! The decision that other objects force. A single claimant acts. Without claims the oldest object acts. With several
 //! claims none acts.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, NotedSecrets};
-use drift_api::identity::{Holders, Ownership, ResourceName};
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{CorrectedReason, CorrectionStatus, Holders, Mutant, NotedSecrets, Ownership, ResourceName};
 
 use super::status_writes::write_once;
 use crate::engine::corrections::held::Held;

@@ -1,15 +1,13 @@
 //! Inputs of the decision for one object.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields, NotedSecrets, SecretMarks};
-use drift_api::identity::{ResourceName, Rights};
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::mutants::is_planted;
+use drift_api::{
+    CorrectedReason, CorrectionStatus, DifferingFields, LeanObject, Moment, Mutant, NotedSecrets, ResourceName, Rights,
+    SecretMarks,
+};
 
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::{Action, Correction, Held};
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;
 

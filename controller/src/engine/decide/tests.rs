@@ -1,15 +1,14 @@
 use super::*;
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Sighting};
+use crate::engine::corrections::{Correction, Doubt, FailedStep, Outcome, Reach, Sighting};
 use crate::engine::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, desired_hash, doubtful, moved, owns, refused, set_corrected, status,
     target,
 };
 use crate::engine::memory::ObjectMemory;
-use drift_api::condition::{ClaimedName, DesiredHash, DifferingFields, NotedSecrets, SecretMark, SecretMarks, Tag};
-use drift_api::requests::job::JobStage;
-use drift_api::secrets::labelled_secrets::SecretVersion;
+use drift_api::{
+    ClaimedName, DesiredHash, DifferingFields, JobStage, NotedSecrets, SecretMark, SecretMarks, SecretVersion, Tag,
+};
 use drift_language::Mode;
 use serde_json::json;
 use std::time::Duration;

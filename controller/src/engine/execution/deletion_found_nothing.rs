@@ -7,8 +7,7 @@ use drift_api::condition::{CurrentVerdict, ObservedReason};
 
 use super::Execution;
 use super::end::ExecutionEnd;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::outcome::{Outcome, StepOutcome};
+use crate::engine::corrections::{Action, Outcome, StepOutcome};
 
 /// Findings in the responses of one correction about the resource.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use drift_api::condition::CorrectionStatus;
-use drift_api::timing::moment::Moment;
+use drift_api::{CorrectionStatus, Moment};
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::Outcome;
+use crate::engine::corrections::{Correction, Outcome};
 use crate::engine::memory::ObjectMemory;
 
 /// End of the execution of one decision.

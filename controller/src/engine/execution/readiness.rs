@@ -6,8 +6,7 @@ use drift_api::timing::moment::Moment;
 
 use super::step::Readiness;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{Plan, Unrenderable};
 
 /// Interval in which a correction that sends secrets checks if the Secrets are listed. Listing takes a second at the
 /// start, and for the first object of a namespace.

@@ -4,13 +4,11 @@
 //! of the object. Until it succeeds, no other correction of the object begins. Only a deletion, an edit of the target
 //! and the loss of the Lease do not wait for it.
 
-use drift_api::condition::{CorrectionStatus, StatusFields};
-use drift_api::timing::backoff::Series;
+use drift_api::{CorrectionStatus, Series, StatusFields};
 
 use super::end::ExecutionEnd;
 use super::{Event, Execution, Failure, Interrupt, Stage, Step, Write};
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::outcome::{FailedStep, Outcome, Reach};
+use crate::engine::corrections::{Action, FailedStep, Outcome, Reach};
 
 /// Outcome of a correction until it is written to the object.
 #[derive(Clone, Debug)]

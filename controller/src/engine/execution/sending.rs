@@ -9,18 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{NotedSecrets, StatusFields};
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::LeanObject;
-use drift_api::requests::job::JobStage;
+use drift_api::mutants::is_planted;
+use drift_api::{JobStage, LeanObject, Mutant, NotedSecrets, StatusFields};
 
 use super::deletion_found_nothing::AnswersSeen;
 use super::end::ExecutionEnd;
 use super::step::{Event, Failure, Purpose, Rendered, Step, StepAnswer, Write};
 use super::{Execution, Stage};
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
 use crate::engine::decide::still_stands;
 use crate::engine::rendering::plan::Plan;
 

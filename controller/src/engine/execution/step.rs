@@ -3,11 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{CorrectionStatus, StatusFields};
-use drift_api::identity::ObjectRef;
-use drift_api::identity::ResourceName;
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{CorrectionStatus, LeanObject, Moment, ObjectRef, ResourceName, StatusFields};
 
 use super::end::ExecutionEnd;
 use crate::engine::corrections::outcome::{Code, Doubt, StepOutcome};

@@ -1,12 +1,10 @@
-use drift_api::condition::{CorrectedReason, ObservedReason, StatusFields};
 use drift_api::names::FINALIZER;
-use drift_api::requests::job::JobStage;
+use drift_api::{CorrectedReason, JobStage, ObservedReason, StatusFields};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::outcome::{Doubt, Refusal, Sighting, StepOutcome};
+use crate::engine::corrections::{Action, Doubt, Refusal, Sighting, StepOutcome};
 use crate::engine::fixtures::{Scene, bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 

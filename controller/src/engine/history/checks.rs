@@ -4,9 +4,7 @@ use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict};
 use drift_language::Existing;
 
 use super::world::{Request, World};
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::Outcome;
+use crate::engine::corrections::{Action, Correction, Outcome};
 use crate::engine::memory::VERDICT_HELD_FOR;
 
 impl World {

@@ -1,16 +1,13 @@
 //! The shell of the controller. It executes the engine's decisions one at a time, and some steps fail.
 
-use drift_api::condition::CorrectionStatus;
-use drift_api::identity::{Ownership, Rights};
 use drift_api::names::FINALIZER;
+use drift_api::{CorrectionStatus, Ownership, Rights};
 use drift_language::Existing;
 
 use super::event::{Answer, Meanwhile, Mishap};
 use super::world::World;
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, Outcome};
+use crate::engine::corrections::{Action, Correction, Doubt, Outcome};
 use crate::engine::decide::decide;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::{Situation, Surroundings};

@@ -4,9 +4,7 @@
 
 use super::event::{Answer, Scope};
 use super::world::{Resource, World};
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, Outcome};
+use crate::engine::corrections::{Action, Correction, Doubt, Outcome};
 use crate::engine::fixtures::{doubtful, refused};
 
 impl World {

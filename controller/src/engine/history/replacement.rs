@@ -6,8 +6,7 @@ use drift_language::Existing;
 
 use super::event::{Answer, Event, Meanwhile, Mishap};
 use super::world::World;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
+use crate::engine::corrections::{Correction, Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
 use crate::engine::fixtures::{doubtful, refused};
 
 impl World {

@@ -1,15 +1,12 @@
 //! The world of one object: its state in the API, the external resources, the controller's memory, and the actions of
 //! people and other writers.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, DesiredHash, Placed, TransitionTime, Verdict};
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{CorrectedReason, CorrectionStatus, DesiredHash, LeanObject, Moment, Placed, TransitionTime, Verdict};
 use drift_language::Existing;
 use serde_json::json;
 
 use super::event::{Answer, Scope};
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::Outcome;
+use crate::engine::corrections::{Correction, Outcome};
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::fixtures::{at, bare_object, facts, target};
 use crate::engine::memory::ObjectMemory;

@@ -8,13 +8,9 @@ mod tried;
 
 use std::time::Duration;
 
-use drift_api::timing::backoff::Series;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, Series};
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::{AskedFor, Correction};
-use crate::engine::corrections::held::Held;
-use crate::engine::corrections::outcome::{Doubt, Outcome, Uncertainty};
+use crate::engine::corrections::{Action, AskedFor, Correction, Doubt, Held, Outcome, Uncertainty};
 use tried::{NOTHING, Tried};
 
 /// Corrections of an object count towards its delay for this long. It is twice the longest delay, so that a war that

@@ -5,10 +5,8 @@
 
 use std::time::Duration;
 
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::timing::backoff::{Backoff, Series};
-use drift_api::timing::moment::Moment;
-use drift_api::timing::token_bucket::TokenBucket;
+use drift_api::mutants::is_planted;
+use drift_api::{Backoff, Moment, Mutant, Series, TokenBucket};
 
 /// Burst of writes outside of corrections, such as restoring a lost status or the finalizer. Equal to the poller's
 /// burst for its condition.

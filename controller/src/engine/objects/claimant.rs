@@ -1,8 +1,6 @@
 //! An object as a claimant of external resources.
 
-use drift_api::condition::CorrectionStatus;
-use drift_api::identity::{Claimant, ObjectRef, ResourceName};
-use drift_api::object::LeanObject;
+use drift_api::{Claimant, CorrectionStatus, LeanObject, ObjectRef, ResourceName};
 
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;

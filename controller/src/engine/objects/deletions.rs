@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
+use drift_api::{LeanObject, Uid};
 
 /// Objects that are being deleted and have our finalizer.
 #[derive(Debug, Default)]

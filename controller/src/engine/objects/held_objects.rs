@@ -5,10 +5,7 @@
 use std::collections::BTreeMap;
 
 use drift_api::collections::first::first;
-use drift_api::held_corrections::ObjectReason;
-use drift_api::identity::Uid;
-use drift_api::object::ObjectId;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, ObjectId, ObjectReason, Uid};
 
 use crate::engine::corrections::held::Held;
 

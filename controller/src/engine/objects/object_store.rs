@@ -2,14 +2,11 @@
 //!
 //! The breaker, the limits and the objects meet only here, so that a decision sees all of them at the same moment.
 
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{Claimant, LeanObject, Moment, Mutant, ResourceName, Rights, SecretMarks, Uid};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::condition::SecretMarks;
-use drift_api::identity::{Claimant, ResourceName, Rights, Uid};
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
 use drift_language::Target;
 use indexmap::IndexMap;
 

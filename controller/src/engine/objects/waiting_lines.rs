@@ -5,8 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use drift_api::collections::fifo::Fifo;
-use drift_api::identity::Uid;
+use drift_api::{Fifo, Uid};
 
 use crate::engine::correction_limits::Line;
 

@@ -1,13 +1,35 @@
 //! Desired state and differing fields as the steps of a correction see them.
 
-use drift_api::condition::DifferingFields;
-use drift_api::object::LeanObject;
-use drift_language::Target;
+use drift_api::{DifferingFields, LeanObject};
+use drift_language::{Target, Variables};
 use serde_json::Value;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
+use crate::engine::corrections::{Action, Correction};
 use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// Variables of the steps of one correction.
+pub(super) struct Aim {
+    desired: Option<Value>,
+    differs: Option<Value>,
+    number: u64,
+}
+
+impl Aim {
+    pub(super) fn of(
+        target: &Target,
+        object: &LeanObject,
+        correction: &Correction,
+        is_anew: bool,
+    ) -> Result<Self, Unrenderable> {
+        let (desired, differs) = desired_of(target, object, correction, is_anew)?;
+        Ok(Self { desired, differs, number: correction.asked_as() })
+    }
+
+    pub(super) fn variables<'v>(&'v self, object: &'v Value) -> Variables<'v> {
+        let (desired, differs) = (self.desired.as_ref(), self.differs.as_ref());
+        Variables { desired, differs, correction: Some(self.number), ..Variables::of_object(object) }
+    }
+}
 
 /// Returns the desired state and its differing keys for the steps.
 pub(in crate::engine) fn desired_of(

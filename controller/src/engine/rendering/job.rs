@@ -9,20 +9,17 @@ mod words;
 
 use std::time::Duration;
 
-use drift_api::condition::TransitionTime;
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
-use drift_api::object::LeanObject;
-use drift_api::requests::job::JobStage;
-use drift_language::cel::Variables;
+use drift_api::{JobStage, LeanObject, TransitionTime};
 use drift_language::{JobCorrect, JobTemplate, Target};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::{AskedFor, Correction};
-use crate::engine::corrections::outcome::{Code, Doubt, Refusal, Sighting, StepOutcome, Uncertainty};
+use crate::engine::corrections::{
+    Action, AskedFor, Code, Correction, Doubt, Refusal, Sighting, StepOutcome, Uncertainty,
+};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
-use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
@@ -128,15 +125,9 @@ impl CorrectionJob {
         let Some(namespace) = object.id.namespace.as_deref() else {
             return Err(Unrenderable::new("a Job runs in its object's namespace, and the object has none"));
         };
-        let (desired, differs) = desired_of(target, object, correction, false)?;
+        let aim = Aim::of(target, object, correction, false)?;
         let view = object.view.open();
-        let variables = Variables {
-            desired: desired.as_ref(),
-            differs: differs.as_ref(),
-            correction: Some(correction.asked_as()),
-            ..Variables::of_object(&view)
-        };
-        let spec = template.render(&variables).map_err(Unrenderable::new)?;
+        let spec = template.render(&aim.variables(&view)).map_err(Unrenderable::new)?;
         let name = name_of(object, correction);
         let is_known = correction.action == Action::Delete || correction.was_announced();
         let verdict = object.conditions.observed().filter(|_| !is_known);

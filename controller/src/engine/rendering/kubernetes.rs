@@ -5,19 +5,14 @@
 //! that we create carries the uid of the object that it was made for. Without that mark it is neither changed nor
 //! deleted, unless the target adopts.
 
-use drift_api::identity::Uid;
 use drift_api::names::MADE_FOR_ANNOTATION;
-use drift_api::object::LeanObject;
-use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
-use drift_language::cel::Variables;
+use drift_api::{ClusterResource, LeanObject, ResourceError, Uid};
 use drift_language::{Existing, KubernetesCorrect, Source, Target};
 use serde_json::Value;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Refusal, StepOutcome};
+use crate::engine::corrections::{Action, Correction, Refusal, StepOutcome};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
-use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
@@ -104,13 +99,8 @@ impl Manifests {
         };
         let view = object.view.open();
         let resource = read.render(&view).map_err(Unrenderable::new)?;
-        let (desired, differs) = desired_of(target, object, correction, correction.action == Action::Replace)?;
-        let variables = Variables {
-            desired: desired.as_ref(),
-            differs: differs.as_ref(),
-            correction: Some(correction.asked_as()),
-            ..Variables::of_object(&view)
-        };
+        let aim = Aim::of(target, object, correction, correction.action == Action::Replace)?;
+        let variables = aim.variables(&view);
         let manifest = || kubernetes.render(&resource, &object.id.uid, &variables).map_err(Unrenderable::new);
         let steps = match correction.action {
             Action::Create => vec![ManifestStep::Create(manifest()?)],

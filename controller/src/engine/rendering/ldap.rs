@@ -1,43 +1,24 @@
 //! The changes of one correction of a directory, all rendered before the first is sent, and the meaning of their
 //! results. Each change is one atomic step.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::sync::Arc;
-
-use drift_api::object::LeanObject;
-use drift_api::requests::ldap::Change;
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::cel::Variables;
-use drift_language::{LdapCorrect, LdapStep, Target};
+use drift_api::{Change, CredentialError, LeanObject, ResultCode};
+use drift_language::{LdapCorrect, LdapStep, Target, Variables};
 use drift_systems::LdapFailure;
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
-use crate::engine::rendering::desired::desired_of;
+use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
+use crate::engine::rendering::steps::{Draft, RenderedStep, RenderedSteps};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Changes of one correction.
+#[derive(Debug)]
 pub struct Changes {
-    steps: Vec<RenderedChange>,
-    secrets: ObjectSecrets,
+    rendered: RenderedSteps<Change>,
     /// Number of leading steps that delete the resource.
     deletion: usize,
-}
-
-/// One rendered change.
-struct RenderedChange {
-    /// Name of the step.
-    label: Arc<str>,
-    /// `None` if the step is skipped.
-    change: Option<Change>,
-    /// Names of the secrets in it.
-    sends: BTreeSet<String>,
 }
 
 impl Changes {
@@ -55,26 +36,16 @@ impl Changes {
         if deleting.is_empty() && others.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let (desired, differs) = desired_of(target, object, correction, correction.action == Action::Replace)?;
-        let values = secrets.values();
-        let view = object.view.open();
-        let variables = Variables {
-            desired: desired.as_ref(),
-            differs: differs.as_ref(),
-            correction: Some(correction.asked_as()),
-            secrets: Some(&values),
-            ..Variables::of_object(&view)
-        };
-        let render = |(index, step): (usize, &LdapStep)| {
-            let label: Arc<str> = step.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
-            let sends = names_sent(target, |name| step.sends(name));
-            match step.render(&variables) {
-                Ok(change) => Ok(RenderedChange { label, change, sends }),
-                Err(error) => Err(Unrenderable::at(Some(label), error, secrets.missing(&sends))),
-            }
-        };
-        let steps = deleting.iter().chain(others).enumerate().map(render).collect::<Result<_, _>>()?;
-        Ok(Self { steps, secrets, deletion: deleting.len() })
+        let aim = Aim::of(target, object, correction, correction.action == Action::Replace)?;
+        let (view, values) = (object.view.open(), secrets.values());
+        let variables = Variables { secrets: Some(&values), ..aim.variables(&view) };
+        let drafts = deleting.iter().chain(others).map(|step| Draft {
+            name: step.name.as_deref(),
+            sends: names_sent(target, |name| step.sends(name)),
+            content: step.render(&variables),
+        });
+        let rendered = RenderedSteps::of(drafts, secrets)?;
+        Ok(Self { rendered, deletion: deleting.len() })
     }
 
     /// Checks if the secrets in the changes may be sent to this server.
@@ -82,33 +53,31 @@ impl Changes {
     /// # Errors
     /// Returns the reason why a secret may not be sent.
     pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
-        let sent = self.steps.iter().filter(|step| step.change.is_some());
-        self.secrets.check_host(&sent.flat_map(|step| step.sends.iter().cloned()).collect(), host, false)
+        self.rendered.check_host(host)
     }
 
     /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        let is_single = self.steps.len() == 1;
-        let planned = |step: &RenderedChange| PlannedStep {
-            label: (!is_single).then(|| step.label.clone()),
+        let RenderedSteps { steps, secrets } = &self.rendered;
+        let planned = |step: &RenderedStep<_>| PlannedStep {
+            label: (steps.len() > 1).then(|| step.label.clone()),
             looks_up: false,
-            sends: if step.change.is_some() { step.sends.clone() } else { BTreeSet::new() },
+            sends: step.sends.clone(),
         };
-        let steps = self.steps.iter().map(planned).collect();
-        Plan { steps, deletion: self.deletion, secrets: self.secrets.marks() }
+        Plan { steps: steps.iter().map(planned).collect(), deletion: self.deletion, secrets: secrets.marks() }
     }
 
     /// Returns the change of this step. `None` if it is skipped.
     #[must_use]
     pub fn to_send(&self, step: usize) -> Option<Change> {
-        self.steps.get(step)?.change.clone()
+        self.rendered.steps.get(step)?.content.clone()
     }
 
     /// Judges a failure of this step.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &LdapFailure) -> StepOutcome {
-        let deletes_entry = self.steps.get(step).and_then(|step| step.change.as_ref()).is_some_and(Change::is_deletion);
+        let deletes_entry = self.to_send(step).as_ref().is_some_and(Change::is_deletion);
         match failure {
             LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT) if deletes_entry => StepOutcome::NotThere,
             LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT | ResultCode::NO_SUCH_ATTRIBUTE)
@@ -118,14 +87,6 @@ impl Changes {
             }
             failure => judge(failure),
         }
-    }
-}
-
-// The changes are omitted, because they contain secrets.
-impl fmt::Debug for Changes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let labels: Vec<_> = self.steps.iter().map(|step| &step.label).collect();
-        formatter.debug_struct("Changes").field("labels", &labels).finish_non_exhaustive()
     }
 }
 

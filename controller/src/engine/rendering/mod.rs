@@ -10,4 +10,16 @@ pub mod nudge;
 pub mod plan;
 pub mod secrets;
 pub mod sql;
+mod steps;
 pub mod unrenderable;
+
+pub use api_refusal::ApiRefusal;
+pub use http::Rendering;
+pub use job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
+pub use kubernetes::{Judged, ManifestReply, ManifestStep, Manifests};
+pub use ldap::Changes;
+pub use nudge::{Nudge, NudgeReply};
+pub use plan::{Plan, PlannedStep};
+pub use secrets::{ObjectSecrets, SecretChange};
+pub use sql::Statements;
+pub use unrenderable::Unrenderable;

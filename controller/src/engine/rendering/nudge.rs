@@ -3,16 +3,13 @@
 //! A patch without changes wakes no operator, because no event is sent. If the patch contains the number of the
 //! correction, no change means that an earlier process already sent this nudge and stopped before it recorded it.
 
-use drift_api::object::LeanObject;
-use drift_api::resource_version::ResourceVersion;
-use drift_language::cel::Variables;
-use drift_language::{NudgeCorrect, Target};
+use drift_api::{LeanObject, ResourceVersion};
+use drift_language::{NudgeCorrect, Target, Variables};
 use serde_json::{Map, Value, json};
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
+use crate::engine::corrections::{Code, Correction, Refusal, StepOutcome};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
-use crate::engine::rendering::desired::desired_of;
+use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
@@ -53,14 +50,9 @@ impl Nudge {
         object: &LeanObject,
         correction: &Correction,
     ) -> Result<Self, Unrenderable> {
-        let (desired, differs) = desired_of(target, object, correction, false)?;
+        let aim = Aim::of(target, object, correction, false)?;
         let view = object.view.open();
-        let variables = Variables {
-            desired: desired.as_ref(),
-            differs: differs.as_ref(),
-            correction: Some(correction.number),
-            ..Variables::of_object(&view)
-        };
+        let variables = Variables { correction: Some(correction.number), ..aim.variables(&view) };
         let patch = nudge.render(&variables).map_err(Unrenderable::new)?;
         let (is_numbered, resource_version) = (nudge.is_numbered(), object.resource_version.clone());
         Ok(Self { patch: with_uid(patch, &object.id.uid), is_numbered, resource_version })

@@ -2,47 +2,27 @@
 //!
 //! In a transaction the statements are one atomic step. Without a transaction, each is a step of its own.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
-use drift_api::object::LeanObject;
-use drift_api::requests::sql_state::SqlState;
-use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::cel::Variables;
-use drift_language::{SqlCorrect, SqlStatement, Target};
+use drift_api::{CredentialError, LeanObject, SqlState};
+use drift_language::{SqlCorrect, SqlStatement, Target, Variables};
 use drift_systems::{SqlFailure, StatementFailure, WriteStatement};
 
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
-use crate::engine::rendering::desired::desired_of;
+use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
+use crate::engine::rendering::steps::{Draft, RenderedStep, RenderedSteps};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Statements of one correction.
+#[derive(Debug)]
 pub struct Statements {
-    statements: Vec<RenderedStatement>,
-    secrets: ObjectSecrets,
+    rendered: RenderedSteps<WriteStatement>,
     transaction: bool,
     /// True if they delete the resource.
     deletes: bool,
-}
-
-/// One rendered statement.
-struct RenderedStatement {
-    /// Name of the step.
-    label: Arc<str>,
-    /// SQL text; `None` if the statement is skipped.
-    text: Option<String>,
-    /// Time limit of this statement.
-    timeout: Option<Duration>,
-    /// Names of the secrets in it.
-    sends: BTreeSet<String>,
 }
 
 impl Statements {
@@ -60,28 +40,18 @@ impl Statements {
         if written.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let is_anew = correction.action == Action::Replace && sql.replace.is_empty();
-        let (desired, differs) = desired_of(target, object, correction, is_anew)?;
-        let values = secrets.values();
-        let view = object.view.open();
-        let variables = Variables {
-            desired: desired.as_ref(),
-            differs: differs.as_ref(),
-            correction: Some(correction.asked_as()),
-            secrets: Some(&values),
-            ..Variables::of_object(&view)
-        };
-        let render = |(index, statement): (usize, &&SqlStatement)| {
-            let label: Arc<str> = statement.name.as_deref().map_or_else(|| (index + 1).to_string().into(), Arc::from);
-            let sends = names_sent(target, |name| statement.sends(name));
-            match statement.render(&variables) {
-                Ok(text) => Ok(RenderedStatement { label, text, timeout: statement.timeout, sends }),
-                Err(error) => Err(Unrenderable::at(Some(label), error, secrets.missing(&sends))),
-            }
-        };
-        let statements = written.iter().enumerate().map(render).collect::<Result<_, _>>()?;
-        let deletes = correction.action == Action::Delete;
-        Ok(Self { statements, secrets, transaction: sql.transaction, deletes })
+        let aim = Aim::of(target, object, correction, correction.action == Action::Replace && sql.replace.is_empty())?;
+        let (view, values) = (object.view.open(), secrets.values());
+        let variables = Variables { secrets: Some(&values), ..aim.variables(&view) };
+        let drafts = written.iter().map(|statement| Draft {
+            name: statement.name.as_deref(),
+            sends: names_sent(target, |name| statement.sends(name)),
+            content: statement
+                .render(&variables)
+                .map(|text| Some(WriteStatement { text: text?, timeout: statement.timeout })),
+        });
+        let rendered = RenderedSteps::of(drafts, secrets)?;
+        Ok(Self { rendered, transaction: sql.transaction, deletes: correction.action == Action::Delete })
     }
 
     /// Checks if the secrets in the statements may be sent to this server.
@@ -89,53 +59,41 @@ impl Statements {
     /// # Errors
     /// Returns the reason why a secret may not be sent.
     pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
-        let sent = self.statements.iter().filter(|statement| statement.text.is_some());
-        let sent = sent.flat_map(|statement| statement.sends.iter().cloned()).collect();
-        self.secrets.check_host(&sent, host, false)
+        self.rendered.check_host(host)
     }
 
     /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        let count = if self.transaction { 1 } else { self.statements.len() };
+        let RenderedSteps { steps, secrets } = &self.rendered;
+        let count = if self.transaction { 1 } else { steps.len() };
         let planned = |step: usize| PlannedStep {
-            label: self.statements.get(step).map(|statement| statement.label.clone()).filter(|_| !self.transaction),
+            label: steps.get(step).map(|statement| statement.label.clone()).filter(|_| !self.transaction),
             looks_up: false,
             sends: self.sent(step).flat_map(|statement| statement.sends.iter().cloned()).collect(),
         };
         let deletion = if self.deletes { count } else { 0 };
-        Plan { steps: (0..count).map(planned).collect(), deletion, secrets: self.secrets.marks() }
+        Plan { steps: (0..count).map(planned).collect(), deletion, secrets: secrets.marks() }
     }
 
     /// Returns the statements to send for this step; empty if all of them are skipped.
     #[must_use]
     pub fn to_send(&self, step: usize) -> Vec<WriteStatement> {
-        let statement = |RenderedStatement { text, timeout, .. }: &RenderedStatement| {
-            Some(WriteStatement { text: text.clone()?, timeout: *timeout })
-        };
-        self.sent(step).filter_map(statement).collect()
+        self.sent(step).filter_map(|statement| statement.content.clone()).collect()
     }
 
-    fn sent(&self, step: usize) -> impl Iterator<Item = &RenderedStatement> {
-        let range = if self.transaction { Range { start: 0, end: self.statements.len() } } else { step..step + 1 };
-        let statements = self.statements.get(range).unwrap_or_default();
-        statements.iter().filter(|statement| statement.text.is_some())
+    fn sent(&self, step: usize) -> impl Iterator<Item = &RenderedStep<WriteStatement>> {
+        let steps = &self.rendered.steps;
+        let range = if self.transaction { 0..steps.len() } else { step..step + 1 };
+        steps.get(range).unwrap_or_default().iter().filter(|statement| statement.content.is_some())
     }
 
     /// Judges a failure of this step. Returns the name of the failed statement and the outcome.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
         let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());
-        let label = at.filter(|_| self.statements.len() > 1);
+        let label = at.filter(|_| self.rendered.steps.len() > 1);
         (label, judge(&failure.failure))
-    }
-}
-
-// The texts are omitted, because they contain secrets.
-impl fmt::Debug for Statements {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let labels: Vec<_> = self.statements.iter().map(|statement| &statement.label).collect();
-        formatter.debug_struct("Statements").field("labels", &labels).finish_non_exhaustive()
     }
 }
 
@@ -188,6 +146,7 @@ mod tests {
     use crate::engine::fixtures::correction;
     use drift_language::Destination;
     use serde_json::json;
+    use std::time::Duration;
 
     fn statements(correct: &str, action: Action) -> Result<Statements, Unrenderable> {
         let text = format!(

@@ -1,10 +1,7 @@
 //! The report of what holds the target's corrections, for the controller's Lease.
 
 use drift_api::collections::first::first;
-use drift_api::held_corrections::ObjectReason;
-use drift_api::identity::Uid;
-use drift_api::object::ObjectId;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, ObjectId, ObjectReason, Uid};
 
 use super::Target;
 use crate::engine::corrections::held::Held;

@@ -1,7 +1,6 @@
 //! The decision on an object that was just read live, before it is acted on.
 
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
+use drift_api::{LeanObject, Uid};
 
 use super::Target;
 use crate::engine::correction_limits::Place;

@@ -1,7 +1,6 @@
 //! Running decisions: each result of an operation leads to the next operation, to a pause, or to the end.
 
-use drift_api::identity::Uid;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, Uid};
 
 use super::Target;
 use crate::engine::corrections::outcome::StepOutcome;

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, Uid};
 
 use super::Target;
 use crate::engine::corrections::held::Held;

@@ -2,11 +2,9 @@
 //!
 //! Every end is recorded before the object is decided on again.
 
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{LeanObject, Mutant, Uid};
 use std::time::Duration;
-
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
 
 use super::{Target, WRITES_AT_ONCE};
 use crate::engine::correction_limits::Place;

@@ -1,12 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use drift_api::condition::{Conditions, DesiredHash, SecretMarks};
-use drift_api::held_corrections::ObjectReason;
-use drift_api::identity::{Claimant, ObjectRef, Ownership, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
-use drift_api::object::{LeanObject, ObjectId};
-use drift_api::requests::job::JobStage;
+use drift_api::{
+    Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectReason, ObjectRef, Ownership, Rights,
+    SecretMarks,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -14,8 +13,7 @@ use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, Sighting, StepOutcome};
 use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
 use crate::engine::operation::Operation;
-use crate::engine::rendering::plan::{Plan, PlannedStep};
-use crate::engine::rendering::secrets::SecretChange;
+use crate::engine::rendering::{Plan, PlannedStep, SecretChange};
 
 /// A target that shares nothing with other targets.
 struct Alone {

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use drift_api::identity::Uid;
-use drift_api::timing::backoff::{Backoff, Series};
-use drift_api::timing::moment::Moment;
+use drift_api::{Backoff, Moment, Series, Uid};
 
 /// Objects whose last live read failed.
 #[derive(Debug, Default)]

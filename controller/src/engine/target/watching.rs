@@ -1,7 +1,6 @@
 //! Inputs from the watch of the target's objects.
 
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
+use drift_api::{LeanObject, Uid};
 
 use super::Target;
 use crate::engine::corrections::held::Held;

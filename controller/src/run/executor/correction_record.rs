@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::Tag;
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{LeanObject, Moment, Tag};
 use drift_kube::process::clock;
 
 use crate::engine::StepAnswer;

@@ -1,15 +1,12 @@
 //! Checks of a correction's requests that need no network call.
 
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{LeanObject, Moment};
 use drift_kube::process::clock;
 
 use super::{Executor, Run};
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::{Correction, Doubt};
 use crate::engine::execution::{Outgoing, Readiness};
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{Plan, Unrenderable};
 use crate::run::requests::{RequestSender, Requests, Ways, render};
 
 impl Executor {

@@ -1,11 +1,9 @@
 //! Writes of an execution to its object, and the reports about them.
 
-use drift_api::condition::{CorrectedReason, CorrectionStatus, StatusFields};
-use drift_api::object::LeanObject;
-use drift_kube::client::WriteError;
-use drift_kube::object_writer::CallSlot;
+use drift_api::{CorrectedReason, CorrectionStatus, LeanObject, StatusFields};
 use drift_kube::process::clock;
-use drift_kube::process::kill_point::{KillPoint, reach};
+use drift_kube::process::kill_point::reach;
+use drift_kube::{CallSlot, KillPoint, WriteError};
 
 use super::{Executor, Run};
 use crate::engine::corrections::finalizer_patches::{put_patch, release_patch};

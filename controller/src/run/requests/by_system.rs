@@ -3,11 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
-use drift_kube::jobs::JobClient;
-use drift_kube::object_writer::ObjectWriter;
-use drift_kube::resources::ResourceClient;
+use drift_api::{LeanObject, Uid};
+use drift_kube::{JobClient, ObjectWriter, ResourceClient};
 use drift_language::{Destination, Target};
 use drift_systems::{Databases, HttpSender};
 
@@ -19,14 +16,9 @@ use super::ldap::ChangeRequests;
 use super::nudge::NudgeRequest;
 use super::sql::StatementRequests;
 use crate::engine::corrections::correction::Correction;
-use crate::engine::rendering::http::Rendering;
-use crate::engine::rendering::job::CorrectionJob;
-use crate::engine::rendering::kubernetes::Manifests;
-use crate::engine::rendering::ldap::Changes;
-use crate::engine::rendering::nudge::Nudge;
-use crate::engine::rendering::secrets::ObjectSecrets;
-use crate::engine::rendering::sql::Statements;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{
+    Changes, CorrectionJob, Manifests, Nudge, ObjectSecrets, Rendering, Statements, Unrenderable,
+};
 
 /// Requests of one correction, with their metadata.
 pub struct Requests<'a> {

@@ -6,8 +6,7 @@ use std::pin::pin;
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
-use drift_language::cel::Expression;
-use drift_language::{Format, HttpCorrect, Target};
+use drift_language::{Expression, Format, HttpCorrect, Target};
 use drift_systems::{
     ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, before_deadline, count_as_limited,
     credentials_of_correct, heard, retry_after,
@@ -16,9 +15,7 @@ use drift_systems::{
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::rendering::http::Rendering;
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{Plan, Rendering, Unrenderable};
 
 /// Read limit of a response, equal to the default limit of a read. Of a larger response, only the status counts.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;

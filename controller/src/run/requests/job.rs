@@ -6,21 +6,16 @@
 
 use std::time::Duration;
 
-use drift_api::requests::job::{Job, JobStage};
-use drift_api::timing::moment::Moment;
+use drift_api::{Job, JobStage, Moment};
 use drift_kube::access::with_roles;
-use drift_kube::client::CallError;
-use drift_kube::jobs::JobClient;
-use drift_kube::object_writer::CallSlots;
 use drift_kube::process::clock;
+use drift_kube::{CallError, CallSlots, JobClient};
 
 use super::nudge::refusal_of;
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::claim::Action;
-use crate::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Plan, Turn, Unrenderable};
 
 /// Interval of Job checks in the first minute. Most commands take seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

@@ -13,9 +13,8 @@ use serde_json::Value;
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::rendering::kubernetes::{Judged, ManifestReply, ManifestStep, Manifests, pinned, reply_of};
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::kubernetes::{pinned, reply_of};
+use crate::engine::rendering::{Judged, ManifestReply, ManifestStep, Manifests, Plan, Unrenderable};
 
 /// Maximum reads of an object that changes between its read and its write. Its own controller writes its status in
 /// bursts of a few.

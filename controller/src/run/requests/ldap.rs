@@ -4,17 +4,14 @@
 
 use std::fmt;
 
-use drift_api::requests::ldap::Change;
-use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_api::{Change, CredentialError};
 use drift_language::{LdapCorrect, Target};
 use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, HttpSender};
 
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome};
-use crate::engine::rendering::ldap::Changes;
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{Changes, Plan, Unrenderable};
 
 /// Changes of one correction with their server.
 pub(super) struct ChangeRequests<'a> {

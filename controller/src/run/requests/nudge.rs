@@ -5,15 +5,11 @@
 use drift_api::names::NUDGE_MANAGER;
 use drift_api::object::ObjectId;
 use drift_kube::access::with_roles;
-use drift_kube::client::CallError;
-use drift_kube::object_writer::{CallSlot, ObjectWriter};
+use drift_kube::{CallError, CallSlot, ObjectWriter};
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
-use crate::engine::rendering::api_refusal::ApiRefusal;
-use crate::engine::rendering::nudge::{Nudge, NudgeReply};
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{ApiRefusal, Nudge, NudgeReply, Plan, Unrenderable};
 
 /// A nudge with its writer.
 #[derive(Debug)]

@@ -14,9 +14,7 @@ use drift_systems::{
 use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome};
-use crate::engine::rendering::plan::Plan;
-use crate::engine::rendering::sql::Statements;
-use crate::engine::rendering::unrenderable::Unrenderable;
+use crate::engine::rendering::{Plan, Statements, Unrenderable};
 
 /// Server-side time limit of a statement without a `timeout`. It is below the deadline, so that the server aborts first
 /// and the outcome stays certain.

@@ -3,9 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_api::identity::Uid;
-use drift_api::object::object_view::ObjectView;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, ObjectView, Uid};
 use drift_language::cel::SecretValues;
 use serde_json::Value;
 

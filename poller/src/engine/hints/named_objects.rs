@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use drift_api::collections::shared_text::SharedText;
-use drift_api::identity::Uid;
+use drift_api::{SharedText, Uid};
 
 /// The objects of a target by the identity that each names. Several may name one.
 #[derive(Debug, Default)]

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use drift_api::condition::ObservedReason;
-use drift_language::cel::Variables;
-use drift_language::{Read, Target};
+use drift_language::{Read, Target, Variables};
 use serde_json::Value;
 
 use crate::engine::judgement::difference::TooMuchWork;

@@ -5,12 +5,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use drift_api::condition::StatusFields;
-use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use drift_language::Target;
-use drift_language::cel::SecretValues;
-use drift_systems::SentCredentials;
-use drift_systems::credentials_of_read;
+use drift_api::{LabelledSecrets, StatusFields};
+use drift_language::{SecretValues, Target};
+use drift_systems::{SentCredentials, credentials_of_read};
 
 use crate::engine::judgement::difference::{Change, Difference};
 

@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::ConditionStatus;
-use drift_api::timing::moment::Moment;
-use drift_api::timing::token_bucket::TokenBucket;
+use drift_api::{ConditionStatus, Moment, TokenBucket};
 
 use crate::engine::judgement::finding::FindingClass;
 

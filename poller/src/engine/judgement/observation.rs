@@ -4,8 +4,7 @@
 //! meaning. A result that is no observation is a [`Failure`].
 
 use drift_api::condition::ObservedReason;
-use drift_language::AnswerRules;
-use drift_language::cel::{Expression, Mistake, ValueTemplate, Variables};
+use drift_language::{AnswerRules, Expression, Mistake, ValueTemplate, Variables};
 use serde_json::Value;
 
 use crate::engine::judgement::finding::{Failure, Found};

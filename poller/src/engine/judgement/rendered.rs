@@ -2,12 +2,9 @@
 //!
 //! A rejected object gets its Unknown at once and costs no request.
 
-use drift_api::collections::shared_text::SharedText;
-use drift_api::condition::{DesiredHash, ObservedReason};
-use drift_api::object::LeanObject;
 use drift_api::object::kept_fields::MAX_KEPT_BYTES;
-use drift_language::Target;
-use drift_language::cel::EvaluationError;
+use drift_api::{DesiredHash, LeanObject, ObservedReason, SharedText};
+use drift_language::{EvaluationError, Target};
 use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;

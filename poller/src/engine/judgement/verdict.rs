@@ -3,11 +3,11 @@
 //! The numbers of the tag are computed here: if the object was in sync before, the correction that this poll verified,
 //! and the number of consecutive corrections that left it drifted.
 
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{CurrentVerdict, DesiredHash, LeanObject, Mutant, ObservedReason, Tag, Verdict};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use drift_api::condition::{CurrentVerdict, DesiredHash, ObservedReason, Tag, Verdict, closed_text};
-use drift_api::object::LeanObject;
+use drift_api::condition::closed_text;
 
 use crate::engine::judgement::finding::{Failure, Finding};
 

@@ -9,10 +9,8 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, CurrentVerdict, Verdict};
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::mutants::is_planted;
+use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, Mutant, Verdict};
 
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;

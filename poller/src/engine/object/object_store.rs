@@ -6,13 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::attestation::Exceptions;
-use drift_api::collections::fifo::Fifo;
-use drift_api::identity::Uid;
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
-use drift_api::timing::work_queue::WorkQueue;
+use drift_api::mutants::is_planted;
+use drift_api::{Exceptions, Fifo, LeanObject, Moment, Mutant, Uid, WorkQueue};
 use drift_language::Target;
 use indexmap::IndexMap;
 

@@ -6,10 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_api::attestation::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
-use drift_api::collections::shared_text::SharedText;
-use drift_api::identity::Uid;
-use drift_api::object::ObjectId;
+use drift_api::attestation::{MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
+use drift_api::{Exceptions, ObjectId, SharedText, Uid};
 
 /// Cause of a missing verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 use std::fmt::Display;
 
 use drift_api::condition::ObservedReason;
-use drift_language::cel::{Mistake, Variables};
-use drift_language::{Absence, Format, ReadStep};
+use drift_language::{Absence, Format, Mistake, ReadStep, Variables};
 use drift_systems::{Answer, HttpReply};
 use serde_json::Value;
 

@@ -1,9 +1,7 @@
 //! Converts the answer to a search to an observation, and an LDAP failure to the reason that people see.
 
-use drift_api::condition::ObservedReason;
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_language::LdapRead;
-use drift_language::cel::Variables;
+use drift_api::{ObservedReason, ResultCode};
+use drift_language::{LdapRead, Variables};
 use drift_systems::{LdapFailure, SearchAnswer};
 use serde_json::Value;
 

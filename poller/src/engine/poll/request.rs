@@ -2,13 +2,8 @@
 //!
 //! It contains no credential. The sender adds that.
 
-use drift_api::object::cluster_resource::ClusterResource;
-use drift_api::object::object_view::ObjectView;
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::requests::ldap::Search;
-use drift_api::requests::sql_query::SqlQuery;
-use drift_language::cel::EvaluationError;
-use drift_language::{Source, Target};
+use drift_api::{ClusterResource, HttpRequest, ObjectView, Search, SqlQuery};
+use drift_language::{EvaluationError, Source, Target};
 use serde_json::Value;
 
 use crate::engine::judgement::comparison::absent;

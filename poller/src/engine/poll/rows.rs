@@ -1,9 +1,7 @@
 //! Converts the rows of a query to an observation, and a database failure to the reason that people see.
 
-use drift_api::condition::ObservedReason;
-use drift_api::requests::sql_state::SqlState;
-use drift_language::SqlRead;
-use drift_language::cel::Variables;
+use drift_api::{ObservedReason, SqlState};
+use drift_language::{SqlRead, Variables};
 use drift_systems::SqlFailure;
 use serde_json::Value;
 

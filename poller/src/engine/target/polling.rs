@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, Uid};
 
 use super::Target;
 use crate::engine::effect::{Effect, PollOrder, Report};

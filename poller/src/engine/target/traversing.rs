@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use drift_api::object::object_view::ObjectView;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, ObjectView};
 
 use super::Target;
 use crate::engine::collection::requests::{CollectionRequest, OwnEntry, RequestKey};

@@ -1,9 +1,7 @@
 //! Objects of a target from its watch: seen, gone, or owned by another target.
 
-use drift_api::identity::Uid;
-use drift_api::mutants::{Mutant, is_planted};
-use drift_api::object::{LeanObject, ObjectId};
-use drift_api::timing::moment::Moment;
+use drift_api::mutants::is_planted;
+use drift_api::{LeanObject, Moment, Mutant, ObjectId, Uid};
 
 use super::Target;
 use crate::engine::effect::{Effect, Report};

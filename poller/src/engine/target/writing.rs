@@ -1,8 +1,6 @@
 //! Writes of a target's verdicts: begun as their urgency allows, and processed when they end.
 
-use drift_api::condition::Verdict;
-use drift_api::identity::Uid;
-use drift_api::timing::moment::Moment;
+use drift_api::{Moment, Uid, Verdict};
 
 use super::Target;
 use crate::engine::effect::{Effect, Report};

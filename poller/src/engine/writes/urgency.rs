@@ -3,12 +3,9 @@
 //! A steady state causes no write. Writes that the controller waits for are immediate. Writes that only inform people
 //! use a token bucket, so that a flapping object cannot flood the API server.
 
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{Condition, ConditionStatus, CurrentVerdict, Moment, Mutant, ObservedReason, TokenBucket, Verdict};
 use std::time::Duration;
-
-use drift_api::condition::{Condition, ConditionStatus, CurrentVerdict, ObservedReason, Verdict};
-use drift_api::timing::moment::Moment;
-use drift_api::timing::token_bucket::TokenBucket;
 
 /// Burst of writes without news for one object: a few normal changes.
 pub const QUIET_BURST: u32 = 6;

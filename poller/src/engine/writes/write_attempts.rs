@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{Condition, StatusFields};
-use drift_api::timing::backoff::{Backoff, Series};
-use drift_api::timing::moment::Moment;
+use drift_api::{Backoff, Condition, Moment, Series, StatusFields};
 use serde_json::Value;
 
 /// Delay of the next poll after so many lost races that the next write would have to wait.

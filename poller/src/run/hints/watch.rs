@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use drift_kube::access::target_rights::rights_to_read;
-use drift_kube::client::ResolvedKind;
-use drift_kube::watch::{ResourceNews, hear_of_changes};
+use drift_kube::watch::hear_of_changes;
+use drift_kube::{ResolvedKind, ResourceNews};
 use drift_language::KubernetesRead;
 use tokio::sync::mpsc;
 

@@ -14,10 +14,9 @@ use axum::extract::{RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use drift_kube::config::Configuration;
-use drift_kube::lease::Leadership;
 use drift_kube::process::clock;
-use drift_kube::telemetry::questions::{self, Crowded};
+use drift_kube::telemetry::questions;
+use drift_kube::{Configuration, Crowded, Leadership};
 use tokio::sync::watch;
 
 use crate::engine::object::overview::{Question, TargetOverview};

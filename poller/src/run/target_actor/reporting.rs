@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use drift_api::attestation::MOST_EXCEPTED_NAMESPACES;
-use drift_kube::client::ResolvedKind;
-use drift_kube::telemetry::health::Remark;
+use drift_kube::{Remark, ResolvedKind};
 use drift_language::Target;
 use prometheus_client::metrics::gauge::Gauge;
 

@@ -1,7 +1,6 @@
 //! The sections of a target that select its objects, and the settings for each of them.
 
 pub(crate) mod destinations;
-pub(crate) mod identity;
 pub(crate) mod naming;
 pub(crate) mod object_may;
 pub(crate) mod objects;

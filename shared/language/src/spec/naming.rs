@@ -2,11 +2,21 @@
 
 use std::collections::HashSet;
 
-use crate::cel::is_word;
-use crate::cel::{Scope, Site, UrlTemplate};
+use crate::cel::{Scope, Site, TextTemplate, UrlTemplate, is_word};
 use crate::spec::destinations::read_allow_hosts;
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader, all};
+
+/// Reads `identity`, a template.
+pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
+    let text = reader.text(node, "identity")?;
+    if text.is_empty() {
+        let message = "identity: it is empty; write what tells the objects apart, such as \"${self.metadata.name}\"";
+        return reader.refuse(node.at, message);
+    }
+    let site = reader.site("identity", Scope::Identity);
+    reader.compiled(node, &site, TextTemplate::parse(text, &site))
+}
 
 /// Maximum entries of `let`.
 const MAX_LETS: usize = 50;

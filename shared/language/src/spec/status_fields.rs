@@ -9,8 +9,8 @@ use crate::yaml::durations::KIB;
 use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
-use drift_api::condition::{StatusFields, canonical};
-use drift_api::object::field_paths::FieldPaths;
+use drift_api::condition::canonical;
+use drift_api::{FieldPaths, StatusFields};
 
 /// Maximum fields of one `publish` or `store`. A status is not a copy of the external system.
 const MAX_FIELDS: usize = 16;

@@ -7,8 +7,7 @@ use std::time::Duration;
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{Expression, ValueTemplate};
-use crate::secrets::needed_secret::Credential;
-use crate::secrets::needed_secret::NeededSecret;
+use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::ObjectSelection;
 use crate::systems::Source;
 use crate::systems::actions::{Actions, MadeOf};

@@ -6,7 +6,6 @@
 pub(crate) mod durations;
 pub(crate) mod fields;
 mod keys;
-mod known_keys;
 pub(crate) mod position;
 pub(crate) mod problem;
 pub(crate) mod reader;

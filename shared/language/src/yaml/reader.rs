@@ -7,13 +7,11 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::cel::is_template;
-use crate::cel::{Names, Scope, Site, TemplateError};
+use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::misplaced_keys::why_misplaced;
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
-use crate::yaml::known_keys::KnownKeys;
-use crate::yaml::recording::{Expectation, Recording};
+use crate::yaml::recording::{Expectation, KnownKeys, Recording};
 use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
 use crate::yaml::{Content, Entry, Fault, Node, Position};

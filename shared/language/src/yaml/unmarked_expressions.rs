@@ -5,8 +5,7 @@
 //! unless they are in braces. Ordinary text must not match: prose, host names (`self.example.com`), file names
 //! (`desired.json`) and names of tables.
 
-use crate::cel::pieces;
-use crate::cel::{Names, Piece, Shape, Site};
+use crate::cel::{Names, Piece, Shape, Site, pieces};
 
 /// Places of SQL templates, in which `desired.size` may be a column.
 const SQL: [&str; 4] = ["read.postgres.query", "correct.postgres.", "read.mysql.query", "correct.mysql."];

@@ -8,8 +8,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use drift_language::DocumentName;
-use drift_language::parse_document;
+use drift_language::{DocumentName, parse_document};
 
 const TARGET: &str = include_str!("target.yaml");
 const CASES: &str = include_str!("cases.txt");

@@ -12,8 +12,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-use drift_api::requests::sql_query::SqlQuery;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::{CredentialError, LabelledSecrets, SqlQuery};
 use drift_language::{Connection, Network};
 
 use crate::databases::session::Session;

@@ -8,6 +8,14 @@ pub(crate) const fn is_drop(kind: io::ErrorKind) -> bool {
     matches!(kind, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
 }
 
+/// Returns the reason of a failure while connecting or later.
+pub(crate) fn describe(error: &io::Error) -> &'static str {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(error) => describe_tls(error),
+        None => describe_io(error.kind()).unwrap_or("connecting failed"),
+    }
+}
+
 pub(crate) fn describe_tls(error: &rustls::Error) -> &'static str {
     use rustls::{CertificateError as Bad, Error as Tls};
     match error {

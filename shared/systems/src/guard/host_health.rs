@@ -7,9 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::timing::backoff::{Backoff, Series};
-use drift_api::timing::moment::Moment;
+use drift_api::{Backoff, Moment, Series, Uid};
 
 /// Different objects with the same result before it is attributed to the host.
 pub const SPEAK_FOR_HOST: usize = 3;

@@ -6,4 +6,4 @@ pub(crate) mod dialling;
 pub mod host_gate;
 pub mod host_health;
 pub(crate) mod roots;
-pub(crate) mod wire;
+pub(crate) mod stream;

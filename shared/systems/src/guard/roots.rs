@@ -5,48 +5,63 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 
-/// Returns the system's certificate authorities, for a client that takes no others. Read once they can be.
+/// The bundle has no certificate, or an invalid one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a PEM bundle of CA certificates")]
+pub(crate) struct NoBundle;
+
+/// Returns the system's certificate authorities, for a client that takes no others.
 pub(crate) fn system_certificates() -> &'static [CertificateDer<'static>] {
     static CERTIFICATES: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
-    if let Some(certificates) = CERTIFICATES.get() {
-        return certificates;
+    if CERTIFICATES.get().is_none()
+        && let Some(certificates) = load()
+    {
+        return CERTIFICATES.get_or_init(|| certificates);
     }
-    let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
-    let loaded = rustls_native_certs::load_native_certs();
-    let certificates: Vec<_> = loaded.certs.into_iter().filter(usable).collect();
-    if certificates.is_empty() {
-        tracing::warn!("the system has no certificate authorities that can be read: {:?}", loaded.errors);
-        return &[];
-    }
-    CERTIFICATES.get_or_init(|| certificates)
+    CERTIFICATES.get().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the system's roots. Read once: they take a megabyte, and only change with the image. Without roots no server
 /// is trusted, the log reports it, and the next connection tries again.
 pub(crate) fn system_roots() -> Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    if let Some(roots) = ROOTS.get() {
-        return roots.clone();
+    if ROOTS.get().is_none()
+        && let Some(certificates) = load()
+    {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates);
+        return ROOTS.get_or_init(|| Arc::new(roots)).clone();
     }
-    let loaded = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(loaded.certs);
-    if roots.is_empty() {
-        tracing::warn!("the system has no certificate authorities that can be read: {:?}", loaded.errors);
-        return Arc::new(roots);
-    }
-    ROOTS.get_or_init(|| Arc::new(roots)).clone()
+    ROOTS.get().cloned().unwrap_or_else(|| Arc::new(RootCertStore::empty()))
 }
 
-/// Parses a PEM bundle. `None` if it has no certificate, or an invalid one.
-pub(crate) fn roots_of(bundle: &[u8]) -> Option<RootCertStore> {
+/// Reads the system's certificates. `None` if none of them is usable.
+fn load() -> Option<Vec<CertificateDer<'static>>> {
+    let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
+    let loaded = rustls_native_certs::load_native_certs();
+    let certificates: Vec<_> = loaded.certs.into_iter().filter(usable).collect();
+    if certificates.is_empty() {
+        tracing::warn!("the system has no certificate authorities that can be read: {:?}", loaded.errors);
+        return None;
+    }
+    Some(certificates)
+}
+
+/// Parses a PEM bundle.
+pub(crate) fn roots_of(bundle: &[u8]) -> Result<RootCertStore, NoBundle> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle) {
-        roots.add(certificate.ok()?).ok()?;
+        roots.add(certificate.map_err(|_| NoBundle)?).map_err(|_| NoBundle)?;
     }
-    (!roots.is_empty()).then_some(roots)
+    if roots.is_empty() { Err(NoBundle) } else { Ok(roots) }
+}
+
+/// Returns the beginning of a TLS configuration.
+pub(crate) fn tls_builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
 }

@@ -5,13 +5,17 @@
 //! the server states that it did not process it.
 
 pub(crate) mod authorized;
+
 use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
+use drift_language::{Auth, AwsKeys, AwsSigV4};
 use http::Method;
 use http::header::{HeaderName, HeaderValue};
 use reqwest::dns::Resolve;
+use reqwest::{Body, Request};
 
 use crate::http::auth;
 use crate::http::auth::challenge::RealmStore;
@@ -19,16 +23,11 @@ use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::tokens::TokenStore;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
-use crate::http::exchange::outgoing::outgoing;
 use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
+use crate::http::transport::client::{SystemResolver, noting_opened};
 use crate::http::transport::clients::ClientStore;
-use crate::http::transport::opened::noting_opened;
-use crate::http::transport::resolver::SystemResolver;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_language::{Auth, AwsKeys, AwsSigV4};
 
 /// Sends requests to external systems. Clones are cheap and share connections.
 #[derive(Clone)]
@@ -213,4 +212,19 @@ impl fmt::Debug for HttpSender {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("HttpSender").field("program", &self.shared.program).finish_non_exhaustive()
     }
+}
+
+/// Returns the request without userinfo and with its credential, which overrides a header of the target.
+fn outgoing(request: &HttpRequest, credential: Vec<(HeaderName, HeaderValue)>) -> Request {
+    let mut url = request.url.clone();
+    // Both fail only for URLs that cannot have userinfo.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let mut outgoing = Request::new(request.method.clone(), url);
+    outgoing.headers_mut().clone_from(&request.headers);
+    for (name, value) in credential {
+        outgoing.headers_mut().insert(name, value);
+    }
+    *outgoing.body_mut() = request.body.clone().map(Body::from);
+    outgoing
 }

@@ -4,13 +4,13 @@
 
 use std::io;
 
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_api::{CredentialError, ResultCode};
 
 use crate::PAUSE_WHEN_NOT_TOLD;
-use crate::guard::connect_errors::{describe_io, describe_tls};
+use crate::guard::connect_errors::describe;
 use crate::guard::dialling::AddressRefused;
 use crate::guard::host_health::HostReply;
+use crate::guard::stream::DialError;
 
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,18 +44,23 @@ impl From<CredentialError> for LdapFailure {
     }
 }
 
-impl LdapFailure {
-    pub(super) fn of_io(error: &io::Error) -> Self {
-        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            return Self::Unreachable(describe_tls(error));
+impl From<DialError> for LdapFailure {
+    fn from(error: DialError) -> Self {
+        match error {
+            DialError::Unreachable(text) => Self::Unreachable(text),
+            DialError::AddressRefused { host } => Self::AddressRefused { host },
+            DialError::Bundle(error) => Self::CredentialUnavailable(format!("the Secret's key ca.crt: {error}")),
         }
-        let text = match error.kind() {
-            io::ErrorKind::UnexpectedEof => Some("the connection was closed before an answer came"),
-            kind => describe_io(kind),
-        };
-        Self::Unreachable(text.unwrap_or("connecting failed"))
     }
+}
 
+impl From<io::Error> for LdapFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Unreachable(describe(&error))
+    }
+}
+
+impl LdapFailure {
     /// Returns the evidence about the host.
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {

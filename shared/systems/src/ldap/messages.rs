@@ -1,12 +1,10 @@
 //! Encodes the requests of a session (RFC 4511).
 
-use drift_api::requests::ldap::ber::{element, number};
+use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE, element, number};
 use drift_api::requests::ldap::{Attribute, Change, Edit, Search, SearchScope};
 
 pub(super) const INTEGER: u8 = 0x02;
-pub(super) const OCTETS: u8 = 0x04;
 pub(super) const ENUMERATED: u8 = 0x0a;
-pub(super) const SEQUENCE: u8 = 0x30;
 pub(super) const SET: u8 = 0x31;
 const BOOLEAN: u8 = 0x01;
 

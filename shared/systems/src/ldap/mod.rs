@@ -3,12 +3,10 @@
 //!
 //! The encoding is our own, because the parser of the crate `lber` recurses as deeply as the server nests elements.
 
-mod dial;
 mod failure;
 mod messages;
 mod parameters;
 mod responses;
-mod server;
 mod session;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -17,4 +15,4 @@ mod tests;
 pub use failure::LdapFailure;
 pub use parameters::DirectoryParameters;
 pub use responses::SearchAnswer;
-pub use server::DirectoryServer;
+pub use session::DirectoryServer;

@@ -7,6 +7,8 @@ use url::Url;
 
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 
+use crate::guard::stream::host_and_port;
+
 /// The protection of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
@@ -69,10 +71,7 @@ impl DirectoryParameters {
     /// Returns the host and port, the key for limits, pauses and the allowed hosts of Secrets.
     #[must_use]
     pub fn host_and_port(&self) -> String {
-        if self.host.contains(':') {
-            return format!("[{}]:{}", self.host, self.port);
-        }
-        format!("{}:{}", self.host, self.port)
+        host_and_port(&self.host, self.port)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Reads the responses of a server (RFC 4511). Never recurses, and never reads more than its allowance.
 
+use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE};
 use drift_api::requests::ldap::result_code::ResultCode;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::failure::LdapFailure;
-use super::messages::{ENUMERATED, INTEGER, OCTETS, SEQUENCE, SET};
+use super::messages::{ENUMERATED, INTEGER, SET};
 
 /// Maximum bytes of a response without entries: a code, a DN and a diagnostic message.
 pub(super) const MAX_RESULT_BYTES: usize = 64 * 1024;
@@ -42,11 +43,10 @@ pub(super) async fn read_message(
     wire: &mut (impl AsyncRead + Unpin + ?Sized),
     allowance: &mut usize,
 ) -> Result<Vec<u8>, LdapFailure> {
-    let failed = |error: std::io::Error| LdapFailure::of_io(&error);
-    if wire.read_u8().await.map_err(failed)? != SEQUENCE {
+    if wire.read_u8().await? != SEQUENCE {
         return Err(NOT_LDAP);
     }
-    let mut length = usize::from(wire.read_u8().await.map_err(failed)?);
+    let mut length = usize::from(wire.read_u8().await?);
     if length >= 0x80 {
         let digits = length - 0x80;
         if !(1..=4).contains(&digits) {
@@ -54,12 +54,12 @@ pub(super) async fn read_message(
         }
         length = 0;
         for _ in 0..digits {
-            length = length << 8 | usize::from(wire.read_u8().await.map_err(failed)?);
+            length = length << 8 | usize::from(wire.read_u8().await?);
         }
     }
     *allowance = allowance.checked_sub(length).ok_or(LdapFailure::Unreadable("larger than 1 MiB"))?;
     let mut content = vec![0; length];
-    wire.read_exact(&mut content).await.map_err(failed)?;
+    wire.read_exact(&mut content).await?;
     Ok(content)
 }
 

@@ -1,19 +1,63 @@
-//! One session with one server, as one account. Its requests follow one another.
+//! Searches and changes, each in a session of its own. A dropped future closes the connection.
 
+use std::time::Duration;
+
+use drift_api::{Change, ResultCode, Search, SearchScope};
+use drift_language::Network;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::requests::ldap::{Change, Search, SearchScope};
-
-use super::dial::dial;
 use super::failure::LdapFailure;
-use super::messages::{self, SearchLimits};
-use super::parameters::DirectoryParameters;
+use super::messages::{self, SearchLimits, message, start_tls};
+use super::parameters::{DirectoryParameters, Protection};
 use super::responses::{MAX_RESULT_BYTES, Response, SearchAnswer, read_message};
 use crate::guard::dialling::DialRules;
-use crate::guard::wire::Wire;
+use crate::guard::stream::{Wire, connect, handshake, in_time, trusting};
+
+/// Entry limit of a search: a second entry shows that the result is ambiguous.
+const ENOUGH_ENTRIES: u32 = 2;
+
+/// Access to a server.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectoryServer<'a> {
+    /// The address and the account.
+    pub parameters: &'a DirectoryParameters,
+    /// Networks that may be dialled although the address guard would reject them.
+    pub allow_networks: &'a [Network],
+}
+
+impl DirectoryServer<'_> {
+    /// Searches for one entry. The server stops the search at the timeout.
+    ///
+    /// # Errors
+    /// Fails if the result is missing or incomplete.
+    pub async fn search(self, search: &Search, timeout: Duration) -> Result<SearchAnswer, LdapFailure> {
+        // The protocol has whole seconds, and 0 is no limit.
+        let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX).max(1);
+        let mut session = self.open().await?;
+        let found = session.search(search, SearchLimits { entries: ENOUGH_ENTRIES, seconds }).await;
+        session.close().await;
+        found
+    }
+
+    /// Changes one entry.
+    ///
+    /// # Errors
+    /// Fails if the server rejects the change, or if its result is unknown.
+    pub async fn change(self, change: &Change) -> Result<(), LdapFailure> {
+        let mut session = self.open().await?;
+        let done = session.change(change).await;
+        session.close().await;
+        done
+    }
+
+    async fn open(self) -> Result<Session, LdapFailure> {
+        let rules = DialRules { has_chosen_host: false, allowed: self.allow_networks.to_vec() };
+        Session::open(self.parameters, &rules).await
+    }
+}
 
 /// Maximum bytes of the entries of a search. A group with 10,000 members has about 600 KiB.
 const MAX_SEARCH_BYTES: usize = 1024 * 1024;
@@ -29,7 +73,7 @@ pub(super) struct Session {
 impl Session {
     /// Connects and binds.
     pub(super) async fn open(parameters: &DirectoryParameters, rules: &DialRules) -> Result<Self, LdapFailure> {
-        let mut session = Self { wire: dial(parameters, rules).await?, last_id: 1 };
+        let mut session = Self { wire: in_time(dial(parameters, rules)).await?, last_id: 1 };
         session.send(&messages::bind(&parameters.bind_dn, parameters.password.expose_secret())).await?;
         let answer = session.receive(&mut { MAX_RESULT_BYTES }).await?;
         match Response::parse(&answer, session.last_id)? {
@@ -85,14 +129,35 @@ impl Session {
     async fn send(&mut self, operation: &[u8]) -> Result<(), LdapFailure> {
         self.last_id += 1;
         let message = messages::message(self.last_id, operation);
-        let sent = async {
-            self.wire.write_all(&message).await?;
-            self.wire.flush().await
-        };
-        sent.await.map_err(|error| LdapFailure::of_io(&error))
+        self.wire.write_all(&message).await?;
+        Ok(self.wire.flush().await?)
     }
 
     async fn receive(&mut self, allowance: &mut usize) -> Result<Vec<u8>, LdapFailure> {
         read_message(&mut self.wire, allowance).await
+    }
+}
+
+/// Message ID of StartTLS, the first message of its connection.
+const START_TLS_ID: u32 = 1;
+
+/// Opens a connection that is ready for the bind.
+pub(super) async fn dial(parameters: &DirectoryParameters, rules: &DialRules) -> Result<Box<dyn Wire>, LdapFailure> {
+    let mut stream = connect(&parameters.host, parameters.port, rules).await?;
+    match parameters.protection {
+        Protection::None => return Ok(Box::new(stream)),
+        Protection::Tls => {}
+        Protection::StartTls => ask_for_tls(&mut stream).await?,
+    }
+    Ok(Box::new(handshake(stream, &parameters.host, trusting(parameters.ca.as_ref())?).await?))
+}
+
+/// Reads exactly one message: anything after it was not sent under TLS, and the handshake rejects it.
+async fn ask_for_tls(stream: &mut TcpStream) -> Result<(), LdapFailure> {
+    stream.write_all(&message(START_TLS_ID, &start_tls())).await?;
+    let mut allowance = MAX_RESULT_BYTES;
+    match Response::parse(&read_message(stream, &mut allowance).await?, START_TLS_ID)? {
+        Response::Extended(code) if code.0 == 0 => Ok(()),
+        _ => Err(LdapFailure::Unreachable("the server does not begin TLS")),
     }
 }

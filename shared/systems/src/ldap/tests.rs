@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use drift_api::requests::ldap::ber::{element, number};
-use drift_api::requests::ldap::result_code::ResultCode;
-use drift_api::requests::ldap::{Change, Search, SearchScope};
-use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_api::{Change, LabelledSecret, LabelledSecrets, ResultCode, Search, SearchScope};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

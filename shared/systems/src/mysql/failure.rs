@@ -4,7 +4,8 @@ use mysql_async::{DriverError, Error, IoError};
 
 use drift_api::requests::sql_state::SqlState;
 
-use crate::guard::connect_errors::describe_tls;
+use crate::guard::connect_errors::{describe, describe_tls};
+use crate::guard::roots::NoBundle;
 use crate::sql::SqlFailure;
 use crate::sql::failure::{CLOSED, TOO_LARGE};
 
@@ -18,7 +19,7 @@ impl From<Error> for SqlFailure {
         match error {
             Error::Server(error) => SqlState::parse_mysql(&error.state, error.code)
                 .map_or(Self::Unreachable("the answer is not MySQL's"), Self::Answered),
-            Error::Io(IoError::Io(error)) => Self::of_io(&error),
+            Error::Io(IoError::Io(error)) => Self::Unreachable(describe(&error)),
             Error::Io(IoError::Tls(error)) => Self::of_tls(&error),
             Error::Driver(error) => Self::of_driver(&error),
             Error::Other(_) | Error::Url(_) => Self::Unreachable(CLOSED),
@@ -33,11 +34,7 @@ impl SqlFailure {
             mysql_async::TlsError::InvalidDnsName(_) => {
                 Self::Unreachable("the host is no name that a certificate could be for")
             }
-            mysql_async::TlsError::Pem(_) | mysql_async::TlsError::VerifierBuilderError(_) => {
-                Self::CredentialUnavailable(
-                    "the connection's Secret, key ca.crt: not a PEM bundle of CA certificates".to_owned(),
-                )
-            }
+            mysql_async::TlsError::Pem(_) | mysql_async::TlsError::VerifierBuilderError(_) => Self::no_bundle(NoBundle),
         }
     }
 

@@ -6,9 +6,9 @@ use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
 use crate::guard::roots::{roots_of, system_certificates};
-use crate::sql::CONNECT_TIMEOUT;
+use crate::guard::stream::{in_time, resolve};
 use crate::sql::failure::CLOSED;
-use crate::sql::{ConnectionParameters, SqlFailure, SslMode, resolve};
+use crate::sql::{ConnectionParameters, SqlFailure, SslMode};
 
 /// Maximum bytes of one packet in either direction, the limit of the protocol without continuation.
 const PACKET_BYTES: usize = 16 * 1024 * 1024 - 1;
@@ -32,8 +32,7 @@ pub(super) async fn open(
     rules: &DialRules,
     name: &str,
 ) -> Result<(Conn, bool), SqlFailure> {
-    let opened = tokio::time::timeout(CONNECT_TIMEOUT, connect(parameters, rules, name)).await;
-    opened.unwrap_or(Err(SqlFailure::Unreachable("connecting took too long")))
+    in_time(connect(parameters, rules, name)).await
 }
 
 /// A connection that is closed at once. Within a runtime, the client would first read the rest of a pending response,
@@ -86,7 +85,7 @@ async fn options(parameters: &ConnectionParameters, rules: &DialRules, name: &st
     if parameters.host.starts_with('/') {
         return Ok(builder.socket(Some(&parameters.host)).into());
     }
-    let addresses = resolve(parameters, rules).await?;
+    let addresses = resolve(&parameters.host, parameters.port, rules).await?;
     let addresses: Vec<_> = addresses.into_iter().map(|address| address.ip()).collect();
     let builder = builder
         .ip_or_hostname(parameters.host.trim_matches(['[', ']']))
@@ -103,10 +102,7 @@ fn tls(parameters: &ConnectionParameters) -> Result<Option<SslOpts>, SqlFailure>
         (SslMode::Require, _) => Some(SslOpts::default().with_danger_accept_invalid_certs(true)),
         (SslMode::VerifyFull, Some(bundle)) => {
             let bundle = bundle.expose_secret().as_bytes();
-            if roots_of(bundle).is_none() {
-                let message = "the connection's Secret, key ca.crt: not a PEM bundle of CA certificates";
-                return Err(SqlFailure::CredentialUnavailable(message.to_owned()));
-            }
+            roots_of(bundle).map_err(SqlFailure::no_bundle)?;
             Some(verified.with_root_certs(vec![bundle.to_vec().into()]))
         }
         (SslMode::VerifyFull, None) => {

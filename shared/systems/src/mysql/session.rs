@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use mysql_async::Value as Parameter;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Params};
+use mysql_async::{Conn, Params, Value as Parameter};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -14,9 +13,8 @@ use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::mysql::open::{Closing, open};
 use crate::mysql::value::{Columns, bytes_of};
-use crate::sql::LIFE;
 use crate::sql::failure::{CLOSED, TOO_LARGE};
-use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
+use crate::sql::{ConnectionParameters, LIFE, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// The value of `sql_select_limit` without a limit. Its default is the server's, which could cut a result off.
 const NO_LIMIT: u64 = u64::MAX;

@@ -8,7 +8,6 @@ mod session;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-mod tls;
 mod value;
 mod wire;
 mod write_statements;

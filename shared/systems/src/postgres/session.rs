@@ -13,13 +13,13 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notificati
 
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
+use crate::guard::stream::in_time;
 use crate::postgres::dial::dial;
 use crate::postgres::rows::Statements;
 use crate::postgres::wire::{Allowance, Capped};
-use crate::sql::LIFE;
-use crate::sql::SqlFailure;
 use crate::sql::failure::CLOSED;
 use crate::sql::parameters::ConnectionParameters;
+use crate::sql::{LIFE, SqlFailure};
 
 /// Maximum bytes from a server during the handshake. Its settings take a few KiB.
 const GREETING_BYTES: usize = 256 * 1024;
@@ -66,7 +66,7 @@ impl Session {
     ) -> Result<Self, SqlFailure> {
         let allowance = Allowance::default();
         allowance.set(GREETING_BYTES);
-        let wire = Capped { wire: dial(parameters, rules).await?, allowance: allowance.clone() };
+        let wire = Capped { wire: in_time(dial(parameters, rules)).await?, allowance: allowance.clone() };
         let mut config = Config::new();
         // TLS is already set up if required.
         config.user(&parameters.user).application_name(name).ssl_mode(Negotiation::Disable);

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::guard::wire::Wire;
+use crate::guard::stream::Wire;
 use crate::sql::failure::OverCap;
 
 /// Maximum outgoing bytes in addition to our request. A look-up takes at least 45 bytes, so 180 types can be looked up.

@@ -4,11 +4,13 @@
 
 use std::io;
 
-use drift_api::requests::sql_state::SqlState;
-use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_api::{CredentialError, SqlState};
 
+use crate::guard::connect_errors::describe;
 use crate::guard::dialling::AddressRefused;
 use crate::guard::host_health::HostReply;
+use crate::guard::roots::NoBundle;
+use crate::guard::stream::DialError;
 
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +68,16 @@ impl From<CredentialError> for SqlFailure {
     }
 }
 
+impl From<DialError> for SqlFailure {
+    fn from(error: DialError) -> Self {
+        match error {
+            DialError::Unreachable(text) => Self::Unreachable(text),
+            DialError::AddressRefused { host } => Self::AddressRefused { host },
+            DialError::Bundle(bundle) => Self::no_bundle(bundle),
+        }
+    }
+}
+
 impl From<tokio_postgres::Error> for SqlFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         if let Some(state) = error.code() {
@@ -77,16 +89,13 @@ impl From<tokio_postgres::Error> for SqlFailure {
         let io = source.as_deref().and_then(|source| source.downcast_ref::<io::Error>());
         let Some(error) = io else { return Self::Unreachable(CLOSED) };
         let over = error.get_ref().and_then(|inner| inner.downcast_ref::<OverCap>());
-        over.map_or_else(|| Self::of_io(error), |over| Self::Unreadable(over.mistake()))
+        over.map_or_else(|| Self::Unreachable(describe(error)), |over| Self::Unreadable(over.mistake()))
     }
 }
 
 impl SqlFailure {
-    pub(crate) fn of_io(error: &io::Error) -> Self {
-        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            return Self::Unreachable(crate::guard::connect_errors::describe_tls(error));
-        }
-        Self::Unreachable(crate::guard::connect_errors::describe_io(error.kind()).unwrap_or("connecting failed"))
+    pub(crate) fn no_bundle(error: NoBundle) -> Self {
+        Self::CredentialUnavailable(format!("the connection's Secret, key ca.crt: {error}"))
     }
 
     /// Returns the evidence about the host.

@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use crate::sql::SqlFailure;
 
-/// Timeout of DNS, TCP and TLS together, the same as for HTTP. It distinguishes an unreachable host from a slow one.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Maximum age of a connection, as in connection pools (HikariCP: 30 minutes), because a session keeps its initial
 /// rights and server. A listener has none, because each new one causes a poll of everything.
 pub(crate) const LIFE: Duration = Duration::from_mins(10);

@@ -12,6 +12,8 @@ use url::Url;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Connection, Dialect};
 
+use crate::guard::stream::host_and_port;
+
 /// The properties of connection parameters that differ between the dialects.
 struct Form {
     /// Default port, as assigned by IANA.
@@ -149,8 +151,7 @@ impl ConnectionParameters {
         match self.host.as_str() {
             path if path.starts_with('/') && self.dialect == Dialect::Mysql => format!("unix:{path}"),
             folder if folder.starts_with('/') => format!("unix:{folder}/.s.PGSQL.{}", self.port),
-            address if address.contains(':') => format!("[{}]:{}", address.trim_matches(['[', ']']), self.port),
-            name => format!("{}:{}", name.to_lowercase(), self.port),
+            host => host_and_port(host, self.port),
         }
     }
 

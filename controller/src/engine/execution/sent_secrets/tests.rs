@@ -1,13 +1,10 @@
 use super::*;
 use crate::engine::StepAnswer;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::execution::{Event, Readiness, Rendered, Step, Write};
 use crate::engine::fixtures::{bare_object, correction, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
-use drift_api::condition::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks};
-use drift_api::secrets::labelled_secrets::SecretVersion;
+use drift_api::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, SecretVersion};
 
 fn marks(version: &str) -> SecretMarks {
     let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };

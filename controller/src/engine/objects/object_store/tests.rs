@@ -1,11 +1,8 @@
 use super::*;
-use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::held::Held;
-use crate::engine::corrections::outcome::{Doubt, Outcome};
+use crate::engine::corrections::{Action, Doubt, Held, Outcome};
 use crate::engine::fixtures::{Scene, at, bare_object, correction, desired_hash, doubtful, facts, owns, target};
-use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
-use drift_api::identity::{IdentityIndex, Ownership, Selected};
 use drift_api::names::FINALIZER;
+use drift_api::{CorrectedReason, IdentityIndex, ObservedReason, Ownership, Selected, Tag};
 
 const CALM: SharedFacts = SharedFacts {
     attested: true,

@@ -1,7 +1,6 @@
 //! Name, manifest, turn and end of a correction's Job.
 
-use drift_api::condition::{CorrectedReason, DesiredHash, ObservedReason};
-use drift_api::requests::job::{Job, JobProgress, JobStage};
+use drift_api::{CorrectedReason, DesiredHash, Job, JobProgress, JobStage, ObservedReason};
 
 use super::*;
 use crate::engine::fixtures::{Scene, job_of};

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use drift_language::item_key;
-use drift_language::{Meaning, RulePlace};
+use drift_language::{Meaning, RulePlace, item_key};
 use serde_json::Value;
 
 use super::fulfilment::Comparison;

@@ -12,8 +12,7 @@ mod sets;
 
 use std::borrow::Cow;
 
-use drift_language::json_of;
-use drift_language::{Form, ListKind, RulePlace, Rules, Target, WriteOnly};
+use drift_language::{Form, ListKind, RulePlace, Rules, Target, WriteOnly, json_of};
 use serde_json::{Map, Value};
 
 pub use fulfilment::TooMuchWork;

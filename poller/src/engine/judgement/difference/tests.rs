@@ -1,7 +1,6 @@
 //! Differences that the comparison finds or ignores.
 
-use drift_language::item_key;
-use drift_language::{ListKind, RulePlace};
+use drift_language::{ListKind, RulePlace, item_key};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -2,12 +2,12 @@
 //!
 //! Every result is checked against the state that its poll began with.
 
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::mutants::is_planted;
+use drift_api::{CurrentVerdict, Moment, Mutant, ObservedReason, PollRequest, StatusFields};
 use std::time::Duration;
 
 use std::sync::Arc;
 
-use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 use super::writing::Believed;
@@ -20,7 +20,6 @@ use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::{Now, PROMPT_SPACING};
 use crate::engine::writes::urgency::is_change;
-use drift_api::condition::{CurrentVerdict, ObservedReason, PollRequest, StatusFields};
 
 /// A poll that began. The object may leave the selection and return meanwhile, and the result of an earlier poll may be
 /// outdated by then. So a result counts only for the running poll.

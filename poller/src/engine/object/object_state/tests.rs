@@ -7,9 +7,7 @@ use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
-use drift_api::condition::StatusFields;
-use drift_api::condition::{DesiredHash, ObservedReason};
-use drift_api::object::object_view::ObjectView;
+use drift_api::{DesiredHash, ObjectView, ObservedReason, StatusFields};
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
 

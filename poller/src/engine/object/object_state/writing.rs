@@ -1,11 +1,9 @@
 //! Writes of an object's verdict.
 
-use drift_api::condition::{Condition, CurrentVerdict, StatusFields, Verdict, readiness_writes};
-use drift_api::mutants::{Mutant, is_planted};
+use drift_api::condition::readiness_writes;
+use drift_api::mutants::is_planted;
 use drift_api::names::OBSERVED_GENERATION;
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
-use drift_api::timing::token_bucket::TokenBucket;
+use drift_api::{Condition, CurrentVerdict, LeanObject, Moment, Mutant, StatusFields, TokenBucket, Verdict};
 
 use super::{NextWrite, ObjectState, Owing, stands_true};
 use crate::engine::writes::announcement::{Announcement, announce};

@@ -1,7 +1,6 @@
 use super::*;
 use crate::engine::fixtures::{self, TEXT, at, target};
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::finding::Finding;
+use crate::engine::judgement::finding::{Failure, Finding};
 use crate::engine::writes::write_attempts::WriteOutcome;
 use drift_api::attestation::MOST_EXCEPTIONS;
 use drift_api::condition::ObservedReason;

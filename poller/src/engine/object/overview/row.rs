@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
-use drift_api::held_corrections::Hold;
-use drift_api::object::ObjectId;
+use drift_api::condition::MAX_MESSAGE_BYTES;
+use drift_api::{Condition, ConditionStatus, CorrectionStatus, Hold, ObjectId, Tag};
 use drift_language::Target;
 use jiff::Timestamp;
 

@@ -8,15 +8,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::ObservedReason;
-use drift_api::identity::Uid;
-use drift_api::object::object_view::OpenView;
-use drift_api::requests::http_request::HttpRequest;
+use drift_api::{HttpRequest, ObservedReason, OpenView, Uid};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{HttpRead, Target};
-use drift_systems::{ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room};
-use drift_systems::{before_deadline, count_as_limited, heard};
+use drift_systems::{
+    ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room, before_deadline, count_as_limited,
+    heard,
+};
 
 use super::{OBJECTS_THAT_COUNT, ReadResult, UNTIL_SECRETS_ARE_LISTED};
 use crate::engine::Postponed;

@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_api::{ClusterResource, ResourceError, Uid};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{KubernetesRead, Target};

@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::ObservedReason;
-use drift_api::identity::Uid;
-use drift_api::requests::ldap::Search;
+use drift_api::{ObservedReason, Search, Uid};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{LdapRead, Target};

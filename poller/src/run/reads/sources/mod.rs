@@ -10,8 +10,7 @@ pub(crate) mod sql;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_api::identity::Uid;
-use drift_api::object::object_view::OpenView;
+use drift_api::{OpenView, Uid};
 use drift_kube::process::clock;
 use drift_language::{Source, Target};
 use drift_systems::SentCredentials;

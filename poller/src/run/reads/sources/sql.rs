@@ -4,9 +4,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::ObservedReason;
-use drift_api::identity::Uid;
-use drift_api::requests::sql_query::SqlQuery;
+use drift_api::{ObservedReason, SqlQuery, Uid};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{SqlRead, Target};

@@ -1,5 +1,10 @@
 //! Writes elements in BER, the encoding of LDAP messages (RFC 4511, section 5.1).
 
+/// Tag of an OCTET STRING.
+pub const OCTETS: u8 = 0x04;
+/// Tag of a SEQUENCE.
+pub const SEQUENCE: u8 = 0x30;
+
 /// Returns an element with this tag and content.
 #[must_use]
 pub fn element(tag: u8, content: &[u8]) -> Vec<u8> {

@@ -4,10 +4,8 @@ use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
-use crate::secrets::needed_secret::Credential;
-use crate::secrets::needed_secret::NeededSecret;
-use crate::systems::http::auth::needed_secrets::credentials;
-use crate::systems::http::auth::needed_secrets::needed_secrets;
+use crate::secrets::needed_secret::{Credential, NeededSecret};
+use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
 use crate::systems::http::insecure::check_credentials;
@@ -23,8 +21,7 @@ use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::http_request::HttpRequest;
+use drift_api::{FieldPaths, HttpRequest};
 
 /// Default limit of a response. A REST response about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;

@@ -15,8 +15,7 @@ use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTe
 use crate::systems::http::request::body::{Body, read_body};
 use crate::systems::http::request::headers::{HeaderTemplate, read_headers};
 use crate::yaml::reader::{Fields, Reader};
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::http_request::HttpRequest;
+use drift_api::{FieldPaths, HttpRequest};
 
 /// The template of a request.
 #[derive(Debug)]

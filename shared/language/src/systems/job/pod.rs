@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 
 use super::isolation::check_isolation;
 use super::kubernetes_nodes::{entries, items};
-use crate::cel::pieces;
-use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables};
+use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables, pieces};
 use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::{Content, Entry, Node};
 use drift_api::names::GROUP;

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::cel::is_template;
-use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables};
+use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables, is_template};
 use crate::spec::objects::{ObjectSelection, read_cluster_kind};
 use crate::systems::Source;
 use crate::systems::actions::Actions;
@@ -20,8 +19,7 @@ use crate::yaml::reader::{Fields, Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Entry, Node};
 use drift_api::names::MADE_FOR_ANNOTATION;
-use drift_api::object::cluster_resource::ClusterResource;
-use drift_api::object::field_paths::FieldPaths;
+use drift_api::{ClusterResource, FieldPaths};
 
 /// Allowed metadata of a manifest. The rest belongs to the API server, the garbage collector, or others.
 const METADATA_KEYS: &[&str] = &["name", "namespace", "labels", "annotations"];

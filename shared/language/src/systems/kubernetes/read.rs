@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
-use crate::cel::{PLACEHOLDER, ValueTemplate, without_expressions};
+use crate::cel::{EvaluationError, PLACEHOLDER, Scope, TextTemplate, ValueTemplate, Variables, without_expressions};
 use crate::spec::objects::read_cluster_kind;
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
@@ -13,8 +12,7 @@ use crate::values::names::is_dns_label;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::text_template;
-use drift_api::object::cluster_resource::ClusterResource;
-use drift_api::object::field_paths::FieldPaths;
+use drift_api::{ClusterResource, FieldPaths};
 
 /// Maximum length of an object's name, in bytes. The limit of Kubernetes.
 const MAX_NAME_BYTES: usize = 253;

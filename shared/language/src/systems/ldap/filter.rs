@@ -1,6 +1,6 @@
 //! The syntax of filters (RFC 4515), and their encoding (RFC 4511, section 4.5.1.7).
 
-use drift_api::requests::ldap::ber::element;
+use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE, element};
 
 use super::name::is_attribute;
 
@@ -14,8 +14,6 @@ const TAG_EQUAL: u8 = 0xa3;
 const TAG_SUBSTRINGS: u8 = 0xa4;
 const TAG_PRESENT: u8 = 0x87;
 const TAG_EXTENSIBLE: u8 = 0xa9;
-const OCTETS: u8 = 0x04;
-const SEQUENCE: u8 = 0x30;
 
 type Parsed<'t> = (Vec<u8>, &'t str);
 

@@ -1,7 +1,6 @@
 //! Directories over LDAP: DNs and filters with `${…}`, whose values are escaped by their place.
 
 pub(crate) mod correct;
-mod escape;
 mod filter;
 mod name;
 pub(crate) mod read;

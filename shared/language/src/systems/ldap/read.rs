@@ -11,10 +11,8 @@ use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
-use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::ldap::{Search, SearchScope};
+use drift_api::{FieldPaths, ScopeId, Search, SearchScope};
 
 /// The required keys of the Secret.
 pub(super) const SECRET_KEYS: &[&str] = &["url", "bindDn", PASSWORD];

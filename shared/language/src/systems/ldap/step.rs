@@ -9,8 +9,7 @@ use crate::systems::section::WithDesired;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::ldap::{Change, Edit};
+use drift_api::{Change, Edit, FieldPaths};
 
 /// One step of a correction.
 #[derive(Debug)]

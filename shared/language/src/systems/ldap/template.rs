@@ -1,14 +1,15 @@
 //! A DN or a filter with `${…}`. Each expression is in a value, and its result is escaped for that place.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
+use drift_api::object::field_paths::FieldPaths;
 use serde_json::Value;
 
-use super::{escape, filter, name};
+use super::{filter, name};
 use crate::cel::{Cost, EvaluationError, Expression, Piece, Scope, Site, TemplateError, Variables, pieces};
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
-use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum length of a rendered DN or filter in bytes. Servers reject longer ones.
 const MAX_BYTES: usize = 16 * 1024;
@@ -117,8 +118,8 @@ impl LdapTemplate {
                         return Err(self.site.error("the value is empty"));
                     }
                     rendered.push_str(&match self.form {
-                        Form::Name => escape::in_name(&text),
-                        Form::Filter => escape::in_filter(&text),
+                        Form::Name => escaped_in_name(&text),
+                        Form::Filter => escaped_in_filter(&text),
                     });
                 }
             }
@@ -142,4 +143,33 @@ pub(super) fn template(form: Form, scope: Scope) -> impl Fn(&mut Reader<'_>, &No
         let site = reader.site(place, scope);
         reader.compiled(node, &site, LdapTemplate::parse(text, &site, form))
     }
+}
+
+/// Returns the text as an attribute value of a DN.
+fn escaped_in_name(text: &str) -> String {
+    let last = text.chars().count().saturating_sub(1);
+    escaped(text, |at, letter| {
+        matches!(letter, '"' | '+' | ',' | ';' | '<' | '>' | '\\' | '=' | '#')
+            || letter.is_ascii_control()
+            || letter == ' ' && (at == 0 || at == last)
+    })
+}
+
+/// Returns the text as an assertion value of a filter.
+fn escaped_in_filter(text: &str) -> String {
+    escaped(text, |_, letter| matches!(letter, '*' | '(' | ')' | '\\' | '\0'))
+}
+
+/// Replaces characters by a backslash and their two hexadecimal digits, which both RFCs allow. They are all ASCII.
+fn escaped(text: &str, is_special: impl Fn(usize, char) -> bool) -> String {
+    let mut written = String::with_capacity(text.len());
+    for (at, letter) in text.chars().enumerate() {
+        if is_special(at, letter) {
+            // Writing to a text cannot fail.
+            let _ = write!(written, "\\{:02X}", u32::from(letter));
+        } else {
+            written.push(letter);
+        }
+    }
+    written
 }

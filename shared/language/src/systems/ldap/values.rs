@@ -8,8 +8,7 @@ use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
 use crate::yaml::reader::{Reader, all};
 use crate::yaml::templates::read_value;
 use crate::yaml::{Content, Node};
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::ldap::Attribute;
+use drift_api::{Attribute, FieldPaths};
 
 /// The values of one attribute.
 #[derive(Debug)]

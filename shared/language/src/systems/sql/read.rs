@@ -2,12 +2,9 @@
 
 use serde_json::Value;
 
-use crate::cel::ValueTemplate;
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::without_expressions;
-use crate::cel::{EvaluationError, Scope, Variables};
-use crate::secrets::needed_secret::Credential;
-use crate::secrets::needed_secret::NeededSecret;
+use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
+use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::systems::keys::{Keys, read_keys};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
@@ -15,10 +12,8 @@ use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::reader::Reader;
-use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::sql_query::SqlQuery;
+use drift_api::{FieldPaths, ScopeId, SqlQuery};
 
 /// Default limit of a query's result. A row about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;

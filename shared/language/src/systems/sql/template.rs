@@ -5,14 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::pieces;
-use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables};
+use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables, pieces};
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::places::{Places, behind_comments, has_word};
 use crate::systems::sql::words::{Role, take_word};
 use crate::systems::sql::{Dialect, mysql};
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::requests::sql_query::SqlQuery;
+use drift_api::{FieldPaths, SqlQuery};
 
 /// One SQL statement with `${…}`.
 #[derive(Debug)]

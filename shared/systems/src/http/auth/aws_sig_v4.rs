@@ -14,8 +14,7 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
 use drift_language::{AwsKeys, AwsSigV4};
 
 const ACCESS_KEY_ID: &str = "accessKeyId";

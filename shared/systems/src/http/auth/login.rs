@@ -12,8 +12,7 @@ use crate::HttpOptions;
 use crate::http::auth::assertion::{Assertion, PRIVATE_KEY, claims};
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::{sensitive, without_line_end};
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
 use drift_language::{Login, LoginBody};
 
 /// Returns the token source, if the Secret may be used for it.

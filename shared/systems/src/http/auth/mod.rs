@@ -22,8 +22,7 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::guard::clock::time_of_day;
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
 use drift_language::{Auth, AwsKeys, SecretKey};
 
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.

@@ -14,8 +14,7 @@ use crate::http::auth::assertion::{Assertion, PRIVATE_KEY, claims};
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::without_line_end;
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
 use drift_language::{Grant, OAuth2};
 
 /// The grant of RFC 7523.

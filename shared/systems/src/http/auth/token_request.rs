@@ -16,10 +16,8 @@ use crate::http::auth::assertion::Assertion;
 use crate::http::auth::role_keys::read_keys;
 use crate::http::auth::{BEARER, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
-use crate::retry_after;
-use crate::{HttpFailure, HttpOptions};
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::CredentialError;
+use crate::{HttpFailure, HttpOptions, retry_after};
+use drift_api::{CredentialError, HttpRequest};
 use drift_language::{AwsRole, Login, Network, OAuth2, Tls, TokenPlace};
 
 /// Deadline of a token request. Half of the default deadline of a poll, which excludes it. It is short enough that a

@@ -1,12 +1,9 @@
 //! Sends one request and reads its response, within a deadline and a size limit.
 
 pub(super) mod answer;
-pub(super) mod deadline;
 pub(super) mod failure;
-pub(super) mod limited;
 pub(super) mod memory;
 pub(super) mod options;
-pub(super) mod outgoing;
 pub(super) mod packed;
 pub(super) mod progress;
 pub(super) mod reply;

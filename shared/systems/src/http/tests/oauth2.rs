@@ -10,8 +10,7 @@ use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, secrets, send};
 use crate::{ExchangeProgress, HttpReply, ProjectedTokens, ReplyBody};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_language::cel::SecretValues;
-use drift_language::{Auth, Grant, OAuth2};
+use drift_language::{Auth, Grant, OAuth2, SecretValues};
 
 /// Issued tokens and their expiry.
 #[derive(Clone, Default)]

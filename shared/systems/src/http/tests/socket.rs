@@ -10,8 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::ReplyBody;
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, send, sender, unreachable};
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_api::{HttpRequest, LabelledSecret, LabelledSecrets};
 use drift_language::Auth;
 
 /// The requests of each connection.

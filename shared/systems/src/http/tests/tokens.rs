@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_language::cel::SecretValues;
 use drift_language::fixtures::target;
-use drift_language::{Auth, Source};
+use drift_language::{Auth, SecretValues, Source};
 use http::Method;
 
 use crate::http::tests::server::{Connection, Server, ok};

@@ -1,22 +1,24 @@
 //! A pair of HTTP clients for each way of connecting. They reuse connections, and never redirect, retry or use a proxy.
 //!
 //! reqwest probes a silent TCP connection by default, and drops one on which nothing is acknowledged for 30 s.
+//!
+//! The client only dials allowed addresses of a host, and resolves anew for each connection. A literal address is never
+//! resolved: the sender of a request checks it.
 
+use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, redirect, retry};
 use tower::util::MapResponseLayer;
 
-use crate::http::transport::opened;
-use crate::http::transport::resolver::GuardedResolver;
+use crate::guard::dialling::{AddressRefused, DialRules};
+use crate::guard::stream::CONNECT_TIMEOUT;
 use crate::http::transport::tls::{ClientError, Material, configuration};
-
-/// Timeout of DNS, TCP and TLS together. Half of the default deadline of a poll (10 s), so that an unreachable host is
-/// distinguished from a slow one.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Idle timeout of a connection. Below the 60 s after which common load balancers drop one silently.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,9 +89,65 @@ fn builder(program: &str, kept: usize) -> reqwest::ClientBuilder {
         // With a limit of zero, reqwest keeps no copy of the request.
         .retry(retry::never().max_retries_per_request(0))
         .connect_timeout(CONNECT_TIMEOUT)
-        .connector_layer(MapResponseLayer::new(opened::note))
+        .connector_layer(MapResponseLayer::new(note))
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(kept)
         .http2_keep_alive_interval(ALIVE_INTERVAL)
         .http2_keep_alive_timeout(ALIVE_TIMEOUT)
+}
+
+tokio::task_local! {
+    static OPENED: Cell<bool>;
+}
+
+/// Runs a request. Returns its result, and true if it opened a connection.
+///
+/// The HTTP client does not report this, but it runs the connector inside the request's own task, so a task-local mark
+/// detects it. The retry of a dropped read depends on it: on a fresh connection a drop is final.
+pub(in crate::http) async fn noting_opened<T>(request: impl Future<Output = T>) -> (T, bool) {
+    OPENED.scope(Cell::new(false), async { (request.await, OPENED.with(Cell::get)) }).await
+}
+
+/// Marks an opened connection, and returns it.
+pub(in crate::http) fn note<C>(connection: C) -> C {
+    // A connection that lost the race against the pool is finished by a separate task without the mark.
+    let _ = OPENED.try_with(|opened| opened.set(true));
+    connection
+}
+
+/// The system's resolver.
+#[derive(Debug)]
+pub(in crate::http) struct SystemResolver;
+
+/// Filters out addresses that must not be dialled.
+pub(in crate::http) struct GuardedResolver {
+    pub(in crate::http) names: Arc<dyn Resolve>,
+    pub(in crate::http) rules: DialRules,
+}
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            // The port comes from the URL.
+            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (found, rules) = (self.names.resolve(name), self.rules.clone());
+        Box::pin(async move {
+            let mut addresses: Vec<_> = found.await?.collect();
+            if addresses.is_empty() {
+                return Err(io::Error::from(io::ErrorKind::NotFound).into());
+            }
+            addresses.retain(|address| rules.allow(address.ip()));
+            if addresses.is_empty() {
+                return Err(AddressRefused.into());
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
 }

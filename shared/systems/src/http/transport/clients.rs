@@ -9,12 +9,10 @@ use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
-use crate::http::transport::client::Clients;
-use crate::http::transport::resolver::GuardedResolver;
+use crate::http::transport::client::{Clients, GuardedResolver};
 use crate::http::transport::tls::{ClientError, Material, MaterialHash, Roots};
 use crate::{HttpFailure, HttpOptions};
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::{HttpRequest, LabelledSecrets};
 use drift_language::SecretKey;
 
 /// Maximum cached clients, each with its connections. Targets with one way of connecting share a client. Beyond the
@@ -202,7 +200,7 @@ impl ClientKey {
     /// Converts a client error, with the Secret that caused it.
     fn failure(&self, error: ClientError) -> HttpFailure {
         let text = match (error, &self.trust, &self.certificate) {
-            (ClientError::Bundle, Trust::Secret(SecretKey { name, key }), _) => {
+            (ClientError::Bundle(_), Trust::Secret(SecretKey { name, key }), _) => {
                 format!("Secret {name} key {key}: {error}")
             }
             (ClientError::Certificate, _, Some(name)) => {
@@ -227,7 +225,7 @@ impl ClientCache {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::http::transport::resolver::SystemResolver;
+    use crate::http::transport::client::SystemResolver;
     use std::sync::mpsc;
 
     /// The key for a socket of that name.

@@ -2,6 +2,4 @@
 
 pub(super) mod client;
 pub(super) mod clients;
-pub(super) mod opened;
-pub(super) mod resolver;
 pub(super) mod tls;

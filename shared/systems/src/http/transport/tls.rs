@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use crate::guard::roots::{roots_of, system_roots};
+use crate::guard::roots::{NoBundle, roots_of, system_roots, tls_builder};
 
 /// ALPN protocols in order of preference (RFC 7301).
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -41,8 +41,8 @@ pub(in crate::http) type MaterialHash = Option<[u8; 32]>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::http) enum ClientError {
     /// The bundle has no certificate, or an invalid one.
-    #[error("not a PEM bundle of CA certificates")]
-    Bundle,
+    #[error("{0}")]
+    Bundle(#[from] NoBundle),
     /// Our certificate or its key is invalid, or they do not match.
     #[error("not a certificate in PEM and its key")]
     Certificate,
@@ -73,12 +73,9 @@ pub(in crate::http) fn configuration(material: Material<'_>) -> Result<ClientCon
     let roots = match material.roots {
         Roots::Nobody => Arc::new(RootCertStore::empty()),
         Roots::System => system_roots(),
-        Roots::Only(bundle) => Arc::new(roots_of(bundle).ok_or(ClientError::Bundle)?),
+        Roots::Only(bundle) => Arc::new(roots_of(bundle)?),
     };
-    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|_| ClientError::Build)?
-        .with_root_certificates(roots);
+    let builder = tls_builder().map_err(|_| ClientError::Build)?.with_root_certificates(roots);
     let mut configuration = match material.identity {
         None => builder.with_no_client_auth(),
         Some((chain, key)) => {
@@ -107,7 +104,7 @@ mod tests {
     fn a_bundle_without_certificates_is_refused() {
         for bundle in ["", "canary", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n"] {
             let material = Material { roots: Roots::Only(bundle.as_bytes()), identity: None };
-            assert_eq!(configuration(material).map(drop), Err(ClientError::Bundle), "{bundle}");
+            assert_eq!(configuration(material).map(drop), Err(ClientError::Bundle(NoBundle)), "{bundle}");
         }
     }
 }

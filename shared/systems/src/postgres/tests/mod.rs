@@ -8,9 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 
-use drift_api::requests::sql_query::SqlQuery;
-use drift_api::requests::sql_state::SqlState;
-use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_api::{LabelledSecret, LabelledSecrets, SqlQuery, SqlState};
 use drift_language::{Connection, Dialect};
 
 use crate::sql::failure::TOO_MANY_TYPES;

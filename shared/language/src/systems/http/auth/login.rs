@@ -13,9 +13,9 @@ use url::Url;
 use crate::cel::is_template;
 use crate::secrets::needed_secret::SIGNING_KEY;
 use crate::secrets::secret_key::read_whole_secret;
-use crate::systems::http::auth::header_name::{auth_header, read_auth_header};
 use crate::systems::http::auth::jwt_claims::{JwtClaims, read_jwt_claims};
 use crate::systems::http::auth::oauth2::read_token_url;
+use crate::systems::http::request::headers::RESERVED_HEADERS;
 use crate::values::names::is_data_key;
 use crate::yaml::durations::duration;
 use crate::yaml::reader::{Reader, all};
@@ -232,5 +232,22 @@ fn check_placeholders(reader: &mut Reader<'_>, node: &Node, place: &str) -> Opti
             all::<(), Vec<()>>(checked).map(drop)
         }
         Content::Null | Content::Bool(_) | Content::Number(_) => Some(()),
+    }
+}
+
+pub(super) fn read_auth_header(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
+    let text = reader.literal(node, place)?;
+    match auth_header(text) {
+        Ok(name) => Some(name),
+        Err(message) => reader.refuse(node.at, format!("{place}: {message}")),
+    }
+}
+
+/// Parses the name of a header that may have a credential.
+pub(super) fn auth_header(text: &str) -> Result<HeaderName, String> {
+    match HeaderName::try_from(text) {
+        Ok(name) if name == http::header::AUTHORIZATION || !RESERVED_HEADERS.contains(&name.as_str()) => Ok(name),
+        Ok(name) => Err(format!("the header `{name}` belongs to the connection")),
+        Err(_) => Err(format!("`{text}` is no header name")),
     }
 }

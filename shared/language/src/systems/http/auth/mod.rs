@@ -4,7 +4,6 @@
 
 pub(crate) mod aws_sig_v4;
 pub(crate) mod challenge;
-mod header_name;
 pub(crate) mod jwt_claims;
 pub(crate) mod login;
 pub(crate) mod needed_secrets;
@@ -17,8 +16,7 @@ use url::Url;
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
 use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, read_aws_sig_v4};
 use crate::systems::http::auth::challenge::{Challenge, read_challenge};
-use crate::systems::http::auth::header_name::read_auth_header;
-use crate::systems::http::auth::login::{Login, read_login};
+use crate::systems::http::auth::login::{Login, read_auth_header, read_login};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
 use crate::systems::http::auth::service_account_token::read_service_account_token;
 use crate::yaml::Node;
