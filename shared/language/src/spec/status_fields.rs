@@ -79,9 +79,7 @@ impl StatusTemplates {
 
     /// The fields under `self` that the templates read.
     pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.0.iter().for_each(|(_, template)| fields.extend(&template.fields()));
-        fields
+        self.0.iter().map(|(_, template)| template.fields()).collect()
     }
 }
 

@@ -116,9 +116,7 @@ impl ReadSection for HttpRead {
     }
 
     fn address_fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.steps().for_each(|step| fields.extend(&step.request.fields()));
-        fields
+        self.steps().map(|step| step.request.fields()).collect()
     }
 
     fn fields(&self) -> FieldPaths {

@@ -65,6 +65,10 @@ impl KubernetesRead {
 }
 
 impl ReadSection for KubernetesRead {
+    fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        Some((&self.api_version, &self.kind))
+    }
+
     fn place(&self) -> [&'static str; 2] {
         ["kubernetes", "name"]
     }

@@ -59,9 +59,7 @@ impl CorrectSection for LdapCorrect {
     }
 
     fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.steps().for_each(|step| fields.extend(&step.fields()));
-        fields
+        self.steps().map(LdapStep::fields).collect()
     }
 
     fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {

@@ -83,9 +83,7 @@ impl LdapTemplate {
 
     /// The fields under `self` that it reads.
     pub(super) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.expressions().for_each(|expression| fields.extend(expression.fields()));
-        fields
+        self.expressions().map(Expression::fields).collect()
     }
 
     /// Returns true if it reads a variable of the language.

@@ -28,14 +28,11 @@ enum ValuePart {
 impl AttributeTemplate {
     /// The fields under `self` that it reads.
     pub(super) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        for part in &self.values {
-            fields.extend(&match part {
-                ValuePart::Value(value) => value.fields(),
-                ValuePart::Name(name) => name.fields(),
-            });
-        }
-        fields
+        let of_part = |part: &ValuePart| match part {
+            ValuePart::Value(value) => value.fields(),
+            ValuePart::Name(name) => name.fields(),
+        };
+        self.values.iter().map(of_part).collect()
     }
 
     /// Returns true if it reads a variable of the language.

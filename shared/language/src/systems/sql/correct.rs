@@ -132,11 +132,10 @@ impl CorrectSection for SqlCorrect {
 
     fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
         let address_of = |statement: &SqlStatement| {
-            let mut fields = FieldPaths::default();
-            for name in statement.changed_names() {
-                fields.extend(&with_desired(name.fields().clone(), &|variable| name.reads(variable)));
-            }
-            fields
+            let names = statement.changed_names();
+            names
+                .map(|name| with_desired(name.fields().clone(), &|variable| name.reads(variable)))
+                .collect::<FieldPaths>()
         };
         let actions = [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)];
         let of_action = |(place, statements): (&'static str, &Vec<SqlStatement>)| {
