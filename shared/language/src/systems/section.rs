@@ -12,8 +12,7 @@ use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::ObjectSelection;
 use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::keys::Keys;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// The section of `read` for one kind of system.
 pub(crate) trait ReadSection {

@@ -13,9 +13,7 @@ use crate::spec::objects::{ObjectSelection, read_cluster_kind};
 use crate::systems::actions::Actions;
 use crate::systems::nudge::{Mark, read_marks};
 use crate::systems::section::{CorrectSection, ReadSection, SentBy};
-use crate::yaml::reader::{Fields, Reader, all};
-use crate::yaml::templates::read_value;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
 use drift_api::names::MADE_FOR_ANNOTATION;
 use drift_api::{ClusterResource, FieldPaths};
 

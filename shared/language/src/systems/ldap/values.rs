@@ -5,9 +5,7 @@ use serde_json::Value;
 use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
-use crate::yaml::reader::{Reader, all};
-use crate::yaml::templates::read_value;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, all, read_value};
 use drift_api::{Attribute, FieldPaths};
 
 /// The values of one attribute.
