@@ -25,8 +25,8 @@ pub use collections::fifo::Fifo;
 pub use collections::shared_text::SharedText;
 pub use condition::{
     Claim, ClaimedName, Condition, ConditionStatus, Conditions, CorrectedReason, CorrectionStatus, CurrentVerdict,
-    DesiredHash, DifferingFields, NotedSecrets, ObservedReason, Placed, PollRequest, SecretMark, SecretMarks,
-    StatusFields, Tag, TransitionTime, Verdict,
+    DesiredHash, DifferingFields, NotedSecrets, ObservedReason, PatchBase, Placed, PollRequest, SecretMark,
+    SecretMarks, StatusFields, Tag, TransitionTime, Verdict,
 };
 pub use held_corrections::{HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds};
 pub use identity::{
@@ -35,8 +35,9 @@ pub use identity::{
 pub use mutants::Mutant;
 pub use object::cluster_resource::{ClusterResource, ObjectName, ResourceError};
 pub use object::field_paths::FieldPaths;
+pub use object::kept_fields::{KeptFields, KeptObject};
 pub use object::object_view::{ObjectView, OpenView};
-pub use object::{LeanObject, ObjectId};
+pub use object::{LeanObject, ObjectId, SeenObject};
 pub use requests::http_request::HttpRequest;
 pub use requests::job::{Job, JobProgress, JobStage};
 pub use requests::ldap::result_code::ResultCode;

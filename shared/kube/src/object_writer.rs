@@ -5,11 +5,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_api::condition::{Condition, PatchBase, Placed, StatusFields, condition_patch, removal_patch};
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::object::{LeanObject, ObjectId};
-use drift_api::timing::backoff::{Backoff, Series};
-use drift_api::timing::moment::Moment;
+use drift_api::condition::{condition_patch, removal_patch};
+use drift_api::{
+    Backoff, Condition, FieldPaths, LeanObject, Moment, ObjectId, PatchBase, Placed, Series, StatusFields,
+};
 use json_patch::Patch;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

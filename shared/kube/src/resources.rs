@@ -23,8 +23,7 @@ use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
 use crate::kinds::discover_kind;
 use crate::process::clock;
 use drift_api::names::MANIFEST_MANAGER;
-use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
-use drift_api::timing::moment::Moment;
+use drift_api::{ClusterResource, Moment, ResourceError};
 
 /// Content type of a JSON body.
 const JSON: &str = "application/json";

@@ -6,8 +6,7 @@ use crate::compare::shape_of;
 use crate::systems::http::read::HttpRead;
 use crate::systems::keys::Keys;
 use crate::systems::{SOURCES, Source, read_source};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum concurrent reads of one target.

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use crate::read::Read;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::identity::ScopeId;
 
 /// Maximum characters of a scope's name, the same as of an identity.

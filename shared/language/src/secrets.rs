@@ -10,9 +10,7 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables, is_word};
 use crate::secrets::secret_key::{SecretKey, read_data_key, read_secret_key};
 use crate::values::names::is_dns_subdomain;
-use crate::yaml::reader::{Fields, Reader, all};
-use crate::yaml::templates::text_template;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Fields, Node, Reader, all, text_template};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum number of secrets of one target. Their marks are in the note of every object, which shares its message

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use drift_language::Keys;
 use serde_json::Value;
 
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::observation::{Observation, invalid};
+use crate::engine::judgement::observation::invalid;
+use crate::engine::judgement::{Failure, Observation};
 
 /// Memory limit for the entries of one traversal, in bytes: all names, and the values of requested entries. It is an
 /// eighth of the memory limit in the manifests, enough for 100,000 names and 10,000 entries with some fields.

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::engine::collection::entries::{Entries, Gathering};
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
+use crate::engine::judgement::observation::invalid;
+use crate::engine::judgement::{Failure, Observation, ReadRules};
 use crate::engine::poll::http_reading::Progress;
 use crate::engine::poll::http_reply::judge_page;
 

@@ -11,3 +11,12 @@ pub mod flapping;
 pub mod observation;
 pub mod rendered;
 pub mod verdict;
+
+pub use confirmation::{Belief, Confirmation, NewFinding};
+pub use credentials::Credentials;
+pub use drift::{Drift, Subject};
+pub use finding::{Failure, Finding, Found};
+pub use flapping::Flapping;
+pub use observation::{Observation, ReadRules};
+pub use rendered::Rendered;
+pub use verdict::Basis;

@@ -15,11 +15,7 @@ use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, Mutant, Ver
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;
 
-use crate::engine::judgement::confirmation::Confirmation;
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::flapping::Flapping;
-use crate::engine::judgement::rendered::Rendered;
-use crate::engine::judgement::verdict::Basis;
+use crate::engine::judgement::{Basis, Confirmation, Failure, Flapping, Rendered};
 use crate::engine::object::owed_verdicts::Affair;
 use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;

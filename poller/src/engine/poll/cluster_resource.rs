@@ -4,8 +4,8 @@ use drift_api::{ClusterResource, ObservedReason, ResourceError};
 use drift_language::{KubernetesRead, Variables};
 use serde_json::Value;
 
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
+use crate::engine::judgement::observation::invalid;
+use crate::engine::judgement::{Failure, Observation, ReadRules};
 
 /// Returns the observation of the cluster object that is the external resource of `object`.
 ///

@@ -8,8 +8,8 @@ use drift_systems::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use crate::engine::judgement::finding::{Failure, Found};
-use crate::engine::judgement::observation::{Observation, ReadRules, unevaluated};
+use crate::engine::judgement::observation::unevaluated;
+use crate::engine::judgement::{Failure, Found, Observation, ReadRules};
 use crate::engine::poll::entity_tag::{EntityTag, Tagged, can_be_tagged};
 use crate::engine::poll::http_reply::judge;
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding, SeenAnswers};

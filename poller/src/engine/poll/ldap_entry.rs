@@ -5,8 +5,8 @@ use drift_language::{LdapRead, Variables};
 use drift_systems::{LdapFailure, SearchAnswer};
 use serde_json::Value;
 
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
+use crate::engine::judgement::observation::invalid;
+use crate::engine::judgement::{Failure, Observation, ReadRules};
 
 /// Returns the observation of a search about one object.
 ///

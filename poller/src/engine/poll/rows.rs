@@ -5,8 +5,8 @@ use drift_language::{SqlRead, Variables};
 use drift_systems::SqlFailure;
 use serde_json::Value;
 
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::observation::{Observation, ReadRules, invalid};
+use crate::engine::judgement::observation::invalid;
+use crate::engine::judgement::{Failure, Observation, ReadRules};
 
 /// Row limit for the read of one object: a second row shows that the result is ambiguous.
 pub const ENOUGH_ROWS: usize = 2;

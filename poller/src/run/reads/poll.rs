@@ -5,10 +5,7 @@
 use drift_language::Target;
 
 use crate::engine::judgement::comparison::compare;
-use crate::engine::judgement::credentials::Credentials;
-use crate::engine::judgement::drift::Subject;
-use crate::engine::judgement::finding::{Failure, Finding};
-use crate::engine::judgement::observation::Observation;
+use crate::engine::judgement::{Credentials, Failure, Finding, Observation, Subject};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::{EndedTraversal, Member, PollOrder, PollResult, TraversalOrder};
 use crate::run::rate_limit::SharedRate;

@@ -2,6 +2,7 @@
 //!
 //! This reduces the memory of an object to a few hundred bytes.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -45,6 +46,14 @@ impl FieldPaths {
     pub fn prune(&self, object: &Value) -> Value {
         let paths: Vec<&[String]> = self.iter().collect();
         prune(object, &paths)
+    }
+}
+
+impl<F: Borrow<FieldPaths>> FromIterator<F> for FieldPaths {
+    fn from_iter<I: IntoIterator<Item = F>>(parts: I) -> Self {
+        let mut fields = Self::default();
+        parts.into_iter().for_each(|part| fields.extend(part.borrow()));
+        fields
     }
 }
 

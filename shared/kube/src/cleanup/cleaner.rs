@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use crate::client::ResolvedKind;
 use crate::client::WriteError;
-use drift_api::object::LeanObject;
-use drift_api::timing::backoff::Series;
+use drift_api::{LeanObject, Series};
 
 /// A mark that a program puts on objects, and its removal.
 pub trait Cleaner {

@@ -22,8 +22,7 @@ use crate::config::Configuration;
 use crate::kinds::KindError;
 use crate::process::clock;
 use crate::subscriptions::Orphan;
-use drift_api::object::ObjectId;
-use drift_api::object::field_paths::FieldPaths;
+use drift_api::{FieldPaths, ObjectId};
 
 /// Maximum attempts if the object changes concurrently.
 const TRIES: usize = 3;

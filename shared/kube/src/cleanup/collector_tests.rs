@@ -21,11 +21,9 @@ use crate::subscriptions::KindWatches;
 use crate::subscriptions::Subscription;
 use crate::under_way::UnderWay;
 use crate::watch::Change;
-use drift_api::condition::{PatchBase, removal_patch};
+use drift_api::condition::removal_patch;
 use drift_api::names::DRIFT_OBSERVED;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::object::{LeanObject, SeenObject};
-use drift_api::timing::moment::Moment;
+use drift_api::{FieldPaths, LeanObject, Moment, PatchBase, SeenObject};
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target};
 

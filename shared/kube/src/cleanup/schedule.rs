@@ -12,10 +12,7 @@ use crate::cleanup::selections::{Selection, Selections, namespaces_of};
 use crate::cleanup::snapshot::Snapshot;
 use crate::client::KindName;
 use crate::config::ActiveTargets;
-use drift_api::identity::Uid;
-use drift_api::object::ObjectId;
-use drift_api::timing::backoff::{Backoff, Series};
-use drift_api::timing::moment::Moment;
+use drift_api::{Backoff, Moment, ObjectId, Series, Uid};
 
 /// Consecutive failures after which a kind is paused, because the next try would fail too.
 const FAILURES_IN_A_ROW: u32 = 3;

@@ -10,12 +10,7 @@ use serde_json::{Value, json};
 use crate::cleanup::*;
 use crate::client::KindName;
 use crate::config::ActiveTargets;
-use drift_api::identity::ScopeId;
-use drift_api::object::LeanObject;
-use drift_api::object::ObjectId;
-use drift_api::object::field_paths::FieldPaths;
-use drift_api::timing::backoff::Series;
-use drift_api::timing::moment::Moment;
+use drift_api::{FieldPaths, LeanObject, Moment, ObjectId, ScopeId, Series};
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target};
 

@@ -1,8 +1,6 @@
 //! The events of a target's objects.
 
-use drift_api::identity::Uid;
-use drift_api::object::LeanObject;
-use drift_api::timing::moment::Moment;
+use drift_api::{LeanObject, Moment, Uid};
 
 /// An event for a target.
 #[derive(Clone, Debug)]

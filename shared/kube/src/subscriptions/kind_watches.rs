@@ -17,9 +17,7 @@ use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use crate::telemetry::health::{Health, Remark};
 use crate::watch::collection::{Collection, NumberedChange, follow};
-use drift_api::identity::Uid;
-use drift_api::object::SeenObject;
-use drift_api::object::field_paths::FieldPaths;
+use drift_api::{FieldPaths, SeenObject, Uid};
 use drift_language::{ObjectSelection, Target};
 
 /// Delay in which subscriptions are collected before the watches are arranged. At startup, and after an edit of many

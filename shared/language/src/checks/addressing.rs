@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode};
 use crate::target::Target;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum entries of `notIdentifying`. More entries would mean that the identity is wrong.

@@ -3,8 +3,7 @@
 //! Templates are compiled without positions, and the check against the kind's schema knows nothing of documents. So the
 //! position is searched for in the text.
 
-use crate::yaml::position::Position;
-use crate::yaml::{Content, Node, parse};
+use crate::yaml::{Content, Node, Position, parse};
 
 /// Characters allowed between two fields of a chain: `a.b`, `a.?b`, `a['b']`, `a[?"b"]`.
 const BETWEEN: [char; 6] = ['.', '?', '[', '\'', '"', '\\'];

@@ -4,7 +4,7 @@
 //! It checks the beginning of values, and searches for the braces of other tools anywhere outside of
 //! templates and comments.
 
-use crate::yaml::position::Position;
+use crate::yaml::Position;
 
 /// The warning about such a text.
 pub(crate) const NO_TEMPLATE: &str = "a text as it stands, and no template: a field of the object is written `${self.spec.…}`, and what another tool \

@@ -4,8 +4,7 @@ use crate::compare::Compare;
 use crate::correct::Correct;
 use crate::secrets::DeclaredSecret;
 use crate::systems::section::SentBy;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Rejects forbidden or impossible uses of secrets. `insecure` allows them to go anywhere.
 pub(crate) fn check_secrets(

@@ -25,9 +25,7 @@ use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
 use crate::cel::{EvaluationError, KnownDesired, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::read_value;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 pub use self::effects::ListKind;

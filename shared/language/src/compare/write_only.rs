@@ -6,8 +6,7 @@ use super::rules::Rules;
 use super::written::read_pointer;
 use crate::cel::{Node as Template, ValueTemplate};
 use crate::suggest::did_you_mean;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Maximum number of write-only fields of one target, the same as of its secrets.
 const MAX_WRITE_ONLY: usize = 16;

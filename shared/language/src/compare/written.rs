@@ -6,8 +6,7 @@ use super::effects::{Effects, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
 use crate::values::decimal::Decimal;
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::{Content, Node, Position};
+use crate::yaml::{Content, Fields, Node, Position, Reader};
 
 /// Maximum number of key fields of one list. More fields are not a sensible key.
 const MAX_KEYS: usize = 8;

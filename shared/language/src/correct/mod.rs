@@ -5,9 +5,7 @@ mod windows;
 use crate::systems::actions::Actions;
 use crate::systems::section::CorrectSection;
 use crate::systems::{DESTINATIONS, Destination, read_destination};
-use crate::yaml::durations::duration;
-use crate::yaml::reader::Reader;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, duration};
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
 

@@ -8,9 +8,7 @@ use drift_api::{Hold, LeanObject};
 use jiff::Timestamp;
 
 use super::Correct;
-use crate::yaml::Node;
-use crate::yaml::durations::duration;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader, duration};
 
 /// Maximum windows in one list. A week has seven nights.
 const MAX_WINDOWS: usize = 20;

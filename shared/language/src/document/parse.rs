@@ -25,10 +25,9 @@ use crate::target::Target;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
 use crate::yaml::problem::{DocumentName, Problem};
-use crate::yaml::reader::{Fields, FindHome, Reader};
+use crate::yaml::reader::FindHome;
 use crate::yaml::recording::Recording;
-use crate::yaml::templates::expression;
-use crate::yaml::{self, Fault, Node, Position};
+use crate::yaml::{self, Fault, Fields, Node, Position, Reader, expression};
 use drift_api::names::{OBSERVED_GENERATION, TARGET_API_VERSION, TARGET_KIND};
 use drift_api::object::field_paths::FieldPaths;
 
@@ -259,7 +258,10 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
     check_replacement(reader, spec, &correct);
     check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
-    correct.section().into_iter().for_each(|section| section.check_fit(reader, spec, objects.as_ref(), &read.source));
+    correct
+        .section()
+        .into_iter()
+        .for_each(|section| section.check_fit(reader, spec, objects.as_ref(), read.source.section()));
     Some(Spec {
         objects: objects?,
         object_may: object_may?,

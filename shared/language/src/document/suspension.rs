@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::yaml::position::Position;
-use crate::yaml::{self, Content, Entry};
+use crate::yaml::{self, Content, Entry, Position};
 
 /// The path of the edited key.
 const SPEC: &str = "spec";

@@ -13,9 +13,7 @@ use crate::read::Read;
 use crate::secrets::secret_key::{SecretKey, read_secret_key};
 use crate::systems::Source;
 use crate::systems::sql::{Connection, Dialect, read_connection};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::read_value;
+use crate::yaml::{Node, Reader, read_value};
 
 /// Maximum resources that one hint can name. A sender with more sends several hints.
 const MAX_IDENTITIES: usize = 1_000;

@@ -1,8 +1,7 @@
 //! References to Secrets, most of them in our own namespace.
 
 use crate::values::names::{is_data_key, is_dns_subdomain};
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Node, Reader};
 
 /// A reference to one key of a Secret in our own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::network::Network;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
-use crate::yaml::Node;
-use crate::yaml::reader::{Reader, all};
+use crate::yaml::{Node, Reader, all};
 
 /// Maximum entries of either list.
 const MAX_ENTRIES: usize = 100;

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use crate::cel::{Scope, Site, TextTemplate, UrlTemplate, is_word};
 use crate::spec::destinations::read_allow_hosts;
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader, all};
+use crate::yaml::{Fields, Node, Reader, all};
 
 /// Reads `identity`, a template.
 pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::polling::INTERVAL;
 use crate::cel::EvaluationError;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// The permitted annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::spec::selector::LabelSelector;
 use crate::values::names::{is_api_version, is_dns_label, is_kind};
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Node, Reader};
 
 /// Maximum namespaces of one target. Each is a separate watch; for more, use a selector.
 const MAX_NAMESPACES: usize = 100;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use crate::yaml::Node;
-use crate::yaml::durations::duration;
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Node, Reader, duration};
 
 /// Default time between polls.
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);

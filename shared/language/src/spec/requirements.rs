@@ -1,9 +1,7 @@
 //! `require` and `suspendWhen`: rules that an object must meet, and the message if it does not.
 
 use crate::cel::{Expression, Scope};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::expression;
+use crate::yaml::{Node, Reader, expression};
 
 /// Maximum `require` entries of one target.
 const MAX_REQUIREMENTS: usize = 50;

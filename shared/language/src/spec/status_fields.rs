@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
 use crate::yaml::durations::KIB;
-use crate::yaml::reader::{Fields, Reader, all};
-use crate::yaml::templates::read_value;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
 use drift_api::condition::canonical;
 use drift_api::{FieldPaths, StatusFields};
 
@@ -79,9 +77,7 @@ impl StatusTemplates {
 
     /// The fields under `self` that the templates read.
     pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.0.iter().for_each(|(_, template)| fields.extend(&template.fields()));
-        fields
+        self.0.iter().map(|(_, template)| template.fields()).collect()
     }
 }
 

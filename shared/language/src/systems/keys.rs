@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::text_template;
+use crate::yaml::{Node, Reader, text_template};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum length of an entry's key, in bytes: the characters of an identity, four bytes each at most.

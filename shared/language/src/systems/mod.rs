@@ -12,8 +12,7 @@ pub(crate) mod single_value_answers;
 pub(crate) mod sql;
 pub(crate) mod step_timeout;
 
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Node, Reader};
 use http::correct::{HttpCorrect, read_http as read_http_correct};
 use http::read::{HttpRead, read_http};
 use job::{JobCorrect, read_job};

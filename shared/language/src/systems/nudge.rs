@@ -8,13 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::cel::{CORRECTION, DIFFERS, EvaluationError, Scope, TextTemplate, ValueTemplate, Variables};
 use crate::spec::objects::ObjectSelection;
-use crate::systems::Source;
 use crate::systems::actions::Actions;
-use crate::systems::section::{CorrectSection, SentBy};
+use crate::systems::section::{CorrectSection, ReadSection, SentBy};
 use crate::values::names::is_qualified_name;
-use crate::yaml::reader::{Fields, Reader, all};
-use crate::yaml::templates::read_value;
-use crate::yaml::{Content, Entry, Node};
+use crate::yaml::{Content, Entry, Fields, Node, Reader, all, read_value};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
@@ -109,10 +106,7 @@ impl CorrectSection for NudgeCorrect {
     }
 
     fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.marks().for_each(|value| fields.extend(&value.fields()));
-        self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
-        fields
+        self.marks().map(TextTemplate::fields).chain(self.fields.iter().map(|(_, value)| value.fields())).collect()
     }
 
     fn writes_outside(&self) -> bool {
@@ -133,7 +127,13 @@ impl CorrectSection for NudgeCorrect {
     }
 
     /// Rejects labels that would move an object out of its own target.
-    fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, objects: Option<&ObjectSelection>, _read: &Source) {
+    fn check_fit(
+        &self,
+        reader: &mut Reader<'_>,
+        spec: &Node,
+        objects: Option<&ObjectSelection>,
+        _read: &dyn ReadSection,
+    ) {
         let Some(selector) = objects.map(|objects| &objects.label_selector) else { return };
         let patch = spec.get("correct").and_then(|correct| correct.get("nudge")?.get("patch"));
         let labels = patch.and_then(|patch| patch.get("metadata")?.get("labels"));

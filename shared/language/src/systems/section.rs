@@ -2,6 +2,7 @@
 //!
 //! A new kind implements it in its own folder, and is listed in `systems/mod.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::object::field_paths::FieldPaths;
@@ -9,11 +10,9 @@ use drift_api::object::field_paths::FieldPaths;
 use crate::cel::{Expression, ValueTemplate};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::ObjectSelection;
-use crate::systems::Source;
 use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::keys::Keys;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// The section of `read` for one kind of system.
 pub(crate) trait ReadSection {
@@ -28,6 +27,11 @@ pub(crate) trait ReadSection {
 
     /// The mapping to the observed state.
     fn observed(&self) -> &ValueTemplate;
+
+    /// The API version and the kind, if it reads an object of the cluster.
+    fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        None
+    }
 
     /// The keys of entries, if one read returns all objects.
     fn keys(&self) -> Option<&Keys> {
@@ -164,7 +168,14 @@ pub(crate) trait CorrectSection {
     fn check_credentials(&self, _reader: &mut Reader<'_>, _spec: &Node) {}
 
     /// Rejects a section that does not fit the objects, or their read.
-    fn check_fit(&self, _reader: &mut Reader<'_>, _spec: &Node, _objects: Option<&ObjectSelection>, _read: &Source) {}
+    fn check_fit(
+        &self,
+        _reader: &mut Reader<'_>,
+        _spec: &Node,
+        _objects: Option<&ObjectSelection>,
+        _read: &dyn ReadSection,
+    ) {
+    }
 }
 
 /// Adds the fields of those keys of the desired state that are read.

@@ -1,8 +1,7 @@
 //! Rules over a response that is a single value: a row or a cluster object. They are evaluated in a fixed order.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::templates::{expression, read_value};
+use crate::yaml::{Fields, Reader, expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// The rules over one value, in the order of their evaluation.

@@ -5,8 +5,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::yaml::durations::duration;
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Reader, duration};
 
 /// Bounds of `timeout`. The minimum is the resolution of the timers. The maximum is the time that clouds take to create
 /// a cluster or a database; meanwhile the request holds one of its host's slots.

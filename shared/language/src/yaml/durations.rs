@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::yaml::node::{Content, Node};
 use crate::yaml::reader::Reader;
-use crate::yaml::{Content, Node};
 
 /// Reads a duration within bounds.
 pub(crate) fn duration(

@@ -1,6 +1,7 @@
 //! The keys of one map of a document, and their values.
 
-use crate::yaml::{Entry, Node, Position};
+use crate::yaml::node::{Entry, Node};
+use crate::yaml::position::Position;
 
 /// The fields of a map with known keys.
 pub(crate) struct Fields<'n> {

@@ -1,7 +1,7 @@
 //! Reads the keys of a map and the items of a list, each with a function for the expected value.
 
-use crate::yaml::Node;
 use crate::yaml::fields::{Fields, all};
+use crate::yaml::node::Node;
 use crate::yaml::reader::Reader;
 
 impl Reader<'_> {

@@ -1,6 +1,6 @@
 //! Problems of a document, with their positions.
 
-use crate::yaml::Position;
+use crate::yaml::position::Position;
 
 /// The location of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

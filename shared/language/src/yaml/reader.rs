@@ -11,10 +11,11 @@ use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::misplaced_keys::why_misplaced;
 use crate::suggest::nearest;
 pub(crate) use crate::yaml::fields::{Fields, all};
+use crate::yaml::node::{Content, Entry, Fault, Node};
+use crate::yaml::position::Position;
 use crate::yaml::recording::{Expectation, KnownKeys, Recording};
 use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
-use crate::yaml::{Content, Entry, Fault, Node, Position};
 
 /// The hint for a wrong template with backslashes in double quotes.
 const ESCAPED: &str = "; YAML took the backslashes of the double quotes: write the template in single quotes";

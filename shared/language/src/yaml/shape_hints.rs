@@ -1,6 +1,6 @@
 //! Hints for a value of the wrong type, given only if the intention is clear.
 
-use crate::yaml::{Content, Node};
+use crate::yaml::node::{Content, Node};
 
 /// Words for true and false in other notations.
 const TRUTHS: [(&str, bool); 4] = [("yes", true), ("on", true), ("no", false), ("off", false)];

@@ -12,9 +12,8 @@ use drift_language::Target;
 
 use super::writing::Believed;
 use super::{ObjectState, SILENT_INTERVALS, stands_true};
-use crate::engine::judgement::confirmation::{Belief, NewFinding};
-use crate::engine::judgement::finding::{Failure, Finding, Found};
-use crate::engine::judgement::verdict::{Basis, reach_verdict};
+use crate::engine::judgement::verdict::reach_verdict;
+use crate::engine::judgement::{Basis, Belief, Failure, Finding, Found, NewFinding};
 use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::fixtures::{TEXT, at, target};
-use crate::engine::judgement::drift::Drift;
-use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
+use crate::engine::judgement::{Drift, Finding};
 use crate::engine::writes::write_attempts::WriteOutcome;
 
 /// An object as the API server stores it.

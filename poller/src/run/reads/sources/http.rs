@@ -17,17 +17,15 @@ use drift_systems::{
     heard,
 };
 
-use super::{OBJECTS_THAT_COUNT, ReadResult, UNTIL_SECRETS_ARE_LISTED};
+use super::{NO_ANSWER, OBJECTS_THAT_COUNT, ReadResult, SourceOf, unlisted};
 use crate::engine::Postponed;
 use crate::engine::collection::entries::Entries;
 use crate::engine::collection::traversal::Traversal;
-use crate::engine::judgement::finding::Failure;
-use crate::engine::judgement::observation::Observation;
+use crate::engine::judgement::{Failure, Observation};
 use crate::engine::poll::entity_tag::EntityTag;
 use crate::engine::poll::http_reading::{Progress, Reading};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::run::rate_limit::SharedRate;
-use crate::run::reads::outside::Outside;
 
 /// Delay of a poll whose response found no memory. Other responses hold memory no longer than a target's timeout, and
 /// one retry a second is no load.
@@ -40,12 +38,10 @@ const UNTIL_ALL_IS_ASKED_AGAIN: Duration = Duration::from_secs(10);
 /// Requests of one read in progress.
 #[derive(Debug)]
 struct HttpRequests<'r> {
-    outside: &'r Outside,
-    target: &'r Target,
-    read: &'r HttpRead,
+    source: SourceOf<'r, HttpRead>,
     /// Some of the objects that the responses are for.
     uids: Vec<Uid>,
-    /// Rate limit for each further request.
+    /// Rate limit for each further request. A page is as much work as another read.
     rate: Option<&'r SharedRate>,
     /// Delay for the objects that the last response asked for.
     pause: Option<Duration>,
@@ -64,27 +60,28 @@ struct HttpRequests<'r> {
 
 /// Reads the external resource of one object.
 pub(super) async fn look_at_one(
-    outside: &Outside,
-    (target, read): (&Target, &HttpRead),
+    source: SourceOf<'_, HttpRead>,
     (uid, view): (&Uid, &OpenView<'_>),
-    (request, tag, known): (&HttpRequest, Option<EntityTag>, Option<&KnownFinding>),
+    request: &HttpRequest,
+    (tag, known): (Option<EntityTag>, Option<&KnownFinding>),
 ) -> ReadResult<Observation> {
     let mut request = Cow::Borrowed(request);
     tag.iter().for_each(|tag| tag.put_into(Arc::make_mut(&mut request.to_mut().headers)));
-    let mut requests = HttpRequests::new(outside, (target, read), vec![uid.clone()]);
-    let mut reading = Reading::new(read, view).unless(tag).knowing(known);
+    let mut reading = Reading::new(source.read, view).unless(tag).knowing(known);
+    let mut requests = HttpRequests::new(source, vec![uid.clone()]);
     let read = requests.run(request, |reply| (reading.take(reply), reading.kept())).await;
     ReadResult { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(read) }
 }
 
 /// Traverses a collection once.
 pub(super) async fn look_at_all(
-    outside: &Outside,
-    (target, read): (&Target, &HttpRead),
+    source: SourceOf<'_, HttpRead>,
     (uids, wanted): (Vec<Uid>, HashSet<String>),
-    (request, rate): (HttpRequest, &SharedRate),
+    request: HttpRequest,
+    rate: &SharedRate,
 ) -> ReadResult<Entries> {
-    let mut requests = HttpRequests::new(outside, (target, read), uids).each_at(rate);
+    let read = source.read;
+    let mut requests = HttpRequests { rate: Some(rate), ..HttpRequests::new(source, uids) };
     let entries = match &read.collection {
         None => return super::unasked(),
         Some(collection) => {
@@ -98,34 +95,25 @@ pub(super) async fn look_at_all(
 
 impl<'r> HttpRequests<'r> {
     /// Creates the unsent requests; the responses are for these objects.
-    fn new(outside: &'r Outside, (target, read): (&'r Target, &'r HttpRead), mut uids: Vec<Uid>) -> Self {
+    fn new(source: SourceOf<'r, HttpRead>, mut uids: Vec<Uid>) -> Self {
         uids.truncate(OBJECTS_THAT_COUNT);
-        let left = target.timeout;
-        let progress = ExchangeProgress::default();
         Self {
-            outside,
-            target,
-            read,
+            left: source.target.timeout,
+            source,
             uids,
             rate: None,
             pause: None,
             told: false,
-            left,
-            progress,
+            progress: ExchangeProgress::default(),
             asked: 0,
             goes_on: false,
             room: None,
         }
     }
 
-    /// Counts each request after the first as a read, because a page is as much work as another read.
-    fn each_at(self, rate: &'r SharedRate) -> Self {
-        Self { rate: Some(rate), ..self }
-    }
-
     fn end<T>(&self, read: Result<Result<T, Failure>, Postponed>) -> ReadResult<T> {
         let (pause, told, sent) = (self.pause, self.told, self.progress.sent());
-        ReadResult { pause, told, sent, ..ReadResult::new(read, self.target.timeout - self.left) }
+        ReadResult { pause, told, sent, ..ReadResult::new(read, self.source.target.timeout - self.left) }
     }
 
     /// Sends `first` and each request that `take` returns for a response, until the result is complete. `take` also
@@ -143,7 +131,7 @@ impl<'r> HttpRequests<'r> {
         loop {
             let (answer, heard) = self.ask(&request).await?;
             if let Some(heard) = heard {
-                self.uids.iter().for_each(|uid| self.outside.gate.note(&permit, uid, heard, clock::now()));
+                self.uids.iter().for_each(|uid| self.source.outside.gate.note(&permit, uid, heard, clock::now()));
             }
             self.pause = heard.and_then(HostReply::asked_pause);
             match answer.map(|reply| take(&reply)) {
@@ -172,13 +160,17 @@ impl<'r> HttpRequests<'r> {
     /// read holds memory.
     fn keep(&mut self, host: &str, bytes: usize) -> Result<(), Postponed> {
         self.room = None;
-        self.room = self.outside.sender.try_keep(host, bytes).ok_or_else(|| self.lacks_memory())?;
+        self.room = self.source.outside.sender.try_keep(host, bytes).ok_or_else(|| self.lacks_memory())?;
         Ok(())
     }
 
     fn lacks_memory(&self) -> Postponed {
         let now = clock::now();
-        self.outside.troubles.note(&self.target.name, "an answer waits for memory that other answers take", now);
+        self.source.outside.troubles.note(
+            &self.source.target.name,
+            "an answer waits for memory that other answers take",
+            now,
+        );
         let pause = if self.goes_on { UNTIL_ALL_IS_ASKED_AGAIN } else { UNTIL_THERE_IS_MEMORY };
         Postponed { until: now + pause, cause: Failure::of(ObservedReason::PollTimedOut) }
     }
@@ -188,7 +180,7 @@ impl<'r> HttpRequests<'r> {
     async fn go_on(&self, mut permit: Permit, host: &str) -> Result<Permit, Postponed> {
         let is_late = self.rate.is_some_and(|rate| rate.take(clock::now()).is_err());
         if permit.host() == host && !is_late {
-            self.outside.gate.begin(&mut permit, clock::now())?;
+            self.source.outside.gate.begin(&mut permit, clock::now())?;
             return Ok(permit);
         }
         drop(permit);
@@ -200,13 +192,12 @@ impl<'r> HttpRequests<'r> {
 
     /// Waits for a slot, then checks the host's pause again, because it may have begun meanwhile.
     async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
-        let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
+        let mut permit = self.source.outside.gate.enter(host, self.source.target.read.limits.concurrent).await;
         let now = clock::now();
-        if !self.outside.sender.knows_secrets_of(&options_of(self.target, self.read)) {
-            let cause = Failure::of(ObservedReason::Unauthorized);
-            return Err(Postponed { until: now + UNTIL_SECRETS_ARE_LISTED, cause });
+        if !self.source.outside.sender.knows_secrets_of(&options_of(self.source.target, self.source.read)) {
+            return Err(unlisted());
         }
-        self.outside.gate.begin(&mut permit, now)?;
+        self.source.outside.gate.begin(&mut permit, now)?;
         Ok(permit)
     }
 
@@ -215,10 +206,10 @@ impl<'r> HttpRequests<'r> {
         &mut self,
         request: &HttpRequest,
     ) -> Result<(Result<HttpReply, Failure>, Option<HostReply>), Postponed> {
-        let (target, troubles) = (self.target, &self.outside.troubles);
-        let options = options_of(target, self.read);
+        let (target, troubles) = (self.source.target, &self.source.outside.troubles);
+        let options = options_of(target, self.source.read);
         let began = clock::now();
-        let sending = pin!(self.outside.sender.send(request, &options, &self.progress));
+        let sending = pin!(self.source.outside.sender.send(request, &options, &self.progress));
         reach(KillPoint::PollerBeforeRead);
         let token_wait = self.progress.token_wait();
         let answer = before_deadline(self.left, &self.progress, sending).await;
@@ -226,9 +217,9 @@ impl<'r> HttpRequests<'r> {
         let of_tokens = self.progress.token_wait() - token_wait;
         self.left = self.left.saturating_sub((clock::now() - began).saturating_sub(of_tokens));
         // All pages of a collection are responses to its one step.
-        let step = self.read.steps().nth(self.asked).unwrap_or(&self.read.first);
+        let step = self.source.read.steps().nth(self.asked).unwrap_or(&self.source.read.first);
         self.asked += 1;
-        let counted = |reply| count_as_limited(reply, self.read.limited_when.as_ref(), &step.format);
+        let counted = |reply| count_as_limited(reply, self.source.read.limited_when.as_ref(), &step.format);
         Ok(match answer.map(|answer| answer.map(counted)) {
             None if self.progress.has_waited() => return Err(self.lacks_memory()),
             Some(Err(failure @ HttpFailure::TokenPaused { wait, .. })) => {
@@ -236,7 +227,7 @@ impl<'r> HttpRequests<'r> {
             }
             None => {
                 self.told = true;
-                troubles.note(&target.name, "no answer within the target's timeout", clock::now());
+                troubles.note(&target.name, NO_ANSWER, clock::now());
                 (Err(Failure::of(ObservedReason::PollTimedOut)), self.progress.heard())
             }
             Some(answer) => {

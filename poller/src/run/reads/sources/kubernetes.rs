@@ -7,38 +7,29 @@ use std::time::Duration;
 
 use drift_api::{ClusterResource, ResourceError, Uid};
 use drift_kube::process::clock;
-use drift_kube::process::kill_point::{KillPoint, reach};
-use drift_language::{KubernetesRead, Target};
+use drift_language::KubernetesRead;
 use drift_systems::HostReply;
 use serde_json::Value;
 
-use super::ReadResult;
+use super::{ReadResult, SourceOf};
+use crate::engine::Postponed;
 use crate::engine::judgement::observation::Observation;
 use crate::engine::poll::cluster_resource::{failure_of, observe_resource, refusal};
-use crate::run::reads::outside::Outside;
 
 /// Delay if the API server asks for one without a duration.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Reads the cluster object that is the external resource of this object.
 pub(super) async fn look_at_one(
-    outside: &Outside,
-    (target, read): (&Target, &KubernetesRead),
-    (uid, view): (&Uid, &Value),
+    source: &SourceOf<'_, KubernetesRead>,
+    uid: &Uid,
+    view: &Value,
     resource: &ClusterResource,
-) -> ReadResult<Observation> {
-    let place = outside.resources.place_of(resource);
-    let mut permit = outside.gate.enter(&place, target.read.limits.concurrent).await;
-    if let Err(pause) = outside.gate.begin(&mut permit, clock::now()) {
-        return ReadResult::new(Err(pause.into()), Duration::ZERO);
-    }
-    let began = clock::now();
-    let asking = outside.resources.get(resource, target.timeout);
-    reach(KillPoint::PollerBeforeRead);
-    let answer = tokio::time::timeout(target.timeout, asking).await;
-    reach(KillPoint::PollerAfterRead);
+) -> Result<ReadResult<Observation>, Postponed> {
+    let SourceOf { outside, target, read } = source;
+    let permit = source.enter(&outside.resources.place_of(resource)).await?;
+    let (answer, took) = source.run(outside.resources.get(resource, target.timeout)).await;
     let answer = answer.unwrap_or(Err(ResourceError::TimedOut));
-    let took = clock::now() - began;
     let heard = heard(&answer);
     if let Some(heard) = heard {
         outside.gate.note(&permit, uid, heard, clock::now());
@@ -52,7 +43,7 @@ pub(super) async fn look_at_one(
         Err(error) => Err(failure_of(&error, resource)),
     };
     let pause = heard.and_then(HostReply::asked_pause);
-    ReadResult { told, pause, ..ReadResult::new(Ok(observed), took) }
+    Ok(ReadResult { told, pause, ..ReadResult::new(Ok(observed), took) })
 }
 
 /// Returns the report of the response about the API server's host.

@@ -10,17 +10,19 @@ pub(crate) mod sql;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_api::{OpenView, Uid};
+use drift_api::{ObservedReason, OpenView, Uid};
+use drift_kube::KillPoint;
 use drift_kube::process::clock;
+use drift_kube::process::kill_point::reach;
 use drift_language::{Source, Target};
-use drift_systems::SentCredentials;
+use drift_systems::{Permit, SentCredentials};
 use serde_json::Value;
+use tokio::time::error::Elapsed;
 
 use crate::engine::Postponed;
 use crate::engine::collection::entries::{Entries, Gathering};
 use crate::engine::collection::traversal::observe_item;
-use crate::engine::judgement::finding::{Failure, Found};
-use crate::engine::judgement::observation::Observation;
+use crate::engine::judgement::{Failure, Found, Observation};
 use crate::engine::poll::cluster_resource::observe_resource;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding};
@@ -36,6 +38,9 @@ const OBJECTS_THAT_COUNT: usize = 3;
 
 /// Interval of checks if the Secrets are listed, which takes a second at the start.
 const UNTIL_SECRETS_ARE_LISTED: Duration = Duration::from_secs(1);
+
+/// Log text of a missed deadline.
+const NO_ANSWER: &str = "no answer within the target's timeout";
 
 /// Result of a read.
 #[derive(Debug)]
@@ -54,6 +59,47 @@ pub struct ReadResult<T> {
     pub judged: Option<Fingerprint>,
     /// Credentials that the read was sent with.
     pub sent: SentCredentials,
+}
+
+/// The source of one target, with the clients to read it.
+#[derive(Debug)]
+struct SourceOf<'r, R> {
+    outside: &'r Outside,
+    target: &'r Target,
+    read: &'r R,
+}
+
+impl<R> SourceOf<'_, R> {
+    /// Waits for a slot at the host, then checks the host's pause again, because it may have begun meanwhile.
+    async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
+        let mut permit = self.outside.gate.enter(host, self.target.read.limits.concurrent).await;
+        self.outside.gate.begin(&mut permit, clock::now())?;
+        Ok(permit)
+    }
+
+    /// Runs a request within the target's timeout. Returns its answer and its duration.
+    async fn run<T>(&self, asking: impl Future<Output = T>) -> (Result<T, Elapsed>, Duration) {
+        let began = clock::now();
+        reach(KillPoint::PollerBeforeRead);
+        let answer = tokio::time::timeout(self.target.timeout, asking).await;
+        reach(KillPoint::PollerAfterRead);
+        (answer, clock::now() - began)
+    }
+
+    /// Logs why no answer came.
+    fn failed<T>(&self, why: &str, failure: Failure, took: Duration) -> ReadResult<T> {
+        self.outside.troubles.note(&self.target.name, why, clock::now());
+        ReadResult { told: true, ..ReadResult::new(Ok(Err(failure)), took) }
+    }
+
+    fn timed_out<T>(&self, took: Duration) -> ReadResult<T> {
+        self.failed(NO_ANSWER, Failure::of(ObservedReason::PollTimedOut), took)
+    }
+}
+
+/// Postpones a read until the Secrets are listed.
+fn unlisted() -> Postponed {
+    Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause: Failure::of(ObservedReason::Unauthorized) }
 }
 
 /// Logs the result of a read. If `told`, the reason for a missing response is already in the log.
@@ -77,18 +123,20 @@ pub async fn look_at_one(
         (Source::Sql(read), Ok(Request::Sql(query))) => {
             let mut found = Vec::new();
             let bounds = Some(rows::ENOUGH_ROWS);
-            let uids = vec![uid.clone()];
-            let asking = sql::ask(outside, (target, read), uids, (query, bounds), |row| found.push(row));
-            Box::pin(asking).await.and_then(|()| observe_one(read, view, &found))
+            let source = SourceOf { outside, target, read };
+            let asking = sql::ask(&source, vec![uid.clone()], query, bounds, |row| found.push(row));
+            Box::pin(asking).await.unwrap_or_else(ReadResult::postponed).and_then(|()| observe_one(read, view, &found))
         }
         (Source::Http(read), Ok(Request::Http(request))) => {
-            http::look_at_one(outside, (target, read), (uid, view), (request, tag, known)).await
+            http::look_at_one(SourceOf { outside, target, read }, (uid, view), request, (tag, known)).await
         }
         (Source::Ldap(read), Ok(Request::Ldap(search))) => {
-            Box::pin(ldap::look_at_one(outside, (target, read), (uid, view), search)).await
+            let source = SourceOf { outside, target, read };
+            Box::pin(ldap::look_at_one(&source, uid, view, search)).await.unwrap_or_else(ReadResult::postponed)
         }
         (Source::Kubernetes(read), Ok(Request::Kubernetes(resource))) => {
-            Box::pin(kubernetes::look_at_one(outside, (target, read), (uid, view), resource)).await
+            let source = SourceOf { outside, target, read };
+            Box::pin(kubernetes::look_at_one(&source, uid, view, resource)).await.unwrap_or_else(ReadResult::postponed)
         }
         _ => unasked(),
     }
@@ -112,11 +160,11 @@ pub async fn look_at_all(
                     gathered = gathering.take(row);
                 }
             };
-            let asked = sql::ask(outside, (target, read), uids, (&query, None), take).await;
-            asked.and_then(|()| gathered.map(|()| gathering.finish()))
+            let asked = sql::ask(&SourceOf { outside, target, read }, uids, &query, None, take).await;
+            asked.unwrap_or_else(ReadResult::postponed).and_then(|()| gathered.map(|()| gathering.finish()))
         }
         (Source::Http(read), Request::Http(request)) => {
-            http::look_at_all(outside, (target, read), (uids, wanted), (request, rate)).await
+            http::look_at_all(SourceOf { outside, target, read }, (uids, wanted), request, rate).await
         }
         _ => unasked(),
     }
@@ -141,9 +189,8 @@ impl<T> ReadResult<T> {
         Self { read, pause: None, told: false, took, tagged: None, judged: None, sent: SentCredentials::default() }
     }
 
-    /// Creates the result of a failed read whose reason is already in the log.
-    fn failed(failure: Failure, took: Duration) -> Self {
-        Self { told: true, ..Self::new(Ok(Err(failure)), took) }
+    fn postponed(postponed: Postponed) -> Self {
+        Self::new(Err(postponed), Duration::ZERO)
     }
 
     /// Continues with the value that was read.
@@ -155,5 +202,5 @@ impl<T> ReadResult<T> {
 
 /// Returns a failure for a request of another kind than the target's, which does not occur.
 fn unasked<T>() -> ReadResult<T> {
-    ReadResult::new(Ok(Err(Failure::of(drift_api::condition::ObservedReason::RuleError))), Duration::ZERO)
+    ReadResult::new(Ok(Err(Failure::of(ObservedReason::RuleError))), Duration::ZERO)
 }

@@ -5,9 +5,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use drift_api::collections::shared_text::SharedText;
-use drift_api::identity::Uid;
-use drift_api::object::{LeanObject, ObjectId};
+use drift_api::{LeanObject, ObjectId, SharedText, Uid};
 use indexmap::IndexMap;
 
 /// The recipients of an object, with their roles.

@@ -3,8 +3,7 @@ use std::collections::BTreeSet;
 use super::telling::ALIVE_SPACING;
 use super::*;
 use drift_api::names::FINALIZER;
-use drift_api::object::object_view::ObjectView;
-use drift_api::object::{LeanObject, ObjectId};
+use drift_api::{LeanObject, ObjectId, ObjectView};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
 use crate::systems::keys::{Keys, read_keys};
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::templates::{expression, read_expression};
+use crate::yaml::{Fields, Reader, expression, read_expression};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Keys of `read.http` for collections only.

@@ -1,6 +1,6 @@
 //! `as` and `lists`: the format of a response body.
 
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Reader};
 
 /// Maximum names in `lists`. More are a mistake: one kind of response repeats only a few elements.
 const MAX_LISTS: usize = 32;

@@ -10,8 +10,7 @@ use url::{Host, Url};
 
 use crate::systems::http::auth::Auth;
 use crate::systems::http::request::RequestTemplate;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Suffixes of Service names. Other cluster domains cannot be distinguished from external names.
 const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];

@@ -16,10 +16,8 @@ use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
 use crate::systems::keys::Keys;
 use crate::systems::section::ReadSection;
-use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::templates::{expression, read_value};
+use crate::yaml::{Fields, Node, Reader, expression, read_value};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::{FieldPaths, HttpRequest};
 
@@ -116,9 +114,7 @@ impl ReadSection for HttpRead {
     }
 
     fn address_fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.steps().for_each(|step| fields.extend(&step.request.fields()));
-        fields
+        self.steps().map(|step| step.request.fields()).collect()
     }
 
     fn fields(&self) -> FieldPaths {

@@ -7,9 +7,7 @@ use crate::spec::naming::read_step_name;
 use crate::systems::http::format::{Format, read_format};
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_accept};
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::templates::expression;
+use crate::yaml::{Fields, Node, Reader, expression};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum requests of one read. Each is a round trip within one deadline.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
 use crate::systems::http::request::body::{Body, read_body};
 use crate::systems::http::request::headers::{HeaderTemplate, read_headers};
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Reader};
 use drift_api::{FieldPaths, HttpRequest};
 
 /// The template of a request.

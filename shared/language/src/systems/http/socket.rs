@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Maximum length of a socket's path in bytes: the address of a unix socket holds 108 with the terminating zero.
 const MAX_PATH_BYTES: usize = 107;

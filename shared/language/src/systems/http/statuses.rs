@@ -4,8 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::yaml::reader::{Reader, all};
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, all};
 
 /// Maximum entries of `accept`.
 const MAX_ACCEPT: usize = 32;

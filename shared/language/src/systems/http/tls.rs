@@ -3,8 +3,7 @@
 //! It names Secrets and never holds one.
 
 use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// TLS settings of a target. At least one of the two is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,8 +4,7 @@
 //! The namespace enforces its own Pod Security Standard.
 
 use super::kubernetes_nodes::{entries, items};
-use crate::yaml::reader::Reader;
-use crate::yaml::{Content, Entry, Node};
+use crate::yaml::{Content, Entry, Node, Reader};
 
 /// The kinds of volumes that share nothing with the node.
 const VOLUMES: &[&str] = &[

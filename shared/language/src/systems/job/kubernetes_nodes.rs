@@ -1,8 +1,7 @@
 //! Maps and lists of Kubernetes manifests inside a target.
 
 use crate::suggest::nearest;
-use crate::yaml::reader::Reader;
-use crate::yaml::{Content, Entry, Node};
+use crate::yaml::{Content, Entry, Node, Reader};
 
 /// Reads a map with only these keys. [`Reader::fields`] is not used, because editors know these keys from
 /// Kubernetes' own schema.

@@ -15,8 +15,7 @@ use self::pod::{PodPart, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, SentBy};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Bounds of `activeDeadlineSeconds`. A correction that takes longer than a day is of no use.

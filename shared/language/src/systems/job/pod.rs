@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 use super::isolation::check_isolation;
 use super::kubernetes_nodes::{entries, items};
 use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables, pieces};
-use crate::yaml::reader::{Fields, Reader, all};
-use crate::yaml::{Content, Entry, Node};
+use crate::yaml::{Content, Entry, Fields, Node, Reader, all};
 use drift_api::names::GROUP;
 use drift_api::object::field_paths::FieldPaths;
 

@@ -10,14 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables, is_template};
 use crate::spec::objects::{ObjectSelection, read_cluster_kind};
-use crate::systems::Source;
 use crate::systems::actions::Actions;
-use crate::systems::kubernetes::read::KubernetesRead;
 use crate::systems::nudge::{Mark, read_marks};
-use crate::systems::section::{CorrectSection, SentBy};
-use crate::yaml::reader::{Fields, Reader, all};
-use crate::yaml::templates::read_value;
-use crate::yaml::{Entry, Node};
+use crate::systems::section::{CorrectSection, ReadSection, SentBy};
+use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
 use drift_api::names::MADE_FOR_ANNOTATION;
 use drift_api::{ClusterResource, FieldPaths};
 
@@ -89,11 +85,8 @@ impl CorrectSection for KubernetesCorrect {
     }
 
     fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        let marks = self.labels.iter().chain(&self.annotations);
-        marks.filter_map(|mark| mark.value.as_ref()).for_each(|value| fields.extend(&value.fields()));
-        self.fields.iter().for_each(|(_, value)| fields.extend(&value.fields()));
-        fields
+        let marks = self.labels.iter().chain(&self.annotations).filter_map(|mark| Some(mark.value.as_ref()?.fields()));
+        marks.chain(self.fields.iter().map(|(_, value)| value.fields())).collect()
     }
 
     /// Everyone who can read the created object can read the manifest, so it contains no secrets.
@@ -102,10 +95,16 @@ impl CorrectSection for KubernetesCorrect {
     }
 
     /// Rejects a manifest of another object than the one that is read.
-    fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, _objects: Option<&ObjectSelection>, read: &Source) {
+    fn check_fit(
+        &self,
+        reader: &mut Reader<'_>,
+        spec: &Node,
+        _objects: Option<&ObjectSelection>,
+        read: &dyn ReadSection,
+    ) {
         let manifest = spec.get("correct").and_then(|correct| correct.get("kubernetes")?.get("manifest"));
         let Some(manifest) = manifest else { return };
-        let Source::Kubernetes(KubernetesRead { api_version, kind, .. }) = read else {
+        let Some((api_version, kind)) = read.cluster_kind() else {
             let message = "correct.kubernetes: what is corrected is what is read; it needs read.kubernetes";
             reader.refuse::<()>(manifest.at, message);
             return;

@@ -9,9 +9,7 @@ use crate::spec::objects::read_cluster_kind;
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::values::names::is_dns_label;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::text_template;
+use crate::yaml::{Node, Reader, text_template};
 use drift_api::{ClusterResource, FieldPaths};
 
 /// Maximum length of an object's name, in bytes. The limit of Kubernetes.
@@ -65,6 +63,10 @@ impl KubernetesRead {
 }
 
 impl ReadSection for KubernetesRead {
+    fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        Some((&self.api_version, &self.kind))
+    }
+
     fn place(&self) -> [&'static str; 2] {
         ["kubernetes", "name"]
     }

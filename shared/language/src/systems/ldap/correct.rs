@@ -8,8 +8,7 @@ use crate::secrets::secret_key::read_whole_secret;
 use crate::spec::naming::read_unanswered_steps;
 use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 
@@ -59,9 +58,7 @@ impl CorrectSection for LdapCorrect {
     }
 
     fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.steps().for_each(|step| fields.extend(&step.fields()));
-        fields
+        self.steps().map(LdapStep::fields).collect()
     }
 
     fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {

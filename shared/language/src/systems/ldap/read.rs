@@ -9,8 +9,7 @@ use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::{FieldPaths, ScopeId, Search, SearchScope};
 

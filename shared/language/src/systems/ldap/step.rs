@@ -6,9 +6,7 @@ use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::systems::section::WithDesired;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::expression;
+use crate::yaml::{Node, Reader, expression};
 use drift_api::{Change, Edit, FieldPaths};
 
 /// One step of a correction.

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::{filter, name};
 use crate::cel::{Cost, EvaluationError, Expression, Piece, Scope, Site, TemplateError, Variables, pieces};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Maximum length of a rendered DN or filter in bytes. Servers reject longer ones.
 const MAX_BYTES: usize = 16 * 1024;
@@ -83,9 +82,7 @@ impl LdapTemplate {
 
     /// The fields under `self` that it reads.
     pub(super) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.expressions().for_each(|expression| fields.extend(expression.fields()));
-        fields
+        self.expressions().map(Expression::fields).collect()
     }
 
     /// Returns true if it reads a variable of the language.

@@ -5,9 +5,7 @@ use serde_json::Value;
 use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
-use crate::yaml::reader::{Reader, all};
-use crate::yaml::templates::read_value;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, all, read_value};
 use drift_api::{Attribute, FieldPaths};
 
 /// The values of one attribute.
@@ -28,14 +26,11 @@ enum ValuePart {
 impl AttributeTemplate {
     /// The fields under `self` that it reads.
     pub(super) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        for part in &self.values {
-            fields.extend(&match part {
-                ValuePart::Value(value) => value.fields(),
-                ValuePart::Name(name) => name.fields(),
-            });
-        }
-        fields
+        let of_part = |part: &ValuePart| match part {
+            ValuePart::Value(value) => value.fields(),
+            ValuePart::Name(name) => name.fields(),
+        };
+        self.values.iter().map(of_part).collect()
     }
 
     /// Returns true if it reads a variable of the language.

@@ -4,8 +4,7 @@
 
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::sql::Dialect;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// The database and its credential.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

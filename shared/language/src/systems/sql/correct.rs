@@ -11,9 +11,7 @@ use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::systems::step_timeout::read_timeout;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::expression;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, expression};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 
@@ -132,11 +130,10 @@ impl CorrectSection for SqlCorrect {
 
     fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
         let address_of = |statement: &SqlStatement| {
-            let mut fields = FieldPaths::default();
-            for name in statement.changed_names() {
-                fields.extend(&with_desired(name.fields().clone(), &|variable| name.reads(variable)));
-            }
-            fields
+            let names = statement.changed_names();
+            names
+                .map(|name| with_desired(name.fields().clone(), &|variable| name.reads(variable)))
+                .collect::<FieldPaths>()
         };
         let actions = [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)];
         let of_action = |(place, statements): (&'static str, &Vec<SqlStatement>)| {
@@ -213,12 +210,8 @@ fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, wording: W
 /// Reads a text, or a map with its name and its condition.
 fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<SqlStatement> {
     if matches!(node.content, Content::Text(_)) {
-        return read_text(reader, node, place, wording).map(|sql| SqlStatement {
-            name: None,
-            timeout: None,
-            sql,
-            when: None,
-        });
+        let sql = read_text(reader, node, place, wording)?;
+        return Some(SqlStatement { name: None, timeout: None, sql, when: None });
     }
     let fields = reader.fields(node, place, &["name", "sql", "when", "timeout"])?;
     let name = reader.optional(&fields, "name", read_step_name);

@@ -9,9 +9,8 @@ use crate::systems::keys::{Keys, read_keys};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
-use crate::yaml::Node;
 use crate::yaml::durations::{KIB, MIB, size};
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::{FieldPaths, ScopeId, SqlQuery};
 

@@ -96,9 +96,7 @@ impl SqlTemplate {
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.expressions().for_each(|expression| fields.extend(expression.fields()));
-        fields
+        self.expressions().map(Expression::fields).collect()
     }
 
     /// Returns true if it reads a variable of the language.

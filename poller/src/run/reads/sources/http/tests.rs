@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::*;
 use crate::engine::fixtures::{TEXT, target};
+use crate::run::reads::outside::Outside;
 
 /// A read with two sequential requests.
 const STEPS: &str =
@@ -65,7 +66,8 @@ async fn answers_that_are_kept_have_a_hosts_share() {
     let view = view.open();
     let request = read.render(&view).unwrap();
     let uid = Uid::from("u");
-    let look = || look_at_one(&outside, (&target, read), (&uid, &view), (&request, None, None));
+    let source = || SourceOf { outside: &outside, target: &target, read };
+    let look = || look_at_one(source(), (&uid, &view), &request, (None, None));
     // Each read keeps 50,000 values until the second response. Two of them exceed a host's share.
     let began = clock::now();
     let looks = [look(), look(), look(), look()];

@@ -7,8 +7,7 @@ use url::Url;
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::http::auth::oauth2::read_token_url;
 use crate::systems::http::auth::service_account_token::read_service_account_token;
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader};
+use crate::yaml::{Fields, Node, Reader};
 
 /// Maximum bytes of a region or a service. The longest ones of AWS have about 30.
 const MAX_NAME_BYTES: usize = 64;

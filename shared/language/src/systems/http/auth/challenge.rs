@@ -5,8 +5,7 @@
 
 use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::secrets::secret_key::read_whole_secret;
-use crate::yaml::Node;
-use crate::yaml::reader::{Reader, all};
+use crate::yaml::{Node, Reader, all};
 
 /// Maximum token servers of one section.
 const MAX_TOKEN_HOSTS: usize = 16;

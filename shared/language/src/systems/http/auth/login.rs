@@ -17,9 +17,7 @@ use crate::systems::http::auth::jwt_claims::{JwtClaims, read_jwt_claims};
 use crate::systems::http::auth::oauth2::read_token_url;
 use crate::systems::http::request::headers::RESERVED_HEADERS;
 use crate::values::names::is_data_key;
-use crate::yaml::durations::duration;
-use crate::yaml::reader::{Reader, all};
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Reader, all, duration};
 
 /// Default use of a token, the one of `oauth2` without `expires_in`.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);

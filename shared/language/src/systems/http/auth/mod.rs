@@ -19,8 +19,7 @@ use crate::systems::http::auth::challenge::{Challenge, read_challenge};
 use crate::systems::http::auth::login::{Login, read_auth_header, read_login};
 use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
 use crate::systems::http::auth::service_account_token::read_service_account_token;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Authentication of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

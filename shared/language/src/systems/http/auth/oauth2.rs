@@ -7,8 +7,7 @@ use url::Url;
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::http::auth::jwt_claims::{JwtClaims, read_claim, read_jwt_claims};
 use crate::systems::http::auth::service_account_token::read_service_account_token;
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader, all};
+use crate::yaml::{Fields, Node, Reader, all};
 
 /// Maximum scopes of one token.
 const MAX_SCOPES: usize = 32;

@@ -1,8 +1,7 @@
 //! `auth.serviceAccountToken`: a token of the program's own ServiceAccount, which the kubelet writes to a file.
 
 use crate::values::names::is_dns_label;
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Reads `{name: …}`, a file of the folder with projected tokens.
 pub(crate) fn read_service_account_token(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {

@@ -5,9 +5,7 @@ use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
-use crate::yaml::Content;
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::templates::{read_expression, read_value};
+use crate::yaml::{Content, Fields, Reader, read_expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 /// The keys of a body. A request has at most one of them.

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use http::HeaderName;
 
 use crate::cel::{Site, TextTemplate};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
+use crate::yaml::{Node, Reader};
 
 /// Maximum headers of one request. More are a mistake.
 const MAX_HEADERS: usize = 32;
