@@ -138,7 +138,11 @@ impl Rendering {
 
     fn failing(&self, index: usize, error: impl Display) -> Unrenderable {
         let sent = self.parts().step(index).map(|step| self.sent_by(step)).unwrap_or_default();
-        Unrenderable::at(self.label(index), error, self.secrets.missing(&sent))
+        let lacking = self.secrets.missing(&sent);
+        match self.item_label(index) {
+            Some(item) => Unrenderable::at(Some(item.clone()), format_args!("{item}: {error}"), lacking),
+            None => Unrenderable::at(self.label(index), error, lacking),
+        }
     }
 
     fn sent_by(&self, step: &HttpStep) -> BTreeSet<String> {
