@@ -132,7 +132,7 @@ impl HttpStep {
 
     /// Returns true if responses decide a part that reads these variables, also by the items of a list.
     pub(crate) fn is_led(&self, reads: impl Fn(&str) -> bool) -> bool {
-        let lists_answers = self.for_each.as_ref().is_some_and(|for_each| for_each.reads(STEPS));
+        let lists_answers = self.for_each.as_ref().is_some_and(ForEach::needs_answers);
         reads(STEPS) || lists_answers && reads(ITEM)
     }
 

@@ -35,6 +35,12 @@ impl ForEach {
         self.0.names().any(looks_secret)
     }
 
+    /// Returns true if the list depends on responses.
+    #[must_use]
+    pub fn needs_answers(&self) -> bool {
+        self.reads(STEPS)
+    }
+
     /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.0.reads(variable)
@@ -50,7 +56,7 @@ impl ForEach {
     /// # Errors
     /// Fails if a template cannot be evaluated for this object.
     pub(crate) fn try_out(&self, request: &RequestTemplate, variables: &Variables<'_>) -> Result<(), EvaluationError> {
-        if self.reads(STEPS) {
+        if self.needs_answers() {
             return request.try_without(&[STEPS, ITEM], variables);
         }
         // A longer list is refused before the step is sent.
