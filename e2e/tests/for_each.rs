@@ -103,6 +103,16 @@ async fn a_set_is_corrected_item_by_item() -> Result<()> {
             "DELETE /proxies/web/toxics/b",
         ];
         ensure!(edited == expected, "{edited:?}");
+
+        // The answer about an item is lost. The next try does not send it again.
+        outside.forget_requests();
+        outside.once("POST", "/proxies/web/toxics", Answer::forwarded().answer_lost());
+        world.patch_proxy("web", json!({"spec": {"members": ["c", "d", "e"]}})).await?;
+        world.await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        ensure_members(&toxiproxy, &["c", "d", "e"]).await?;
+        let sent = asked(&outside);
+        ensure!(sent.iter().filter(|line| line.starts_with("POST ")).count() == 1, "{sent:?}");
         Ok(())
     })
     .await
