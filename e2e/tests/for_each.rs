@@ -108,7 +108,6 @@ async fn a_set_is_corrected_item_by_item() -> Result<()> {
         outside.forget_requests();
         outside.once("POST", "/proxies/web/toxics", Answer::forwarded().answer_lost());
         world.patch_proxy("web", json!({"spec": {"members": ["c", "d", "e"]}})).await?;
-        world.await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
         ensure_members(&toxiproxy, &["c", "d", "e"]).await?;
         let sent = asked(&outside);
