@@ -29,7 +29,7 @@ fn bandwidth(name: &str) -> Value {
 }
 
 /// Adds the two lists to the world's kind, and waits until the API server stores and publishes them.
-async fn give_the_kind_lists(world: &World) -> Result<()> {
+pub(crate) async fn give_the_kind_lists(world: &World) -> Result<()> {
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let patch = json!([

@@ -22,6 +22,7 @@ mod deep_objects;
 mod deletion;
 mod destinations;
 mod ending;
+mod for_each;
 mod healing;
 mod hints;
 mod host_outage;

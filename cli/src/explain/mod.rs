@@ -5,6 +5,7 @@ mod deleting;
 mod explanation;
 mod holds;
 mod invalid_answer;
+mod items;
 mod masking;
 mod polling;
 mod steps;

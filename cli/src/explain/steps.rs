@@ -11,6 +11,7 @@ use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, LdapSte
 use serde_json::Value;
 
 use super::holds::{Facts, action};
+use super::items::of_items;
 use super::masking::{http_lines, masked};
 use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
@@ -127,11 +128,21 @@ fn beginning(name: Option<&str>, timeout: Option<Duration>) -> String {
     if words.is_empty() { String::new() } else { format!("{}: ", words.join(", ")) }
 }
 
+/// Adds the name of a step to the first line of a request.
+fn with_name(name: &str, mut lines: Vec<String>) -> Vec<String> {
+    lines.iter_mut().take(1).for_each(|first| first.insert_str(0, name));
+    lines
+}
+
 fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
     let name = beginning(step.name.as_deref(), step.timeout);
     let is_due = step.is_due(seen.real);
     if is_due == Ok(false) {
         return vec![format!("{name}skipped, since its `when` does not hold")];
+    }
+    if let Some(for_each) = &step.for_each {
+        let items = of_items(step, for_each, [seen.shown, seen.real]).into_iter();
+        return items.flat_map(|lines| with_name(&name, lines)).collect();
     }
     let mut lines = match step.request.render(seen.shown) {
         Ok(request) => http_lines(&request),
@@ -234,6 +245,29 @@ mod tests {
         let shown = rendered(correct, ObservedReason::FieldsDiffer);
         assert_eq!(shown[0], "PUT http://h/a", "{shown:?}");
         assert_eq!(shown.last().unwrap(), "PUT …: what it is follows from the answers before it");
+    }
+
+    #[test]
+    fn each_item_of_a_list_is_shown() {
+        let update = |list: &str| {
+            format!(
+                "
+  correct:
+    mode: Correct
+    http:
+      update:
+      - {{name: find, method: GET, url: 'http://h/find'}}
+      - {{name: add, method: PUT, forEach: \"${{{list}}}\", url: \"http://h/${{item}}\"}}
+"
+            )
+        };
+        let shown = |list: &str| rendered(&update(list), ObservedReason::FieldsDiffer).split_off(1);
+        assert_eq!(shown("['x', self.spec.a, 'x']"), ["add: PUT http://h/x", "add: PUT http://h/1"]);
+        assert_eq!(shown("[]"), ["add: skipped, since its list is empty"]);
+        assert_eq!(shown("steps.find.body"), ["add: PUT … for each item: the list follows from the answers before it"]);
+        assert_eq!(shown("[desired.token]"), ["add: PUT … for each item of a list that is (redacted)"]);
+        let many = format!("[{}]", (0..101).map(|number| number.to_string()).collect::<Vec<_>>().join(","));
+        assert_eq!(shown(&many), ["add: refused, since its list has 101 items and at most 100 are sent"]);
     }
 
     #[test]

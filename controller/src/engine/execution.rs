@@ -7,6 +7,7 @@
 
 mod deletion_found_nothing;
 mod end;
+mod progress;
 mod progress_reports;
 mod readiness;
 mod recording;
@@ -19,8 +20,8 @@ use drift_api::{CorrectionStatus, LeanObject, Mutant};
 
 use crate::engine::corrections::{Correction, FailedStep, Outcome, Reach, Uncertainty};
 use crate::engine::decide::decision::Decision;
+use progress::Progress;
 use recording::Recording;
-use sending::Progress;
 
 pub use end::ExecutionEnd;
 pub use readiness::Outgoing;

@@ -160,7 +160,7 @@ impl Run<'_> {
     fn render(&mut self, index: usize) -> Rendered {
         let Some(requests) = &mut self.requests else { return Rendered::Fails(Doubt::TemplateFails) };
         match requests.system.make_ready(index) {
-            Ok(true) => Rendered::Ready,
+            Ok(true) => requests.system.item_label(index).map_or(Rendered::Ready, Rendered::Item),
             Ok(false) => Rendered::Skipped,
             Err(why) => {
                 self.tell_unsendable(&why);

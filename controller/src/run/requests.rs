@@ -90,6 +90,11 @@ pub trait SystemRequests: Send + Sync {
     /// Fails when a template fails for this object and the responses so far.
     fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable>;
 
+    /// Returns the name of the request rendered last, if its step has one for each item of a list.
+    fn item_label(&self, _index: usize) -> Option<Arc<str>> {
+        None
+    }
+
     /// Sends the request rendered last, and judges the response.
     fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s>;
 }

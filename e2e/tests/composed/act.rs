@@ -185,13 +185,14 @@ impl Acting {
         if let Some(job) = &mut self.job {
             return if job.make_ready(index) { Rendered::Ready } else { Rendered::Skipped };
         }
-        match self.rendering.as_ref().map(|rendering| rendering.request(index)) {
-            Some(Ok(request)) => {
+        let Some(rendering) = &mut self.rendering else { return Rendered::Fails(Doubt::TemplateFails) };
+        match rendering.request(index) {
+            Ok(request) => {
                 self.request = request;
-                if self.request.is_some() { Rendered::Ready } else { Rendered::Skipped }
+                let ready = || rendering.item_label(index).map_or(Rendered::Ready, Rendered::Item);
+                self.request.as_ref().map_or(Rendered::Skipped, |_| ready())
             }
-            Some(Err(unrenderable)) => Rendered::Fails(unrenderable.doubt),
-            None => Rendered::Fails(Doubt::TemplateFails),
+            Err(unrenderable) => Rendered::Fails(unrenderable.doubt),
         }
     }
 

@@ -57,6 +57,7 @@ pub use systems::http::auth::oauth2::{Grant, OAuth2};
 pub use systems::http::collection::{Collection, NextPage};
 pub use systems::http::correct::HttpCorrect;
 pub use systems::http::correct_step::HttpStep;
+pub use systems::http::for_each::{ForEach, MAX_ITEMS};
 pub use systems::http::format::Format;
 pub use systems::http::insecure::{is_unread, is_unread_host};
 pub use systems::http::read::HttpRead;

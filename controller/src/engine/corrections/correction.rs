@@ -1,7 +1,7 @@
 //! One correction: the external action, its inputs, and the status texts about it.
 //!
-//! The texts are closed. They contain no value of an object, and only the status code and the result of the target's
-//! `because` of a response. A status update without news of K or the claim keeps them.
+//! The texts are closed. They contain no value of an object but an item of `forEach`, and of a response only the status
+//! code, such an item and the result of the target's `because`. A status update without news of K or the claim keeps them.
 
 use drift_api::mutants::is_planted;
 use drift_api::{
@@ -265,6 +265,7 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
         Outcome::Halted(step, Uncertainty { why: Doubt::TemplateFails, .. }) => {
             format!("{}: a template cannot be evaluated with the answers; the steps before it were done", at(step))
         }
+        Outcome::Halted(step, uncertainty) if outcome.changed_nothing() => format!("{}: {uncertainty}", at(step)),
         Outcome::Halted(step, uncertainty) => {
             format!("{}: {uncertainty}; the steps before it were done, and the next poll tells", at(step))
         }

@@ -24,6 +24,8 @@ pub enum Doubt {
     AddressRefused,
     /// A template of the steps fails for the object. Nothing was sent.
     TemplateFails,
+    /// `forEach` of a step gives more items than are sent. Nothing of that step was sent.
+    TooManyItems,
     /// The API server, which is the target of the correction itself, did not respond, or responded with 5xx.
     ApiServerUnavailable,
     /// The API server responded with 429.
@@ -47,6 +49,7 @@ impl Doubt {
                 | Self::TokenUnavailable
                 | Self::AddressRefused
                 | Self::TemplateFails
+                | Self::TooManyItems
         )
     }
 
@@ -81,6 +84,7 @@ impl Doubt {
             Self::TokenUnavailable => "the token server refuses the controller's credential, or gives no token",
             Self::AddressRefused => "the host's address is in a network that the target does not allow",
             Self::TemplateFails => "a template of the correction cannot be evaluated for this object",
+            Self::TooManyItems => "forEach gives more than 100 items",
             Self::ApiServerUnavailable => "the API server gives no usable answer",
             Self::ApiServerBusy => "the API server asks for fewer requests",
             Self::JobUnseen => "a Job was begun, and what became of it cannot be seen",
@@ -103,6 +107,7 @@ impl Doubt {
             Self::TokenUnavailable => "token_unavailable",
             Self::AddressRefused => "address_refused",
             Self::TemplateFails => "template_fails",
+            Self::TooManyItems => "too_many_items",
             Self::ApiServerUnavailable => "api_server_unavailable",
             Self::ApiServerBusy => "api_server_busy",
             Self::RightMissing => "right_missing",

@@ -5,64 +5,25 @@
 //! correction leaves no trace. Look-ups may take long, so the object is read once more before the first write, unless a
 //! write to it has just returned its state.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::mutants::is_planted;
-use drift_api::{JobStage, LeanObject, Mutant, NotedSecrets, StatusFields};
+use drift_api::{LeanObject, Mutant};
 
-use super::deletion_found_nothing::AnswersSeen;
 use super::end::ExecutionEnd;
+use super::progress::Progress;
 use super::step::{Event, Failure, Purpose, Rendered, Step, StepAnswer, Write};
 use super::{Execution, Stage};
 use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
 use crate::engine::decide::still_stands;
-use crate::engine::rendering::plan::Plan;
-
-/// Progress of the requests.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Progress {
-    pub(super) plan: Plan,
-    /// True if the claim was written for this correction.
-    claimed: bool,
-    /// True if the object was not read since a look-up.
-    looked_up: bool,
-    /// True if a write was sent.
-    wrote: bool,
-    /// True if a write outside of the deletion part was accepted.
-    made: bool,
-    /// The statements of the answers about the resource.
-    pub(super) answers_seen: AnswersSeen,
-    /// Set if the last write was accepted but is not complete.
-    underway: Option<Outcome>,
-    /// True if a sent write continues by itself.
-    pub(super) is_open: bool,
-    /// Last reported stage of a Job.
-    pub(super) told: Option<JobStage>,
-    /// Stage whose report is being written.
-    pub(super) telling: Option<JobStage>,
-    /// Secrets that the previous record listed.
-    pub(super) noted: NotedSecrets,
-    /// Secrets that the external system accepted.
-    pub(super) sent: BTreeSet<String>,
-    /// Parts of the responses to store in the object's status.
-    pub(super) stored: StatusFields,
-}
-
-impl Progress {
-    /// Returns true if nothing was sent yet, and nothing was written to the object.
-    const fn is_silent(&self) -> bool {
-        !self.looked_up && !self.claimed && !self.wrote
-    }
-}
 
 impl Execution {
     /// Continues with a step. The deletion of a replacement must be complete before the next steps.
     pub(super) fn turn_to(&mut self, index: usize) -> Step {
         let progress = &mut self.progress;
         if index == progress.plan.deletion
-            && let Some(underway) = progress.underway.take()
+            && let Some((_, underway)) = progress.underway.take()
         {
             return self.record(underway);
         }
@@ -77,19 +38,36 @@ impl Execution {
     }
 
     pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
+        self.progress.item = match &rendered {
+            Rendered::Item(label) => Some(label.clone()),
+            _ => None,
+        };
         match rendered {
-            Rendered::Ready if self.progress.wrote || !self.progress.plan.writes(index) => self.send(index),
-            Rendered::Ready => self.prepare_first_write(index),
-            Rendered::Skipped => self.turn_to(index + 1),
-            Rendered::Fails(why) if self.progress.wrote => {
-                let step = self.failed(index, Reach::Further);
-                self.record(Outcome::Halted(step, Uncertainty::unanswered(why)))
+            Rendered::Ready | Rendered::Item(_) if self.progress.wrote || !self.progress.plan.writes(index) => {
+                self.send(index)
             }
+            Rendered::Ready | Rendered::Item(_) => self.prepare_first_write(index),
+            Rendered::Skipped => self.turn_to(index + 1),
             Rendered::Fails(why) => {
-                let step = self.failed(index, if self.progress.is_silent() { Reach::Unsent } else { Reach::Unwritten });
-                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(why)))
+                let reach = match &self.progress {
+                    Progress { wrote: true, .. } => Reach::Further,
+                    progress if progress.is_silent() => Reach::Unsent,
+                    _ => Reach::Unwritten,
+                };
+                let (step, uncertainty) = (self.failed(index, reach), Uncertainty::unanswered(why));
+                // Another try would find as many items, until a poll brings something new.
+                let is_definite = self.progress.wrote || why == Doubt::TooManyItems;
+                self.record(match is_definite {
+                    true => Outcome::Halted(step, uncertainty),
+                    false => Outcome::Doubtful(step, uncertainty),
+                })
             }
         }
+    }
+
+    /// Continues after an accepted write: with the next item of the same step, or with the next step.
+    fn turn_on(&mut self, index: usize) -> Step {
+        self.turn_to(if self.progress.item.is_some() { index } else { index + 1 })
     }
 
     fn prepare_first_write(&mut self, index: usize) -> Step {
@@ -261,8 +239,9 @@ impl Execution {
         match underway {
             Some(underway) if index >= self.progress.plan.deletion => self.record(underway),
             underway => {
-                self.progress.underway = underway;
-                self.turn_to(index + 1)
+                let before = self.progress.underway.take().filter(|(step, _)| *step == index);
+                self.progress.underway = underway.map(|underway| (index, underway)).or(before);
+                self.turn_on(index)
             }
         }
     }
@@ -287,6 +266,7 @@ impl Execution {
     }
 
     fn failed(&self, index: usize, reach: Reach) -> FailedStep {
-        FailedStep { label: self.progress.plan.label(index), reach }
+        let item = self.progress.item.clone();
+        FailedStep { label: item.or_else(|| self.progress.plan.label(index)), reach }
     }
 }

@@ -141,10 +141,13 @@ pub enum Readiness {
 }
 
 /// Result of rendering a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rendered {
     /// The request can be sent.
     Ready,
+    /// The request for one item can be sent; the label names the step and the item. The same step is rendered again
+    /// after its answer.
+    Item(Arc<str>),
     /// The target skips the request.
     Skipped,
     /// Rendering failed, for this reason.

@@ -8,6 +8,8 @@ use crate::engine::corrections::{Action, Doubt, Refusal, Sighting, StepOutcome};
 use crate::engine::fixtures::{Scene, bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
+mod for_each;
+
 /// A first create that still needs the finalizer and the claim.
 fn first_create() -> Execution {
     let correction = Correction { claim_first: true, put_finalizer: true, ..correction(Action::Create) };
@@ -56,6 +58,11 @@ const ACCEPTED: Event = answered(StepOutcome::Accepted);
 const READY: Event = Event::Rendered(Rendered::Ready);
 const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
 const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
+
+/// The request for an item with this label.
+fn item(label: &str) -> Event {
+    Event::Rendered(Rendered::Item(label.into()))
+}
 
 /// An answer without stored fields.
 const fn answered(outcome: StepOutcome) -> Event {
@@ -540,6 +547,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => Just(Event::Dismissed),
         6 => "[lw]{1,4}".prop_map(|kinds| Event::Prepared(Readiness::Ready(plan(&kinds)))),
         8 => Just(READY),
+        2 => Just(item("0[a]")),
         2 => Just(SKIPPED),
         1 => Just(FAILS),
         1 => Just(Event::Prepared(Readiness::NotNow)),
@@ -648,6 +656,7 @@ proptest! {
         let mut execution = first_create();
         let (mut step, mut claimed, mut steps) = (execution.next(Event::Begin), false, Plan::default());
         let (mut next, mut wrote, mut recording, mut gone) = (0, false, false, false);
+        let mut repeats = false;
         for event in events {
             // Each step gets an event of its kind.
             let fits = match step {
@@ -673,12 +682,17 @@ proptest! {
             if let Step::Send { index, .. } = step {
                 wrote |= steps.writes(index) && matches!(event, Event::Answered(_) | Event::CutOff);
             }
+            repeats = match &event {
+                Event::Rendered(rendered) => matches!(rendered, Rendered::Item(_)),
+                _ => repeats,
+            };
             gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
             let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };
             step = execution.next(event);
             match &step {
                 Step::Render(index) => {
-                    prop_assert!(!recording && *index >= next, "in their order, and each once");
+                    let is_next = *index >= next || repeats && *index + 1 == next;
+                    prop_assert!(!recording && is_next, "in their order, and each once without items");
                     next = index + 1;
                 }
                 Step::Send { index, begins } => {

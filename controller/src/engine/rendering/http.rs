@@ -5,6 +5,8 @@
 //! nothing outside, as far as this can be detected early.
 
 mod answers;
+mod fingerprint;
+mod items;
 mod parts;
 
 use std::collections::BTreeSet;
@@ -22,7 +24,6 @@ use drift_language::{Format, HttpStep, Target};
 use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::engine::corrections::correction::Correction;
 use crate::engine::corrections::outcome::StepOutcome;
@@ -31,6 +32,8 @@ use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::unrenderable::Unrenderable;
 use answers::{judge_answer, not_looked_up};
+use fingerprint::fingerprint;
+use items::Items;
 use parts::Parts;
 
 /// Header by which an external system recognizes a repeated request.
@@ -55,6 +58,8 @@ pub struct Rendering {
     raw: [RawAnswers; 2],
     /// Memory that the responses take, in bytes.
     kept: usize,
+    /// Items of the current step, if it has a list of them.
+    items: Option<Items>,
     secrets: ObjectSecrets,
     /// Secrets as the steps see them.
     values: SecretValues,
@@ -91,6 +96,7 @@ impl Rendering {
             answers: [Value::Object(Map::new()), Value::Object(Map::new())],
             raw: Default::default(),
             kept: 0,
+            items: None,
             values: secrets.values(),
             kept_secret: secrets.kept_secret(),
             secrets,
@@ -113,7 +119,7 @@ impl Rendering {
     pub fn plan(&self) -> Plan {
         let parts = self.parts();
         let planned = |(index, step): (usize, &HttpStep)| PlannedStep {
-            label: parts.label(index),
+            label: self.label(index),
             looks_up: step.looks_up(),
             sends: self.sent_by(step),
         };
@@ -132,7 +138,11 @@ impl Rendering {
 
     fn failing(&self, index: usize, error: impl Display) -> Unrenderable {
         let sent = self.parts().step(index).map(|step| self.sent_by(step)).unwrap_or_default();
-        Unrenderable::at(self.parts().label(index), error, self.secrets.missing(&sent))
+        let lacking = self.secrets.missing(&sent);
+        match self.item_label(index) {
+            Some(item) => Unrenderable::at(Some(item.clone()), format_args!("{item}: {error}"), lacking),
+            None => Unrenderable::at(self.label(index), error, lacking),
+        }
     }
 
     fn sent_by(&self, step: &HttpStep) -> BTreeSet<String> {
@@ -151,23 +161,32 @@ impl Rendering {
         self.parts().step(index).map(|step| &step.format)
     }
 
-    /// Returns the request of this step, with an idempotency key if it is a write; `None` if the step is skipped.
+    /// Returns the next request of this step, with an idempotency key if it is a write; `None` if the step is skipped,
+    /// or no item of its list is left.
     ///
     /// # Errors
-    /// Fails when a template fails for this object and these responses.
-    pub fn request(&self, index: usize) -> Result<Option<HttpRequest>, Unrenderable> {
+    /// Fails when a template fails for this object and these responses, or the list is too long.
+    pub fn request(&mut self, index: usize) -> Result<Option<HttpRequest>, Unrenderable> {
+        if self.items.as_ref().is_none_or(|items| items.step != index) {
+            self.items = self.list(index)?;
+        }
         let Some(step) = self.parts().step(index) else { return Ok(None) };
         let variables = self.variables(index);
-        if !step.is_due(&variables).map_err(|error| self.failing(index, error))? {
+        let is_due = match &self.items {
+            Some(items) => items.current().is_some(),
+            None => step.is_due(&variables).map_err(|error| self.failing(index, error))?,
+        };
+        if !is_due {
             return Ok(None);
         }
         let mut request = step.request.render(&variables).map_err(|error| self.failing(index, error))?;
         let (sent, host) = (self.sent_by(step), request.host());
         let allowed = self.secrets.check_host(&sent, &host, request.has_chosen_host);
-        allowed.map_err(|error| Unrenderable::at(self.parts().label(index), "", Some(&error)))?;
+        allowed.map_err(|error| Unrenderable::at(self.label(index), "", Some(&error)))?;
         if !step.looks_up() {
-            let answers = step.request.may_vary().then(|| fingerprint(&request));
-            let key = self.correction.idempotency_key(&self.uid, index, answers);
+            let (varying, item) = (Some(&request).filter(|_| step.request.may_vary()), variables.item);
+            let content = (varying.is_some() || item.is_some()).then(|| fingerprint(varying, item));
+            let key = self.correction.idempotency_key(&self.uid, index, content);
             let key = HeaderValue::from_str(&key).map_err(|error| self.failing(index, error))?;
             Arc::make_mut(&mut request.headers).insert(IDEMPOTENCY_KEY, key);
         }
@@ -188,7 +207,8 @@ impl Rendering {
         };
         let is_kept = self.make_room(step, &answer);
         let unread = unread.or((!is_kept).then_some(Unreadable::TooLarge)).filter(|_| step.looks_up());
-        let (name, variables) = (step.name.clone(), Variables { response: Some(&answer), ..self.variables(index) });
+        let (name, variables) =
+            (seen_as(step).cloned(), Variables { response: Some(&answer), ..self.variables(index) });
         let outcome = match (judge_answer(step, (status, retry_after), &variables, &self.kept_secret), &unread) {
             (outcome, Some(unread)) if outcome.is_accepted() => not_looked_up(unread, status),
             (outcome, _) => outcome,
@@ -209,6 +229,9 @@ impl Rendering {
         if let (Some(name), Some(answers)) = (name, self.answers[part].as_object_mut()) {
             answers.insert(name, if is_kept { answer } else { status_alone });
         }
+        if outcome.is_accepted() {
+            self.items.iter_mut().for_each(Items::advance);
+        }
         outcome
     }
 
@@ -216,7 +239,7 @@ impl Rendering {
     /// because they are kept as text and raw.
     fn make_room(&mut self, step: &HttpStep, answer: &Value) -> bool {
         let bytes = answer["text"].as_str().map_or(0, str::len);
-        let needed = if step.name.is_some() { memory_of(answer) + bytes } else { 0 };
+        let needed = if seen_as(step).is_some() { memory_of(answer) + bytes } else { 0 };
         let has_room = self.kept + needed <= MAX_BYTES_KEPT;
         if has_room {
             self.kept += needed;
@@ -249,6 +272,7 @@ impl Rendering {
             correction: Some(self.correction.asked_as()),
             steps: Some(&self.answers[part]),
             raw: Some(&self.raw[part]),
+            item: self.items.as_ref().filter(|items| items.step == index).and_then(Items::current),
             secrets: Some(&self.values),
             ..Variables::of_object(&self.object)
         }
@@ -268,22 +292,9 @@ impl fmt::Debug for Rendering {
     }
 }
 
-/// Hashes the content of a request that may change between tries. Requests with different content are not
-/// the same request.
-fn fingerprint(request: &HttpRequest) -> u64 {
-    let mut digest = Sha256::new();
-    let mut take = |part: &[u8]| {
-        digest.update(part.len().to_be_bytes());
-        digest.update(part);
-    };
-    take(request.method.as_str().as_bytes());
-    take(request.url.as_str().as_bytes());
-    for (name, value) in &*request.headers {
-        take(name.as_str().as_bytes());
-        take(value.as_bytes());
-    }
-    take(request.body.as_deref().unwrap_or_default());
-    digest.finalize().iter().take(size_of::<u64>()).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+/// Returns the name by which later steps see the response. A step with a list has several responses, which none sees.
+fn seen_as(step: &HttpStep) -> Option<&String> {
+    step.name.as_ref().filter(|_| step.for_each.is_none())
 }
 
 #[cfg(test)]

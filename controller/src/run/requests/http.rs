@@ -3,6 +3,7 @@
 //! The engine renders the requests and judges the responses.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
@@ -72,6 +73,10 @@ impl SystemRequests for HttpRequests<'_> {
     fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
         self.ready = self.rendering.request(index)?;
         Ok(self.ready.is_some())
+    }
+
+    fn item_label(&self, index: usize) -> Option<Arc<str>> {
+        self.rendering.item_label(index)
     }
 
     fn send<'s>(&'s mut self, index: usize, mut context: SendContext<'s>) -> Sending<'s> {

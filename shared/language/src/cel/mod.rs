@@ -13,7 +13,7 @@ pub(crate) use check::declared_names::Names;
 pub(crate) use check::known_desired::{KnownDesired, Shape};
 pub use check::mistake::Mistake;
 pub use check::site::{EvaluationError, Site};
-pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, SECRETS, SELF, STEPS};
+pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, ITEM, SECRETS, SELF, STEPS};
 pub use check::variables::{Scope, Variables};
 pub use evaluation::constants::MAX_URL_BYTES;
 pub(crate) use evaluation::cost::Cost;

@@ -205,6 +205,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct.http.create[].xml", "Sent as XML, in place of body. Values are escaped."),
     ("correct.http.create[].raw", "Bytes, in place of body: ${base64.decode(…)}."),
     ("correct.http.create[].when", "Skipped if this ${…} is false."),
+    ("correct.http.create[].forEach", "Sent once for each item of this list: ${desired.a}. At most 100."),
     ("correct.http.create[].timeout", "Deadline of the request. 1ms to 10m, default 10s."),
     ("correct.http.create[].as", "Format of the response body. Default: json."),
     ("correct.http.create[].lists", "With as: xml, elements that are always lists: [member]. 1 to 32."),

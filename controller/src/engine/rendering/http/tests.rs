@@ -10,6 +10,8 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, Secr
 use drift_systems::ReplyBody;
 use http::{HeaderMap, StatusCode};
 
+mod for_each;
+
 fn target(update: &str) -> Arc<Target> {
     target_of("{tag: \"${self.spec.tag}\"}", update)
 }
@@ -64,7 +66,7 @@ fn reply(status: u16, body: &str) -> HttpReply {
     HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.as_bytes().to_vec()) }
 }
 
-fn path(rendering: &Rendering, index: usize) -> Result<Option<String>, Unrenderable> {
+fn path(rendering: &mut Rendering, index: usize) -> Result<Option<String>, Unrenderable> {
     Ok(rendering.request(index)?.map(|request| request.url.path().to_owned()))
 }
 
@@ -87,13 +89,13 @@ fn later_steps_see_the_answers_of_earlier_ones() {
     assert_eq!(found.plan().label(0).as_deref(), Some("found"));
     assert_eq!(found.plan().label(1).as_deref(), Some("2"));
     assert_eq!(found.take_answer(0, &reply(200, r#"{"id": "a/b"}"#), None), StepOutcome::Accepted);
-    assert_eq!(path(&found, 1), Ok(Some("/a%2Fb".to_owned())));
-    assert_eq!(path(&found, 2), Ok(None));
+    assert_eq!(path(&mut found, 1), Ok(Some("/a%2Fb".to_owned())));
+    assert_eq!(path(&mut found, 2), Ok(None));
 
     let mut missing = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
     missing.take_answer(0, &reply(404, ""), None);
-    assert_eq!(path(&missing, 1), Ok(None));
-    assert_eq!(path(&missing, 2), Ok(Some("/new".to_owned())));
+    assert_eq!(path(&mut missing, 1), Ok(None));
+    assert_eq!(path(&mut missing, 2), Ok(Some("/new".to_owned())));
 }
 
 #[test]
@@ -178,7 +180,7 @@ fn a_large_answer_of_a_write_is_stored_from() {
     assert_eq!(rendering.take_stored().put_on(&json!({})), json!({"status": {"id": "a"}}));
     // Later steps see only its status, and there is room for their responses.
     assert_eq!(rendering.take_answer(1, &reply(200, r#"{"id": "b"}"#), None), StepOutcome::Accepted);
-    assert_eq!(path(&rendering, 2), Ok(Some("/201/b".to_owned())));
+    assert_eq!(path(&mut rendering, 2), Ok(Some("/201/b".to_owned())));
     assert!(rendering.kept < 10_000, "{} bytes", rendering.kept);
 }
 
@@ -226,7 +228,7 @@ fn a_deletion_takes_404_of_a_look_up() {
     let mut rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
     assert_eq!(rendering.plan().deletion, 2);
     assert_eq!(rendering.take_answer(0, &reply(404, ""), None), StepOutcome::NotThere);
-    assert_eq!(path(&rendering, 1), Ok(None));
+    assert_eq!(path(&mut rendering, 1), Ok(None));
 }
 
 const WHAT_DIFFERS: &str = r#"
@@ -245,8 +247,8 @@ fn a_step_is_skipped_where_its_field_does_not_differ() {
         (DifferingFields::every(), [Some("/tag"), Some("/all/1")]),
     ];
     for (fields, expected) in table {
-        let rendering = differing(&target, fields.clone()).unwrap_or_else(|error| unreachable!("{error}"));
-        let paths = [0, 1].map(|index| path(&rendering, index));
+        let mut rendering = differing(&target, fields.clone()).unwrap_or_else(|error| unreachable!("{error}"));
+        let paths = [0, 1].map(|index| path(&mut rendering, index));
         assert_eq!(paths, expected.map(|path| Ok(path.map(str::to_owned))), "{fields}");
     }
 }
@@ -256,7 +258,7 @@ fn each_difference_that_is_sent_has_a_key() {
     let target = target(WHAT_DIFFERS);
     let keys = |names: &[&str]| {
         let rendering = differing(&target, DifferingFields::named(names.iter().copied()));
-        let rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
+        let mut rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
         [0, 1].map(|index| {
             let request = rendering.request(index).unwrap_or_else(|error| unreachable!("{error}"));
             request.and_then(|request| request.headers.get(IDEMPOTENCY_KEY).cloned())
@@ -297,10 +299,10 @@ fn a_replacement_is_the_deletion_and_then_the_creation() {
     let labels = (0..4).map(|index| plan.label(index).map(|label| label.to_string()).unwrap_or_default());
     assert_eq!(labels.collect::<Vec<_>>(), ["delete found", "delete 2", "create found", "create 2"]);
     assert_eq!(rendering.take_answer(0, &reply(200, ""), None), StepOutcome::Accepted);
-    assert_eq!(path(&rendering, 1), Ok(Some("/x".to_owned())));
+    assert_eq!(path(&mut rendering, 1), Ok(Some("/x".to_owned())));
     assert_eq!(rendering.take_answer(1, &reply(404, ""), None), StepOutcome::NotThere);
-    assert_eq!(path(&rendering, 2), Ok(None));
-    assert_eq!(path(&rendering, 3), Ok(Some("/unseen".to_owned())), "the answer is the deletion's");
+    assert_eq!(path(&mut rendering, 2), Ok(None));
+    assert_eq!(path(&mut rendering, 3), Ok(Some("/unseen".to_owned())), "the answer is the deletion's");
     assert_eq!(rendering.take_answer(3, &reply(404, ""), None), refused(404, None, true));
 }
 
@@ -309,9 +311,9 @@ fn steps_of_replace_win_over_delete_and_create() {
     let own =
         DELETE_AND_CREATE.replace("delete:", "replace: [{method: POST, url: \"https://h/rebuild\"}]\n      delete:");
     let rule = "{tag: \"${self.spec.tag}\"}\n    rules: [{path: /tag, change: replace}]";
-    let rendering = replacing(&target_of(rule, &own));
+    let mut rendering = replacing(&target_of(rule, &own));
     assert_eq!((rendering.plan().steps.len(), rendering.plan().deletion), (1, 0));
-    assert_eq!((path(&rendering, 0), rendering.plan().label(0)), (Ok(Some("/rebuild".to_owned())), None));
+    assert_eq!((path(&mut rendering, 0), rendering.plan().label(0)), (Ok(Some("/rebuild".to_owned())), None));
 }
 
 #[test]
@@ -331,8 +333,8 @@ fn what_is_made_anew_lacks_every_field() {
     for (steps, action, index, expected) in table {
         let correction = Correction { fields: DifferingFields::named(["tag"]), ..correction(action) };
         let rendering = Rendering::new(&target_of(desired, steps), &object(), &correction, ObjectSecrets::default());
-        let rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
-        assert_eq!(path(&rendering, index), Ok(Some(expected.to_owned())), "{action:?}");
+        let mut rendering = rendering.unwrap_or_else(|error| unreachable!("{error}"));
+        assert_eq!(path(&mut rendering, index), Ok(Some(expected.to_owned())), "{action:?}");
     }
 }
 
@@ -441,7 +443,7 @@ fn rendering_with(own: &LabelledSecrets) -> Result<Rendering, Unrenderable> {
     Rendering::new(&target, &object(), &correction(Action::Update), secrets)
 }
 
-fn key_of(rendering: &Rendering, index: usize) -> String {
+fn key_of(rendering: &mut Rendering, index: usize) -> String {
     let request = rendering.request(index).ok().flatten().unwrap_or_else(|| unreachable!("no request"));
     request.headers[IDEMPOTENCY_KEY].to_str().map(str::to_owned).unwrap_or_default()
 }
@@ -514,18 +516,18 @@ fn no_answer_repeats_a_token_to_people() {
 
 #[test]
 fn a_secret_that_moved_makes_another_request() {
-    let [one, same, other] =
+    let [mut one, mut same, mut other] =
         ["1", "1", "2"].map(|version| with_secret(None, version).unwrap_or_else(|error| unreachable!("{error}")));
-    assert_eq!(key_of(&one, 0), key_of(&same, 0));
-    assert_ne!(key_of(&one, 0), key_of(&other, 0));
-    assert_ne!(key_of(&one, 1), key_of(&other, 1), "one correction has one set of versions");
+    assert_eq!(key_of(&mut one, 0), key_of(&mut same, 0));
+    assert_ne!(key_of(&mut one, 0), key_of(&mut other, 0));
+    assert_ne!(key_of(&mut one, 1), key_of(&mut other, 1), "one correction has one set of versions");
 }
 
 #[test]
 fn a_secret_that_cannot_be_sent_is_told_as_that() {
     let missing = rendering_with(&LabelledSecrets::from_iter([])).err().unwrap_or_else(|| unreachable!("it is there"));
     assert_eq!((missing.doubt, missing.label.as_deref()), (Doubt::SecretUnavailable, Some("1")));
-    let elsewhere = with_secret(Some("other"), "1").unwrap_or_else(|error| unreachable!("{error}"));
+    let mut elsewhere = with_secret(Some("other"), "1").unwrap_or_else(|error| unreachable!("{error}"));
     let refused = elsewhere.request(0).err().unwrap_or_else(|| unreachable!("it is sent"));
     assert_eq!(
         (refused.doubt, refused.cause.as_str()),
@@ -549,7 +551,7 @@ fn a_step_reads_xml_of_an_earlier_one() {
     let mut rendering = rendering(&target).unwrap();
     let found = reply(200, "<R><member><Id>a</Id></member></R>");
     assert_eq!(rendering.take_answer(0, &found, None), StepOutcome::Accepted);
-    assert_eq!(path(&rendering, 1), Ok(Some("/a".to_owned())));
+    assert_eq!(path(&mut rendering, 1), Ok(Some("/a".to_owned())));
     let error = reply(200, "<Error><Code>InUse</Code></Error>");
     assert_eq!(rendering.take_answer(1, &error, None), refused(200, Some("InUse"), true));
 }

@@ -38,6 +38,8 @@ pub(crate) struct Names {
     pub(crate) socket: Option<Arc<str>>,
     /// The earlier steps whose responses are visible.
     pub(crate) steps: Vec<String>,
+    /// True if the step is sent once for each `item` of a list.
+    pub(crate) item: bool,
     /// The secrets that a correction may send.
     pub(crate) secrets: Vec<String>,
     /// The keys of the desired state that a correction may read.

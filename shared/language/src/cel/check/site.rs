@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cel::check::declared_names::Names;
-use crate::cel::check::variables::{SECRETS, STEPS, Scope};
+use crate::cel::check::variables::{ITEM, SECRETS, STEPS, Scope};
 
 /// Error of the evaluation of a template for an object. Contains no value of the object or of a response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,8 +53,9 @@ impl Site {
     /// The variables that exist here.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &'static str> + Clone {
         let steps = (!self.names.steps.is_empty()).then_some(STEPS);
+        let item = self.names.item.then_some(ITEM);
         let secrets = (self.sends && !self.names.secrets.is_empty()).then_some(SECRETS);
-        self.scope.variables().iter().copied().chain(steps).chain(secrets)
+        self.scope.variables().iter().copied().chain(steps).chain(item).chain(secrets)
     }
 
     /// Returns true if a variable exists here.

@@ -23,8 +23,8 @@ pub(crate) const DESIRED: &str = "desired";
 pub(crate) const EVERY_KEY: &str = "desired.*";
 /// The state that a poll observed.
 pub(in crate::cel) const OBSERVED: &str = "observed";
-/// One entry of a collection.
-pub(in crate::cel) const ITEM: &str = "item";
+/// One entry of a collection, or one item of `forEach`.
+pub(crate) const ITEM: &str = "item";
 /// One row of a query.
 pub(in crate::cel) const ROW: &str = "row";
 /// A cluster object that is the external resource.
@@ -55,7 +55,7 @@ pub struct Variables<'a> {
     pub object: &'a Value,
     /// `response`: `{status, headers, body, text}` of the request, headers in lower case.
     pub response: Option<&'a Value>,
-    /// `item`: one entry of a collection.
+    /// `item`: one entry of a collection, or one item of `forEach`.
     pub item: Option<&'a Value>,
     /// `row`: one row of a query, its columns by name.
     pub row: Option<&'a Value>,

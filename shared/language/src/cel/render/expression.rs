@@ -98,6 +98,11 @@ impl Expression {
         &self.fields
     }
 
+    /// The field names written in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
     /// Returns true if it reads a variable of the language, or a secret by its name (`secrets.password`).
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.variables.contains(variable)
@@ -165,6 +170,18 @@ impl Expression {
             Some(Value::Bool(truth)) => Ok(truth),
             Some(other) => Err(self.site.error(format!("the result is a {}, not true or false", json_type(&other)))),
             None => Err(self.site.error("the optional has no value; write .orValue(false)")),
+        }
+    }
+
+    /// Evaluates to a list. Any other type is an error.
+    ///
+    /// # Errors
+    /// Fails if a field is missing or the result is not a list.
+    pub(crate) fn evaluate_list(&self, variables: &Variables<'_>) -> Result<Vec<Value>, EvaluationError> {
+        match self.evaluate(variables)? {
+            Some(Value::Array(items)) => Ok(items),
+            Some(other) => Err(self.site.error(format!("the result is a {}, not a list", json_type(&other)))),
+            None => Err(self.site.error("the optional has no value; write .orValue([])")),
         }
     }
 

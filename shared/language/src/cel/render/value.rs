@@ -109,12 +109,12 @@ impl Node {
         }
     }
 
-    /// Renders the nodes that do not read the variable.
-    fn try_without(&self, variable: &str, rendering: &mut Rendering<'_, '_>) -> Result<(), EvaluationError> {
+    /// Renders the nodes that read none of the unknown variables.
+    fn try_without(&self, unknown: &[&str], rendering: &mut Rendering<'_, '_>) -> Result<(), EvaluationError> {
         match self {
-            Self::List(items) => items.iter().try_for_each(|item| item.try_without(variable, rendering)),
-            Self::Map(entries) => entries.iter().try_for_each(|(_, field)| field.try_without(variable, rendering)),
-            node if node.reads(variable) => Ok(()),
+            Self::List(items) => items.iter().try_for_each(|item| item.try_without(unknown, rendering)),
+            Self::Map(entries) => entries.iter().try_for_each(|(_, field)| field.try_without(unknown, rendering)),
+            node if unknown.iter().any(|variable| node.reads(variable)) => Ok(()),
             node => node.render(rendering).map(drop),
         }
     }
@@ -212,14 +212,14 @@ impl ValueTemplate {
         self.root.reads(variable)
     }
 
-    /// Renders the parts that do not read the variable, to find their errors.
+    /// Renders the parts that read none of the unknown variables, to find their errors.
     ///
     /// # Errors
     /// Same as [`ValueTemplate::render`].
-    pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+    pub(crate) fn try_without(&self, unknown: &[&str], variables: &Variables<'_>) -> Result<(), EvaluationError> {
         let mut rendering =
             Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
-        self.root.try_without(variable, &mut rendering)
+        self.root.try_without(unknown, &mut rendering)
     }
 
     /// Attributes a rendering error to the object or to the response.

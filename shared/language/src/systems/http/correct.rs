@@ -1,6 +1,5 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
-use crate::cel::STEPS;
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Scope};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
@@ -97,7 +96,7 @@ impl CorrectSection for HttpCorrect {
     }
 
     fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
-        let made_of = |step: &HttpStep| (step.request.fields(), step.request.reads(DESIRED));
+        let made_of = |step: &HttpStep| (step.request_fields(), step.requests_read(DESIRED));
         let actions = [&self.create, &self.update, &self.delete, &self.replace];
         Some(actions.map(|steps| MadeOf::of(steps.iter().map(made_of))))
     }
@@ -107,9 +106,11 @@ impl CorrectSection for HttpCorrect {
     /// without the key's value in either.
     fn lacks(&self, key: &str, fields: &FieldPaths) -> bool {
         let carries = |step: &HttpStep| {
-            let (request, own) = (&step.request, step.request.fields());
+            let own = step.request_fields();
             let is_read = |field: &[String]| own.iter().any(|own| own.starts_with(field) || field.starts_with(own));
-            request.reads(EVERY_KEY) || request.reads(&format!("{DESIRED}.{key}")) || fields.iter().any(is_read)
+            step.requests_read(EVERY_KEY)
+                || step.requests_read(&format!("{DESIRED}.{key}"))
+                || fields.iter().any(is_read)
         };
         let writes_fields = |step: &HttpStep| {
             let body = step.request.body.as_ref().filter(|body| matches!(body, Body::Json(_) | Body::Form(_)));
@@ -139,7 +140,8 @@ impl CorrectSection for HttpCorrect {
         for (place, steps) in [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)] {
             // A look-up only matters if an address uses its result.
             let reads_steps = |step: &HttpStep| {
-                step.request.url.reads(STEPS) || body_of_call(place, step).is_some_and(|body| body.reads(STEPS))
+                let body = body_of_call(place, step);
+                step.is_led(|name| step.request.url.reads(name) || body.is_some_and(|body| body.reads(name)))
             };
             let is_led = steps.iter().any(|step| !step.looks_up() && reads_steps(step));
             let leading = steps.iter().filter(|step| is_led || !step.looks_up());

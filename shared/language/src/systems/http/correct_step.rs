@@ -1,15 +1,18 @@
 //! One request of a correction, and the meaning of its response.
 
+mod purpose;
+
 use std::time::Duration;
 
 use http::Method;
 use serde_json::Value;
 
-use crate::cel::{DIFFERS, EvaluationError, Expression, STEPS, Scope, ValueTemplate, Variables};
+use crate::cel::{DIFFERS, EvaluationError, Expression, ITEM, STEPS, Scope, ValueTemplate, Variables};
 use crate::secrets::secret_variable;
 use crate::spec::naming::read_step_name;
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
-use crate::systems::http::format::{FORMAT_KEYS, Format, read_format};
+use crate::systems::http::for_each::ForEach;
+use crate::systems::http::format::{Format, read_format};
 use crate::systems::http::request::body::WRITE_KEYS;
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
@@ -19,12 +22,13 @@ use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
+pub(crate) use purpose::Purpose;
+
 /// Maximum requests of one correction. It is one attempt, not a program.
 const MAX_STEPS: usize = 16;
 
-/// Keys of every step.
-const STEP_KEYS: &[&str] =
-    &["name", "method", "reads", "url", "headers", "when", "timeout", "accept", "refusedWhen", "because"];
+/// The key of a step that is sent once for each item of a list.
+const FOR_EACH: &str = "forEach";
 
 /// One request of a correction.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub struct HttpStep {
     pub reads: Option<bool>,
     /// Condition for sending it. `None` sends it always.
     pub when: Option<Expression>,
+    /// The list of a step that is sent once for each `item`. `None` sends it once.
+    pub for_each: Option<ForEach>,
     /// The deadline of the request. `None` uses the default.
     pub timeout: Option<Duration>,
     /// The format of the response's body; default JSON.
@@ -104,15 +110,36 @@ impl HttpStep {
     pub fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
         let known = self.when.as_ref().filter(|when| !when.reads(STEPS));
         if known.map_or(Ok(true), |when| when.evaluate_bool(variables))? {
-            self.request.try_without_answers(variables)?;
+            match &self.for_each {
+                Some(for_each) => for_each.try_out(&self.request, variables)?,
+                None => self.request.try_without(&[STEPS], variables)?,
+            }
         }
         Ok(())
+    }
+
+    /// Returns true if its requests read a variable of the language.
+    pub(crate) fn requests_read(&self, variable: &str) -> bool {
+        self.request.reads(variable) || self.for_each.as_ref().is_some_and(|for_each| for_each.reads(variable))
+    }
+
+    /// The fields under `self` that its requests read.
+    pub(crate) fn request_fields(&self) -> FieldPaths {
+        let mut fields = self.request.fields();
+        self.for_each.iter().for_each(|for_each| fields.extend(for_each.fields()));
+        fields
+    }
+
+    /// Returns true if responses decide a part that reads these variables, also by the items of a list.
+    pub(crate) fn is_led(&self, reads: impl Fn(&str) -> bool) -> bool {
+        let lists_answers = self.for_each.as_ref().is_some_and(ForEach::needs_answers);
+        reads(STEPS) || lists_answers && reads(ITEM)
     }
 
     /// Returns true if a template of the step reads which fields differ.
     pub(crate) fn reads_differs(&self) -> bool {
         let mut rules = self.when.iter().chain(&self.refused_when);
-        self.request.reads(DIFFERS)
+        self.requests_read(DIFFERS)
             || rules.any(|rule| rule.reads(DIFFERS))
             || self.because.as_ref().is_some_and(|because| because.reads(DIFFERS))
             || self.store.reads(DIFFERS)
@@ -125,58 +152,11 @@ impl HttpStep {
 
     /// The fields under `self` that its templates read.
     pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = self.request.fields();
+        let mut fields = self.request_fields();
         self.when.iter().chain(&self.refused_when).for_each(|rule| fields.extend(rule.fields()));
         self.because.iter().for_each(|because| fields.extend(&because.fields()));
         fields.extend(&self.store.fields());
         fields
-    }
-}
-
-/// The purpose of an action's steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Creating,
-    Updating,
-    Deleting,
-    Replacing,
-}
-
-impl Purpose {
-    fn keys(self) -> Vec<&'static str> {
-        let own: &[&str] = match self {
-            Self::Creating => &["store", "idempotent"],
-            Self::Updating => &["store"],
-            // After a deletion the object is gone, and with it every stored field.
-            Self::Deleting => &["doneOn"],
-            Self::Replacing => &["store", "doneOn"],
-        };
-        [STEP_KEYS, WRITE_KEYS, FORMAT_KEYS, own].concat()
-    }
-
-    /// Returns the scopes of a request and of a rule over its response.
-    const fn scopes(self) -> [Scope; 2] {
-        match self {
-            Self::Creating | Self::Updating | Self::Replacing => [Scope::Correction, Scope::CorrectionAnswer],
-            Self::Deleting => [Scope::Deletion, Scope::DeletionAnswer],
-        }
-    }
-
-    /// Returns true if a step deletes the resource. In a replacement only DELETE does: a creation answered with
-    /// 404 has failed.
-    fn deletes(self, method: &Method) -> bool {
-        self == Self::Deleting || self == Self::Replacing && *method == Method::DELETE
-    }
-
-    /// Returns the accepted statuses and the done statuses. A deletion accepts that the resource is already gone. Done
-    /// statuses are always accepted.
-    fn settle(self, method: &Method, accept: StatusSet, done_on: Option<StatusSet>) -> (StatusSet, StatusSet) {
-        let gone = || StatusSet(vec![404..=404, 410..=410]);
-        let accept = if self.deletes(method) { accept.and(&gone()) } else { accept };
-        match done_on {
-            None => (accept.clone(), accept),
-            Some(done_on) => (accept.and(&done_on), done_on.and(&gone())),
-        }
     }
 }
 
@@ -185,8 +165,9 @@ pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purp
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
     let steps = reader.each(items, place, |reader, item, place| {
         let step = read_step(reader, item, place, purpose);
-        // Invalid steps count too: their uses must not be reported as unknown.
-        let named = item.get("name").and_then(Node::as_text);
+        // Invalid steps count too: their uses must not be reported as unknown. A step with several responses has none
+        // to show.
+        let named = item.get("name").and_then(Node::as_text).filter(|_| item.get(FOR_EACH).is_none());
         reader.names_mut().steps.extend(named.map(str::to_owned));
         step
     });
@@ -210,20 +191,23 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
         methods.into_iter().nth(reader.choice(node, place, &choices)?)
     });
     let reads = reader.optional(&fields, "reads", Reader::truth);
-    let request = read_request(reader, &fields, method, &reader.site(place, asking));
     let when = reader.optional(&fields, "when", expression(asking));
+    let for_each = reader.optional(&fields, FOR_EACH, expression(asking));
+    reader.names_mut().item = fields.get(FOR_EACH).is_some();
+    let request = read_request(reader, &fields, method, &reader.site(place, asking));
     let timeout = read_timeout(reader, &fields);
     let format = read_format(reader, &fields);
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
     let done_on = reader.optional(&fields, "doneOn", read_step_accept);
     let refused_when = reader.optional(&fields, "refusedWhen", expression(judging));
     let because = reader.optional(&fields, "because", |reader, node, place| read_because(reader, node, place, judging));
+    reader.names_mut().item = false;
     let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, judging)
     });
     let idempotent = reader.or(&fields, "idempotent", false, Reader::truth);
-    let (name, request, reads, when, timeout) = (name?, request?, reads?, when?, timeout?);
-    let format = format?;
+    let (name, request, reads, timeout, format) = (name?, request?, reads?, timeout?, format?);
+    let (when, for_each) = (when?, for_each?.map(ForEach));
     let (accept, done_on) = purpose.settle(&request.method, accept?, done_on?);
     let (refused_when, because, store, idempotent) = (refused_when?, because?, store?, idempotent?);
     let step = HttpStep {
@@ -231,6 +215,7 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
         request,
         reads,
         when,
+        for_each,
         timeout,
         format,
         accept,
@@ -240,7 +225,26 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
         store,
         idempotent,
     };
+    check_for_each(reader, &fields, &step)?;
     check_keys(reader, &fields, step, purpose)
+}
+
+/// Checks that a step with `forEach` writes, uses its items, and stores nothing.
+fn check_for_each(reader: &mut Reader<'_>, fields: &Fields<'_>, step: &HttpStep) -> Option<()> {
+    let Some(node) = fields.get(FOR_EACH) else { return Some(()) };
+    let (place, method) = (fields.place(FOR_EACH), &step.request.method);
+    if step.looks_up() {
+        let message = format!("{place}: a {method} only looks something up, and later steps see no answers of a list");
+        return reader.refuse(node.at, message);
+    }
+    if let Some(node) = fields.get("store") {
+        let place = fields.place("store");
+        return reader.refuse(node.at, format!("{place}: with forEach there are several answers; leave it out"));
+    }
+    if !step.request.reads(ITEM) {
+        return reader.refuse(node.at, format!("{place}: no template of the request reads `item`"));
+    }
+    Some(())
 }
 
 fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<ValueTemplate> {

@@ -4,6 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod collection;
 pub(crate) mod correct;
 pub(crate) mod correct_step;
+pub(crate) mod for_each;
 pub(crate) mod format;
 pub(crate) mod insecure;
 pub(crate) mod read;

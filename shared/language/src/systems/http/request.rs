@@ -95,24 +95,25 @@ impl RequestTemplate {
             || self.body.as_ref().is_some_and(|body| body.reads(variable))
     }
 
-    /// Renders the parts that do not read responses to other requests, to find their errors.
+    /// Renders the parts that read none of the unknown variables, to find their errors.
     ///
     /// # Errors
     /// Fails if a template cannot be evaluated for this object.
-    pub(crate) fn try_without_answers(&self, variables: &Variables<'_>) -> Result<(), EvaluationError> {
-        if !self.url.reads(STEPS) {
+    pub(crate) fn try_without(&self, unknown: &[&str], variables: &Variables<'_>) -> Result<(), EvaluationError> {
+        if !unknown.iter().any(|variable| self.url.reads(variable)) {
             self.url.render(variables)?;
         }
-        for (_, template) in self.headers.iter().filter(|(_, template)| !template.reads(STEPS)) {
+        let is_known = |template: &TextTemplate| !unknown.iter().any(|variable| template.reads(variable));
+        for (_, template) in self.headers.iter().filter(|(_, template)| is_known(template)) {
             render_header(template, variables)?;
         }
-        self.body.as_ref().map_or(Ok(()), |body| body.try_without(STEPS, variables))
+        self.body.as_ref().map_or(Ok(()), |body| body.try_without(unknown, variables))
     }
 
     /// Attributes a rendering error to the object or to the responses of other requests.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
-        Mistake::attribute(self.try_without_answers(&Variables::of_object(object)).err(), error)
+        Mistake::attribute(self.try_without(&[STEPS], &Variables::of_object(object)).err(), error)
     }
 
     /// The fields under `self` that it reads.

@@ -93,14 +93,14 @@ impl Body {
         }
     }
 
-    /// Renders the parts that do not read the variable, to find their errors.
+    /// Renders the parts that read none of the unknown variables, to find their errors.
     ///
     /// # Errors
     /// Same as [`Body::render`].
-    pub(crate) fn try_without(&self, variable: &str, variables: &Variables<'_>) -> Result<(), EvaluationError> {
+    pub(crate) fn try_without(&self, unknown: &[&str], variables: &Variables<'_>) -> Result<(), EvaluationError> {
         match self {
-            body if !body.reads(variable) => body.render(variables).map(drop),
-            Self::Json(tree) | Self::Form(tree) => tree.try_without(variable, variables),
+            body if !unknown.iter().any(|variable| body.reads(variable)) => body.render(variables).map(drop),
+            Self::Json(tree) | Self::Form(tree) => tree.try_without(unknown, variables),
             Self::Text(_) | Self::Xml(_) | Self::Raw(_) => Ok(()),
         }
     }
