@@ -7,6 +7,7 @@ mod holds;
 mod invalid_answer;
 mod masking;
 mod polling;
+mod request_body;
 mod steps;
 mod tried_object;
 

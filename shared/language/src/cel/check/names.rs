@@ -29,7 +29,11 @@ impl Checker<'_> {
     pub(super) fn check_step(&mut self, chain: &Chain<'_>) {
         let known = &self.site.names.steps;
         self.check_answer(chain, chain.fields.get(1));
-        let Some(name) = chain.fields.first().filter(|name| !known.contains(name)) else { return };
+        let Some(name) = chain.fields.first() else { return };
+        if known.contains(name) {
+            self.variables.insert(format!("{STEPS}.{name}").into());
+            return;
+        }
         if self.site.scope != Scope::Anywhere {
             let hint = did_you_mean(name, known.iter().map(String::as_str));
             let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
