@@ -4,7 +4,7 @@
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{Auth, AwsKeys, Grant, ListKind, RulePlace, Source, Target};
+use drift_language::{Auth, AwsKeys, Grant, HttpRead, ListKind, RulePlace, Source, Target};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
@@ -16,22 +16,52 @@ use drift_poller::engine::judgement::difference::{Difference, find_differences, 
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::poll::request::Request;
 
+use super::polling::Polled;
 use super::request_body::body_lines;
 
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;
 
+/// HTTP requests of one poll that are shown: as many as a read can have steps.
+const MAX_REQUESTS: usize = 8;
+
+/// The requests of a poll, line by line.
+pub(super) fn asked(target: &Target, polled: &Polled) -> Vec<String> {
+    let all = &polled.exchanges;
+    let Source::Http(read) = &target.read.source else { return first_lines(target, polled) };
+    if all.is_empty() {
+        return first_lines(target, polled);
+    }
+    let names = read.steps().map(|step| step.name.as_deref()).chain(std::iter::repeat(None));
+    let shown = all.iter().zip(names).take(MAX_REQUESTS);
+    let mut lines: Vec<String> = shown.flat_map(|(exchange, name)| read_lines(read, &exchange.request, name)).collect();
+    if all.len() > MAX_REQUESTS {
+        lines.push(format!("and {} more requests", all.len() - MAX_REQUESTS));
+    }
+    lines
+}
+
+fn first_lines(target: &Target, polled: &Polled) -> Vec<String> {
+    polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default()
+}
+
+/// A request of a read over HTTP, with the name of its step.
+fn read_lines(read: &HttpRead, request: &HttpRequest, name: Option<&str>) -> Vec<String> {
+    let mut lines = http_lines(request);
+    if let (Some(name), Some(first)) = (name, lines.first_mut()) {
+        *first = format!("{name}: {first}");
+    }
+    lines.extend(credential(read.auth.as_ref()));
+    lines
+}
+
 /// A request, line by line.
-#[must_use]
-pub(crate) fn request_lines(target: &Target, request: &Request) -> Vec<String> {
+fn request_lines(target: &Target, request: &Request) -> Vec<String> {
     match request {
-        Request::Http(request) => {
-            let mut lines = http_lines(request);
-            if let Source::Http(read) = &target.read.source {
-                lines.extend(credential(read.auth.as_ref()));
-            }
-            lines
-        }
+        Request::Http(request) => match &target.read.source {
+            Source::Http(read) => read_lines(read, request, read.first.name.as_deref()),
+            _ => http_lines(request),
+        },
         Request::Sql(query) => {
             let mut lines = vec![query.text.to_string()];
             let parameters = query.parameters.iter().enumerate();

@@ -26,7 +26,7 @@ pub(super) fn body_lines(request: &HttpRequest) -> Vec<String> {
         return vec![masked(&json, None).to_string()];
     }
     match std::str::from_utf8(body) {
-        Ok(text) => text_lines(text),
+        Ok(text) => masked_text(text).lines().map(printable).collect(),
         Err(_) => vec![format!("a body of {} bytes", body.len())],
     }
 }
@@ -36,13 +36,13 @@ fn field(name: &str, value: &str) -> String {
     printable(&format!("{name}={}", mask_text(value, None, looks_secret(name))))
 }
 
-fn text_lines(text: &str) -> Vec<String> {
-    let shown = without_secret_elements(text);
+/// A text or XML document without the secrets that its names show.
+pub(super) fn masked_text(text: &str) -> String {
     let line = |line: &str| match holds_secret(line) {
         true => REDACTED.to_owned(),
-        false => printable(&without_userinfo(&redacted(line, 1).0)),
+        false => without_userinfo(&redacted(line, 1).0),
     };
-    shown.lines().map(line).collect()
+    without_secret_elements(text).split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Replaces the content of XML elements whose names look like a secret's.

@@ -19,6 +19,7 @@ pub use exchange::limited::count_as_limited;
 pub use exchange::memory::{MAX_BYTES_KEPT, Room};
 pub use exchange::options::HttpOptions;
 pub use exchange::progress::{ExchangeProgress, heard};
+pub use exchange::recorded::{RecordedExchange, RecordedExchanges};
 pub use exchange::reply::{HttpReply, ReplyBody};
 pub use exchange::retry_after::{MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, retry_after};
 pub use exchange::sent::SentCredentials;

@@ -20,6 +20,7 @@ use crate::http::auth::tokens::TokenStore;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
 use crate::http::exchange::outgoing::outgoing;
+use crate::http::exchange::recorded::RecordedExchanges;
 use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
 use crate::http::transport::clients::ClientStore;
@@ -34,6 +35,7 @@ use drift_language::{Auth, AwsKeys, AwsSigV4};
 #[derive(Clone)]
 pub struct HttpSender {
     shared: Arc<Shared>,
+    recorded: Option<RecordedExchanges>,
 }
 
 pub(in crate::http) struct Shared {
@@ -63,7 +65,13 @@ impl HttpSender {
         program: &'static str,
     ) -> Self {
         let shared = Shared::resolving_by(Arc::new(SystemResolver), secrets, program);
-        Self { shared: Arc::new(Shared { projected, ..shared }) }
+        Self { shared: Arc::new(Shared { projected, ..shared }), recorded: None }
+    }
+
+    /// Records every request and its response there.
+    #[must_use]
+    pub fn recording(self, exchanges: RecordedExchanges) -> Self {
+        Self { recorded: Some(exchanges), ..self }
     }
 
     /// Creates a sender with another resolver.
@@ -73,7 +81,7 @@ impl HttpSender {
         secrets: Arc<ArcSwap<LabelledSecrets>>,
         program: &'static str,
     ) -> Self {
-        Self { shared: Arc::new(Shared::resolving_by(names, secrets, program)) }
+        Self { shared: Arc::new(Shared::resolving_by(names, secrets, program)), recorded: None }
     }
 
     /// Checks the Secrets of a request: the target's credential and roots exist and may be sent to that
@@ -121,9 +129,10 @@ impl HttpSender {
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
         let shared = &self.shared;
+        self.recorded.iter().for_each(|recorded| recorded.begin(request));
         // Boxed: most requests need no token, and otherwise every request in flight would reserve memory
         // for several exchanges.
-        match options.auth {
+        let answer = match options.auth {
             Some(Auth::OAuth2(_) | Auth::Login(_) | Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(_), .. })) => {
                 Box::pin(shared.send_with_token(request, options, progress)).await
             }
@@ -135,7 +144,11 @@ impl HttpSender {
                 Box::pin(shared.send_challenged(challenge, request, options, progress)).await
             }
             _ => shared.exchange(request, options, None, progress).await,
+        };
+        if let (Some(recorded), Ok(reply)) = (&self.recorded, &answer) {
+            recorded.end(reply);
         }
+        answer
     }
 }
 

@@ -9,6 +9,7 @@ pub(super) mod options;
 pub(super) mod outgoing;
 pub(super) mod packed;
 pub(super) mod progress;
+pub(super) mod recorded;
 pub(super) mod reply;
 pub(super) mod retry_after;
 pub(super) mod sent;
