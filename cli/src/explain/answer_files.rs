@@ -33,6 +33,9 @@ use drift_poller::engine::poll::request::Request;
 /// The reason for which a trial leads to no correction.
 const TRIED: &str = "the answer was tried from a file: no external system was asked, and no program acts on it";
 
+/// The first number after the statuses of HTTP. The type of a status has three digits.
+const STATUSES_END: u16 = 600;
+
 /// Explains by these answers the object of that kind, namespace (any where none is stated) and name.
 ///
 /// # Errors
@@ -63,6 +66,9 @@ pub(super) fn try_files(
 /// `FILE`, or `STATUS=FILE`.
 fn reply_of(target: &Target, answer: &str) -> Result<HttpReply, String> {
     let stated = answer.split_once('=').and_then(|(status, file)| Some((status.parse::<StatusCode>().ok()?, file)));
+    if let Some((status, _)) = stated.filter(|(status, _)| status.as_u16() >= STATUSES_END) {
+        return Err(format!("--answer {answer}: {} is no HTTP status; write 100 to 599", status.as_u16()));
+    }
     let (status, file) = stated.unwrap_or((StatusCode::OK, answer));
     let body = fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let body = match &target.read.source {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::condition::{ConditionStatus, CurrentVerdict, Verdict};
-use drift_api::names::CONTROLLER_LEASE;
+use drift_api::names::{CONTROLLER_LEASE, PROJECTED_TOKENS};
 use drift_api::object::LeanObject;
 use drift_kube::process::clock;
 use drift_kube::program::settings::parse_lease_name;
@@ -101,6 +101,9 @@ pub(crate) struct ExplainSettings {
     /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
+    /// The folder with projected ServiceAccount tokens, such as those of kubectl create token
+    #[arg(long, value_name = "DIRECTORY", default_value = PROJECTED_TOKENS)]
+    projected_tokens: PathBuf,
     /// The controller's Lease
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
     controller_lease: String,
@@ -210,7 +213,8 @@ async fn explain(
     }
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let (outside, exchanges) = Box::pin(outside((cluster, client), home, &target)).await?;
+    let (outside, exchanges) =
+        Box::pin(outside((cluster, client), (home, &settings.projected_tokens), &target)).await?;
     let polled = Box::pin(poll((&outside, &exchanges), &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();

@@ -1,6 +1,7 @@
 //! The poll of `explain`, made by the poller's code with the rights and the network of the person who runs it.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -11,7 +12,7 @@ use drift_kube::client::KubeconfigSettings;
 use drift_kube::resources::ResourceClient;
 use drift_kube::watch::read_secret;
 use drift_language::Target;
-use drift_systems::{Databases, HttpSender, RecordedExchange, RecordedExchanges, SentCredentials};
+use drift_systems::{Databases, HttpSender, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials};
 
 use crate::ending::CommandError;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
@@ -48,7 +49,7 @@ impl Polled {
 /// When there is no usable configuration.
 pub(super) async fn outside(
     (cluster, client): (&KubeconfigSettings, &kube::Client),
-    namespace: &str,
+    (namespace, projected_tokens): (&str, &Path),
     target: &Target,
 ) -> Result<(Outside, RecordedExchanges), CommandError> {
     let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
@@ -64,8 +65,10 @@ pub(super) async fn outside(
     let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
     let resources = cluster.configuration().await.and_then(ResourceClient::of);
     let exchanges = RecordedExchanges::default();
+    let projected = ProjectedTokens::new(projected_tokens);
+    let sender = HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER);
     let outside = Outside {
-        sender: HttpSender::new(secrets.clone(), POLLER_MANAGER).recording(exchanges.clone()),
+        sender: sender.recording(exchanges.clone()),
         databases: Databases::new(secrets, POLLER_MANAGER),
         resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
         gate: Arc::default(),

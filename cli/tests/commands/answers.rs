@@ -25,7 +25,7 @@ fn answers_are_tried_without_a_cluster() {
     write("none.json", r#"{"error": "no such record"}"#);
     write("first.json", r#"{"items": [{"name": "mail", "ttl": 5}], "next": "/all?page=2"}"#);
     write("last.json", r#"{"items": [{"name": "www", "ttl": 60}]}"#);
-    let table: [(&str, &[&str], i32, &str); 12] = [
+    let table: [(&str, &[&str], i32, &str); 13] = [
         ("one.yaml", &["same.json"], 0, "driftObserved False/InSync"),
         ("one.yaml", &["200=other.json"], 1, "/ttl desired 300, observed 60"),
         ("one.yaml", &["404=none.json"], 1, "driftObserved True/NotCreated"),
@@ -38,6 +38,7 @@ fn answers_are_tried_without_a_cluster() {
         ("all.yaml", &["first.json", "last.json", "same.json"], 3, "the read ended after 2 answers, and 3 were given"),
         ("all.yaml", &["503=none.json", "last.json"], 2, "Unknown/ExternalError"),
         ("one.yaml", &["missing.json"], 3, "missing.json: "),
+        ("one.yaml", &["600=none.json"], 3, "--answer 600=none.json: 600 is no HTTP status; write 100 to 599"),
     ];
     for (file, answers, expected, text) in table {
         let answers: Vec<&str> = answers.iter().flat_map(|answer| ["--answer", answer]).collect();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cel::is_template;
 use crate::cel::{Names, Scope, Site, TemplateError};
 use crate::misplaced_keys::why_misplaced;
-use crate::suggest::nearest;
+use crate::suggest::{longer, nearest};
 pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::known_keys::KnownKeys;
 use crate::yaml::recording::{Expectation, Recording};
@@ -112,7 +112,9 @@ impl<'d> Reader<'d> {
                 empty = matches!(entry.value.content, Content::Null).then_some(entry);
             } else if let Some(why) = why_misplaced(place, key) {
                 self.refuse::<()>(entry.key_at, format!("{place}.{key}: {why}"));
-            } else if let Some(near) = nearest(key, known.iter().copied()) {
+            } else if let Some(near) =
+                nearest(key, known.iter().copied()).or_else(|| longer(key, known.iter().copied()))
+            {
                 fields.mean(near, &entry.value);
                 self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));
             } else if let Some((home, levels)) = self.known_keys.home_of(place, key) {

@@ -85,7 +85,7 @@ impl Checker<'_> {
 
     pub(super) fn refuse_variable(&mut self, chain: &Chain<'_>) {
         let name = chain.name;
-        let known: Vec<&str> = self.site.variables().collect();
+        let mut known: Vec<&str> = self.site.variables().collect();
         let message = if name == SECRETS && self.site.may_send() {
             "the target declares no secrets: add spec.secrets".to_owned()
         } else if name == SECRETS {
@@ -93,6 +93,7 @@ impl Checker<'_> {
         } else if VARIABLES.contains(&name) {
             format!("`{name}` does not exist here; known: {}", known.join(", "))
         } else {
+            known.extend(self.site.names.lets.keys().map(String::as_str));
             let candidates = known.iter().copied().chain(self.local.iter().map(String::as_str));
             match nearest(name, candidates) {
                 Some(near) => format!("unknown variable `{name}`: did you mean `{near}`?"),
