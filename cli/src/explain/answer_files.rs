@@ -8,7 +8,7 @@ use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::{Source, Target};
-use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, count_as_limited};
+use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, count_as_denied, count_as_limited};
 use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
@@ -100,7 +100,8 @@ fn try_answers(
     let limited = |(position, reply): (usize, &HttpReply)| {
         // All pages of a collection are answers to its one step.
         let step = read.steps().nth(position).unwrap_or(&read.first);
-        count_as_limited(reply.clone(), read.limited_when.as_ref(), &step.format)
+        let reply = count_as_denied(reply.clone(), read.auth.as_ref());
+        count_as_limited(reply, read.limited_when.as_ref(), &step.format)
     };
     let answers: &[HttpReply] = &answers.iter().enumerate().map(limited).collect::<Vec<_>>();
     let view = object.view.open();

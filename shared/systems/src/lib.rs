@@ -21,7 +21,7 @@ pub use http::{
     PAUSE_WHEN_NOT_TOLD, ProjectedTokens, RecordedExchange, RecordedExchanges, ReplyBody, Room, SentCredentials,
     Unreadable,
 };
-pub use http::{before_deadline, count_as_limited, heard, retry_after};
+pub use http::{before_deadline, count_as_denied, count_as_limited, heard, retry_after};
 pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
 pub use postgres::Listener;
 pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};

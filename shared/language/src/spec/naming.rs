@@ -165,7 +165,9 @@ spec:
             (
                 "identity: \"${owner}\"",
                 "identity: \"${name}\"",
-                &["7:16 identity: unknown variable `name`; known: self, found, owner, short. Texts are written in quotes"],
+                &[
+                    "7:16 identity: unknown variable `name`; known: self, found, owner, short. Texts are written in quotes",
+                ],
             ),
             (
                 "identity: \"${owner}\"",

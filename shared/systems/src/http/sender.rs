@@ -17,6 +17,7 @@ use crate::http::auth;
 use crate::http::auth::challenge::RealmStore;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::tokens::TokenStore;
+use crate::http::exchange::aws_denied::count_as_denied;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
 use crate::http::exchange::outgoing::outgoing;
@@ -204,7 +205,8 @@ impl Shared {
         let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
         progress.note_answered();
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
-        Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
+        let reply = reply::read(response, request.method != Method::HEAD, bounds).await;
+        Ok(count_as_denied(reply, options.auth))
     }
 }
 
