@@ -6,8 +6,9 @@ use std::fs;
 
 use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
+use drift_api::requests::http_request::HttpRequest;
 use drift_language::{Source, Target};
-use drift_systems::{HttpReply, ReplyBody, SentCredentials, count_as_limited};
+use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, count_as_denied, count_as_limited};
 use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
@@ -23,7 +24,6 @@ use drift_poller::engine::collection::traversal::{Traversal, observe_item};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Failure;
-use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::appraise;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
@@ -32,6 +32,9 @@ use drift_poller::engine::poll::request::Request;
 
 /// The reason for which a trial leads to no correction.
 const TRIED: &str = "the answer was tried from a file: no external system was asked, and no program acts on it";
+
+/// The first number after the statuses of HTTP. The type of a status has three digits.
+const STATUSES_END: u16 = 600;
 
 /// Explains by these answers the object of that kind, namespace (any where none is stated) and name.
 ///
@@ -47,23 +50,25 @@ pub(super) fn try_files(
     let object = LeanObject::prune(&manifest, &target.all_fields);
     let replies = answers.iter().map(|answer| reply_of(&target, answer)).collect::<Result<Vec<_>, _>>().map_err(bad)?;
     let rendered = appraise(&target, &object);
-    let (request, observed) = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;
+    let polled = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;
     let view = object.view.open();
     let subject = Subject::from(&*view);
-    let found = compare(&target, subject, observed.clone());
+    let found = compare(&target, subject, polled.observed.clone());
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
     let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
     let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
     let tried = is_due.then(|| TRIED.to_owned());
     let held = tried.into_iter().chain(stated_holds(facts, clock::wall())).collect();
-    let polled = Polled { request, observed, sent: SentCredentials::default() };
     Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))
 }
 
 /// `FILE`, or `STATUS=FILE`.
 fn reply_of(target: &Target, answer: &str) -> Result<HttpReply, String> {
     let stated = answer.split_once('=').and_then(|(status, file)| Some((status.parse::<StatusCode>().ok()?, file)));
+    if let Some((status, _)) = stated.filter(|(status, _)| status.as_u16() >= STATUSES_END) {
+        return Err(format!("--answer {answer}: {} is no HTTP status; write 100 to 599", status.as_u16()));
+    }
     let (status, file) = stated.unwrap_or((StatusCode::OK, answer));
     let body = fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let body = match &target.read.source {
@@ -73,7 +78,7 @@ fn reply_of(target: &Target, answer: &str) -> Result<HttpReply, String> {
     Ok(HttpReply { status, headers: HeaderMap::new(), body })
 }
 
-/// What is asked first, if anything, and what these answers say of the object, in the order in which they are asked for.
+/// What is asked, if anything, and what these answers say of the object, in the order in which they are asked for.
 ///
 /// # Errors
 /// A sentence: the target reads otherwise than by HTTP, or asks for more or fewer.
@@ -82,7 +87,7 @@ fn try_answers(
     object: &LeanObject,
     rendered: &Rendered,
     answers: &[HttpReply],
-) -> Result<(Option<Request>, Result<Observation, Failure>), String> {
+) -> Result<Polled, String> {
     let Source::Http(read) = &target.read.source else {
         return Err("answers can be given to read.http alone".to_owned());
     };
@@ -90,50 +95,55 @@ fn try_answers(
     let request = match first_request(&prepared, rendered) {
         Ok(Request::Http(request)) => request,
         Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
-        Err(observed) => return Ok((None, observed)),
+        Err(observed) => return Ok(Polled::without_request(observed)),
     };
     let limited = |(position, reply): (usize, &HttpReply)| {
         // All pages of a collection are answers to its one step.
         let step = read.steps().nth(position).unwrap_or(&read.first);
-        count_as_limited(reply.clone(), read.limited_when.as_ref(), &step.format)
+        let reply = count_as_denied(reply.clone(), read.auth.as_ref());
+        count_as_limited(reply, read.limited_when.as_ref(), &step.format)
     };
     let answers: &[HttpReply] = &answers.iter().enumerate().map(limited).collect::<Vec<_>>();
     let view = object.view.open();
+    let mut asked = vec![request.clone()];
     let observed = match &read.collection {
         None => {
             let mut reading = Reading::new(read, &view);
-            answered(answers, |reply| reading.take(reply))?
+            answered(answers, &mut asked, |reply| reading.take(reply))?
         }
         Some(collection) => match collection.keys.of_object(&view, rendered.identity.as_deref().unwrap_or_default()) {
             Err(error) => Err(rule_error(&error)),
             Ok(key) => {
                 let mut traversal = Traversal::new(read, collection, request.clone(), HashSet::from([key.clone()]));
-                let entries = answered(answers, |reply| traversal.take(reply))?;
+                let entries = answered(answers, &mut asked, |reply| traversal.take(reply))?;
                 entries.and_then(|entries| entries.observe(&key, |entry| observe_item(read, &view, entry)))
             }
         },
     };
-    Ok((Some(Request::Http(request.clone())), observed))
+    let replies = answers.iter().map(|reply| Some(reply.clone())).chain(std::iter::repeat(None));
+    let exchanges = asked.into_iter().zip(replies).map(|(request, reply)| RecordedExchange { request, reply });
+    let exchanges = exchanges.collect();
+    Ok(Polled { request: Some(Request::Http(request.clone())), observed, sent: SentCredentials::default(), exchanges })
 }
 
-/// What all answers say together that are asked for. A read that fails says itself at which of them.
+/// What all answers say together that are asked for; `asked` takes in the further requests. A read that fails says itself at which of them.
 ///
 /// # Errors
 /// What is asked next, where there are too few; how many were asked for, where there are too many.
 fn answered<T>(
     answers: &[HttpReply],
+    asked: &mut Vec<HttpRequest>,
     mut take: impl FnMut(&HttpReply) -> Progress<T>,
 ) -> Result<Result<T, Failure>, String> {
-    let mut next = None;
     for (taken, answer) in (1..).zip(answers) {
         match take(answer) {
             Progress::Done(Ok(_)) if taken < answers.len() => return Err(surplus(taken, answers.len())),
             Progress::Done(found) => return Ok(found),
-            Progress::Ask(request) => next = Some(request),
+            Progress::Ask(request) => asked.push(*request),
         }
     }
-    let asked = next.map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
-    Err(format!("the read goes on{asked}: give that answer too, by one more --answer"))
+    let next = asked.last().map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
+    Err(format!("the read goes on{next}: give that answer too, by one more --answer"))
 }
 
 fn surplus(taken: usize, given: usize) -> String {

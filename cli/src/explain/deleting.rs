@@ -204,6 +204,31 @@ mod tests {
     }
 
     #[test]
+    fn a_deletion_names_the_answers_that_it_needs() {
+        let delete = "\n  correct:
+    mode: Correct
+    http:
+      delete:
+      - {name: found, method: GET, url: 'http://h/${self.spec.id}'}
+      - {name: other, method: GET, url: 'http://h/'}
+      - {method: POST, url: 'http://h/', form: {Id: '${steps.found.body.id}'}}
+      - method: POST
+        when: '${steps.other.status == 200}'
+        url: 'http://h/'
+        form: {Id: '${steps.found.body.id}', V: \"${steps['other'].body.?v}\"}
+";
+        let target = target(&format!("{}{delete}", TEXT.trim_end()));
+        let object = object(&target, &json!({"id": "x", "a": 1}), &json!({}), &json!({}));
+        let expected = [
+            "found: GET http://h/x",
+            "other: GET http://h/",
+            "POST …: needs the answer of step found",
+            "POST …: needs the answers of steps found, other (or skipped, by the answers before it)",
+        ];
+        assert_eq!(told(&target, &object, None).0, expected);
+    }
+
+    #[test]
     fn what_is_not_held_by_us_waits_for_nobody() {
         let target = correcting();
         let mut foreign = object(&target, &json!({"id": "x", "asleep": true}), &json!({}), &json!({}));

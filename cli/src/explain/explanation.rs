@@ -4,6 +4,7 @@ use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Verdict};
 use drift_api::object::LeanObject;
 use serde_json::{Value, json};
 
+use super::answers::Answer;
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
 use crate::targets::known::ByLastGood;
@@ -56,6 +57,8 @@ pub struct Explanation {
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
+    /// The answers of the read, where they were asked for.
+    answers: Vec<Answer>,
 }
 
 /// The head of a paragraph, and its lines.
@@ -90,6 +93,7 @@ impl Explanation {
             action,
             steps,
             held,
+            answers: Vec::new(),
         }
     }
 
@@ -116,6 +120,7 @@ impl Explanation {
             action: None,
             steps: Vec::new(),
             held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
+            answers: Vec::new(),
         }
     }
 
@@ -123,6 +128,12 @@ impl Explanation {
     #[must_use]
     pub(crate) fn with_writes(self, written: StatusWrites) -> Self {
         Self { written, ..self }
+    }
+
+    /// The same with the answers of the read.
+    #[must_use]
+    pub(crate) fn with_answers(self, answers: Vec<Answer>) -> Self {
+        Self { answers, ..self }
     }
 
     /// The status of the drift.
@@ -176,6 +187,7 @@ impl Explanation {
         let mut paragraphs = vec![
             ("deleting", deleting),
             ("asked", asked),
+            ("answered", self.answers.iter().flat_map(Answer::lines).collect()),
             ("observed", observed),
             ("differs", self.poll.differing.clone()),
         ];
@@ -213,7 +225,7 @@ impl Explanation {
         };
         json!({
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
-            "asked": self.poll.asked, "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
+            "asked": self.poll.asked, "answers": self.answers.iter().map(Answer::json).collect::<Vec<_>>(), "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
             "written": {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),

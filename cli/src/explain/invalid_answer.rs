@@ -1,22 +1,11 @@
 //! The answer behind `ResponseInvalid`, for the person who runs `explain` with their own rights: status, content type and
 //! the beginning of the body. Conditions and logs have none of the body.
 
-use std::collections::HashSet;
-use std::pin::pin;
-
 use drift_api::condition::ObservedReason;
-use drift_api::object::LeanObject;
 use drift_api::printable::printable;
-use drift_api::requests::http_request::HttpRequest;
-use drift_language::{HttpRead, Source, Target};
-use drift_poller::engine::collection::traversal::Traversal;
-use drift_poller::engine::judgement::credentials::Credentials;
+use drift_language::Target;
 use drift_poller::engine::judgement::drift::Subject;
-use drift_poller::engine::judgement::rendered::Rendered;
-use drift_poller::engine::poll::http_reading::{Progress, Reading};
-use drift_poller::engine::poll::request::Request;
-use drift_poller::run::reads::outside::Outside;
-use drift_systems::{ExchangeProgress, HttpOptions, HttpReply, ReplyBody, before_deadline};
+use drift_systems::{HttpReply, ReplyBody};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
@@ -29,65 +18,12 @@ const SHOWN: usize = 200;
 /// Letters of a content type that are shown.
 const SHOWN_OF_TYPE: usize = 60;
 
-/// Sends the requests of an invalid read once more and describes the last answer; nothing for other results.
-pub(super) async fn describe(
-    outside: &Outside,
-    (target, object): (&Target, &LeanObject),
-    (rendered, polled): (&Rendered, &Polled),
-) -> Vec<String> {
+/// Describes the last answer of an invalid read; nothing for other results.
+pub(super) fn describe(target: &Target, subject: Subject<'_>, polled: &Polled) -> Vec<String> {
     let is_invalid = polled.observed.as_ref().is_err_and(|failure| failure.reason == ObservedReason::ResponseInvalid);
-    let (Source::Http(read), Some(Request::Http(request)), true) = (&target.read.source, &polled.request, is_invalid)
-    else {
-        return Vec::new();
-    };
-    let progress = ExchangeProgress::default();
-    let asking = pin!(last_reply(outside, (target, read), (object, rendered), (request, &progress)));
-    let Some(Some(reply)) = before_deadline(target.timeout, &progress, asking).await else { return Vec::new() };
-    let view = object.view.open();
-    let credentials = Credentials::of(target, outside.sender.secrets(), progress.sent());
-    let subject = Subject { credentials: Some(&credentials), ..Subject::from(&*view) };
-    answer_lines(target, subject, &reply)
-}
-
-/// The last answer of a read; `None` if one did not come.
-async fn last_reply(
-    outside: &Outside,
-    (target, read): (&Target, &HttpRead),
-    (object, rendered): (&LeanObject, &Rendered),
-    (request, progress): (&HttpRequest, &ExchangeProgress),
-) -> Option<HttpReply> {
-    let view = object.view.open();
-    let options = HttpOptions {
-        auth: read.auth.as_ref(),
-        tls: read.tls.as_ref(),
-        allow_networks: &target.allow_networks,
-        max_bytes: read.max_bytes,
-    };
-    let send = async |request: &HttpRequest| outside.sender.send(request, &options, progress).await.ok();
-    let (mut reading, mut traversal) = (Reading::new(read, &view), None);
-    if let Some(collection) = &read.collection {
-        let key = collection.keys.of_object(&view, rendered.identity.as_deref().unwrap_or_default()).ok()?;
-        traversal = Some(Traversal::new(read, collection, request.clone(), HashSet::from([key])));
-    }
-    let mut request = request.clone();
-    loop {
-        let reply = send(&request).await?;
-        let next = match &mut traversal {
-            Some(traversal) => next_of(traversal.take(&reply)),
-            None => next_of(reading.take(&reply)),
-        };
-        match next {
-            Some(next) => request = *next,
-            None => return Some(reply),
-        }
-    }
-}
-
-fn next_of<T>(progress: Progress<T>) -> Option<Box<HttpRequest>> {
-    match progress {
-        Progress::Ask(next) => Some(next),
-        Progress::Done(_) => None,
-    }
+    let last = polled.exchanges.last().filter(|_| is_invalid);
+    let reply = last.and_then(|exchange| exchange.reply.as_ref());
+    reply.map(|reply| answer_lines(target, subject, reply)).unwrap_or_default()
 }
 
 /// An answer, line by line, without secrets.
@@ -98,11 +34,8 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
         ReplyBody::TooLarge => "a body above read.http.maxBytes".to_owned(),
         ReplyBody::Truncated => "a body that ended too early".to_owned(),
     };
-    let head = format!(
-        "asked again, the answer was status {}, {}, {size}",
-        reply.status.as_u16(),
-        content_type(target, subject, reply)
-    );
+    let head =
+        format!("the answer was status {}, {}, {size}", reply.status.as_u16(), content_type(target, subject, reply));
     let body = match &reply.body {
         ReplyBody::Whole(bytes) if !bytes.is_empty() => Some(bytes),
         _ => None,
@@ -193,7 +126,7 @@ mod tests {
         ] {
             let lines = lines(status, media, body);
             let media = if media.is_empty() { "no content type" } else { media.split(';').next().unwrap_or_default() };
-            assert_eq!(lines[0], format!("asked again, the answer was status {status}, {media}, {} bytes", body.len()));
+            assert_eq!(lines[0], format!("the answer was status {status}, {media}, {} bytes", body.len()));
             assert_eq!(lines[1], format!("the body begins: {expected}"));
         }
     }
@@ -202,9 +135,6 @@ mod tests {
     fn little_of_an_answer_is_shown() {
         let long = lines(200, "text/plain", &"ä".repeat(1_000));
         assert_eq!(long[1], format!("the body begins: {}…", "ä".repeat(SHOWN)));
-        assert_eq!(
-            lines(204, "a b", ""),
-            ["asked again, the answer was status 204, a content type that is not shown, 0 bytes"]
-        );
+        assert_eq!(lines(204, "a b", ""), ["the answer was status 204, a content type that is not shown, 0 bytes"]);
     }
 }

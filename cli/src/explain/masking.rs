@@ -4,9 +4,9 @@
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{Auth, AwsKeys, Grant, ListKind, RulePlace, Source, Target};
+use drift_language::{Auth, AwsKeys, Grant, HttpRead, ListKind, RulePlace, Source, Target};
 use serde_json::Value;
-use url::Url;
+use url::{Url, form_urlencoded};
 
 use drift_poller::engine::judgement::comparison::without_ignored;
 use drift_poller::engine::judgement::description::{
@@ -16,18 +16,52 @@ use drift_poller::engine::judgement::difference::{Difference, find_differences, 
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::poll::request::Request;
 
+use super::polling::Polled;
+use super::request_body::body_lines;
+
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;
 
+/// HTTP requests of one poll that are shown: as many as a read can have steps.
+const MAX_REQUESTS: usize = 8;
+
+/// The requests of a poll, line by line.
+pub(super) fn asked(target: &Target, polled: &Polled) -> Vec<String> {
+    let all = &polled.exchanges;
+    let Source::Http(read) = &target.read.source else { return first_lines(target, polled) };
+    if all.is_empty() {
+        return first_lines(target, polled);
+    }
+    let names = read.steps().map(|step| step.name.as_deref()).chain(std::iter::repeat(None));
+    let shown = all.iter().zip(names).take(MAX_REQUESTS);
+    let mut lines: Vec<String> = shown.flat_map(|(exchange, name)| read_lines(read, &exchange.request, name)).collect();
+    if all.len() > MAX_REQUESTS {
+        lines.push(format!("and {} more requests", all.len() - MAX_REQUESTS));
+    }
+    lines
+}
+
+fn first_lines(target: &Target, polled: &Polled) -> Vec<String> {
+    polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default()
+}
+
+/// A request of a read over HTTP, with the name of its step.
+fn read_lines(read: &HttpRead, request: &HttpRequest, name: Option<&str>) -> Vec<String> {
+    let mut lines = http_lines(request);
+    if let (Some(name), Some(first)) = (name, lines.first_mut()) {
+        *first = format!("{name}: {first}");
+    }
+    lines.extend(credential(read.auth.as_ref()));
+    lines
+}
+
 /// A request, line by line.
-#[must_use]
-pub(crate) fn request_lines(target: &Target, request: &Request) -> Vec<String> {
+fn request_lines(target: &Target, request: &Request) -> Vec<String> {
     match request {
-        Request::Http(request) => {
-            let mut lines = http_lines(request);
-            lines.extend(credential(target));
-            lines
-        }
+        Request::Http(request) => match &target.read.source {
+            Source::Http(read) => read_lines(read, request, read.first.name.as_deref()),
+            _ => http_lines(request),
+        },
         Request::Sql(query) => {
             let mut lines = vec![query.text.to_string()];
             let parameters = query.parameters.iter().enumerate();
@@ -60,35 +94,28 @@ pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
         let text = value.to_str().ok().filter(|text| !looks_secret(name.as_str()) && !holds_secret(text));
         lines.push(format!("{name}: {}", text.unwrap_or(REDACTED)));
     }
-    if let Some(body) = &request.body {
-        let json = serde_json::from_slice::<Value>(body).ok();
-        lines.push(
-            json.map_or_else(|| format!("a body of {} bytes", body.len()), |json| masked(&json, None).to_string()),
-        );
-    }
+    lines.extend(body_lines(request));
     lines
 }
 
-/// A URL without the secrets of its query.
+/// A URL as it is sent, without the secrets of its query.
 fn url_text(url: &Url) -> String {
-    if url.query().is_none() {
-        return url.to_string();
-    }
+    let pair = |pair: &str| match form_urlencoded::parse(pair.as_bytes()).next() {
+        Some((name, value)) if looks_secret(&name) && !value.is_empty() => {
+            format!("{}={REDACTED}", pair.split('=').next().unwrap_or_default())
+        }
+        _ => pair.to_owned(),
+    };
+    let query = url.query().map(|query| query.split('&').map(pair).collect::<Vec<_>>().join("&"));
     let mut shown = url.clone();
-    let pairs = url.query_pairs().map(|(name, value)| {
-        let value = if looks_secret(&name) { REDACTED.to_owned() } else { value.into_owned() };
-        (name.into_owned(), value)
-    });
-    let pairs: Vec<_> = pairs.collect();
-    shown.query_pairs_mut().clear().extend_pairs(pairs);
+    shown.set_query(query.as_deref());
     shown.to_string()
 }
 
-/// By which credential the request goes, without it.
-fn credential(target: &Target) -> Option<String> {
-    let Source::Http(read) = &target.read.source else { return None };
+/// The credential of a request, by the name of its Secret or token.
+pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
     let by_projected = |how: &str, name: &str| Some(format!("with {how} by the projected ServiceAccount token {name}"));
-    let (how, secret) = match read.auth.as_ref()? {
+    let (how, secret) = match auth? {
         Auth::Bearer(key) => ("a bearer token", &key.name),
         Auth::Basic { secret } => ("user name and password", secret),
         Auth::Header { value, .. } => ("a header", &value.name),
@@ -160,7 +187,7 @@ fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool) -> Value {
 }
 
 /// A text, and one that holds JSON from inside.
-fn mask_text(text: &str, place: Option<RulePlace<'_>>, is_secret: bool) -> String {
+pub(super) fn mask_text(text: &str, place: Option<RulePlace<'_>>, is_secret: bool) -> String {
     if holds_secret(text) || (is_secret && !place.is_some_and(RulePlace::is_shown)) {
         return REDACTED.to_owned();
     }
@@ -187,7 +214,7 @@ pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use drift_language::fixtures::proxies::ruled;
@@ -208,8 +235,8 @@ mod tests {
         for value in hidden {
             assert!(!masked(&value, None).to_string().contains("hunter2"), "{value}");
         }
-        let url = Url::parse("https://h/x?api_key=hunter2&zone=a").unwrap();
-        assert_eq!(url_text(&url), "https://h/x?api_key=%28redacted%29&zone=a");
+        let url = Url::parse("https://h/x?api_key=hunter2&zone=a%20b&tagging").unwrap();
+        assert_eq!(url_text(&url), "https://h/x?api_key=(redacted)&zone=a%20b&tagging");
     }
 
     #[test]
@@ -233,7 +260,9 @@ mod tests {
             let text = format!(
                 "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {auth}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
             );
-            assert_eq!(credential(&drift_language::fixtures::target(&text)).as_deref(), Some(expected));
+            let target = drift_language::fixtures::target(&text);
+            let Source::Http(read) = &target.read.source else { panic!("{text}") };
+            assert_eq!(credential(read.auth.as_ref()).as_deref(), Some(expected));
         }
     }
 

@@ -1,6 +1,7 @@
 //! `kubectl drift explain`: polls one object now and says what follows. Writes nothing.
 
 mod answer_files;
+mod answers;
 mod deleting;
 mod explanation;
 mod holds;
@@ -8,6 +9,7 @@ mod invalid_answer;
 mod items;
 mod masking;
 mod polling;
+mod request_body;
 mod steps;
 mod tried_object;
 
@@ -17,12 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::condition::{ConditionStatus, CurrentVerdict, Verdict};
-use drift_api::names::CONTROLLER_LEASE;
+use drift_api::names::{CONTROLLER_LEASE, PROJECTED_TOKENS};
 use drift_api::object::LeanObject;
 use drift_kube::process::clock;
 use drift_kube::program::settings::parse_lease_name;
-use drift_language::Target;
-use drift_language::to_yaml;
+use drift_language::{Source, Target, to_yaml};
 
 use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
@@ -32,6 +33,7 @@ use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets};
 use crate::targets::{FoundObject, find_object, live_targets};
 use answer_files::try_files;
+use answers::answers;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
@@ -41,9 +43,10 @@ use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use holds::{Leases, holds};
 use invalid_answer::describe;
-use masking::request_lines;
+use masking::asked;
 use polling::{Polled, outside, poll};
 
+pub use answers::Answer;
 pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
 pub(crate) use holds::action;
@@ -56,6 +59,7 @@ const EXAMPLES: &str = "Examples:
   kubectl drift explain proxy/web -n team-a
   kubectl drift explain proxy/web -n team-a -f target.yaml      a target that is not deployed yet; nothing is written
   kubectl kustomize overlays/production | kubectl drift explain proxy/web -n team-a -f -
+  kubectl drift explain proxy/web -n team-a --show-answer       what the external system answered, too
   kubectl drift explain proxy/web -n team-a --watch             again every 5 s: what changed
   kubectl drift explain proxy/web -f target.yaml -f web.yaml --answer answer.json      neither cluster nor system is asked
 
@@ -89,12 +93,18 @@ pub(crate) struct ExplainSettings {
     /// read take further answers
     #[arg(long = "answer", value_name = "[STATUS=]FILE", requires = "files", conflicts_with = "watch")]
     answers: Vec<String>,
+    /// Print the answer of the external system too, with secrets masked
+    #[arg(long, conflicts_with = "answers")]
+    show_answer: bool,
     /// Poll again every 5 s and show what changed
     #[arg(long, short)]
     watch: bool,
     /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
+    /// The folder with projected ServiceAccount tokens, such as those of kubectl create token
+    #[arg(long, value_name = "DIRECTORY", default_value = PROJECTED_TOKENS)]
+    projected_tokens: PathBuf,
     /// The controller's Lease
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
     controller_lease: String,
@@ -199,10 +209,14 @@ async fn explain(
         KnownTarget::Text(target) => target,
         KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object).with_writes(written)),
     };
+    if settings.show_answer && !matches!(target.read.source, Source::Http(_)) {
+        return Err(CommandError::BadUsage("--show-answer shows answers of read.http alone".to_owned()));
+    }
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let outside = Box::pin(outside((cluster, client), home, &target)).await?;
-    let polled = Box::pin(poll(&outside, &target, &object, &rendered)).await;
+    let (outside, exchanges) =
+        Box::pin(outside((cluster, client), (home, &settings.projected_tokens), &target)).await?;
+    let polled = Box::pin(poll((&outside, &exchanges), &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();
     let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
@@ -216,9 +230,10 @@ async fn explain(
     let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
     let mut causes = outside.troubles.causes(&target.name);
-    causes.extend(Box::pin(describe(&outside, (&target, &object), (&rendered, &polled))).await);
+    causes.extend(describe(&target, subject, &polled));
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
-    Ok(Explanation::new(facts, poll, follows).with_writes(written))
+    let answers = if settings.show_answer { answers(&target, subject, &polled.exchanges) } else { Vec::new() };
+    Ok(Explanation::new(facts, poll, follows).with_writes(written).with_answers(answers))
 }
 
 /// Adds the way that needs no cluster.
@@ -236,7 +251,7 @@ fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdi
 }
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
-    let asked = polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default();
+    let asked = asked(target, polled);
     let observed = match &polled.observed {
         Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
         Ok(Observation::Absent) => Shown::Absent,

@@ -1,6 +1,7 @@
 //! The poll of `explain`, made by the poller's code with the rights and the network of the person who runs it.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -11,7 +12,7 @@ use drift_kube::client::KubeconfigSettings;
 use drift_kube::resources::ResourceClient;
 use drift_kube::watch::read_secret;
 use drift_language::Target;
-use drift_systems::{Databases, HttpSender, SentCredentials};
+use drift_systems::{Databases, HttpSender, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials};
 
 use crate::ending::CommandError;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
@@ -31,17 +32,26 @@ pub(super) struct Polled {
     pub(super) observed: Result<Observation, Failure>,
     /// The credentials of its requests.
     pub(super) sent: SentCredentials,
+    /// All HTTP requests of the read, with their answers.
+    pub(super) exchanges: Vec<RecordedExchange>,
 }
 
-/// The way out, with the Secrets that reading needs.
+impl Polled {
+    /// The observation of a poll that needed no request.
+    pub(super) fn without_request(observed: Result<Observation, Failure>) -> Self {
+        Self { request: None, observed, sent: SentCredentials::default(), exchanges: Vec::new() }
+    }
+}
+
+/// The way out, with the Secrets that reading needs, and what its sender records.
 ///
 /// # Errors
 /// When there is no usable configuration.
 pub(super) async fn outside(
     (cluster, client): (&KubeconfigSettings, &kube::Client),
-    namespace: &str,
+    (namespace, projected_tokens): (&str, &Path),
     target: &Target,
-) -> Result<Outside, CommandError> {
+) -> Result<(Outside, RecordedExchanges), CommandError> {
     let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
     for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
         match read_secret(client, namespace, &needed.name).await {
@@ -54,27 +64,36 @@ pub(super) async fn outside(
     }
     let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
     let resources = cluster.configuration().await.and_then(ResourceClient::of);
-    Ok(Outside {
-        sender: HttpSender::new(secrets.clone(), POLLER_MANAGER),
+    let exchanges = RecordedExchanges::default();
+    let projected = ProjectedTokens::new(projected_tokens);
+    let sender = HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER);
+    let outside = Outside {
+        sender: sender.recording(exchanges.clone()),
         databases: Databases::new(secrets, POLLER_MANAGER),
         resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
         gate: Arc::default(),
         troubles: Arc::new(Troubles::silent()),
-    })
+    };
+    Ok((outside, exchanges))
 }
 
 /// One poll, as the poller makes it.
-pub(super) async fn poll(outside: &Outside, target: &Target, object: &LeanObject, rendered: &Rendered) -> Polled {
+pub(super) async fn poll(
+    (outside, exchanges): (&Outside, &RecordedExchanges),
+    target: &Target,
+    object: &LeanObject,
+    rendered: &Rendered,
+) -> Polled {
     let prepared = Prepared::of(target, &object.view);
     let request = match first_request(&prepared, rendered) {
         Ok(request) => request.clone(),
-        Err(observed) => return Polled { request: None, observed, sent: SentCredentials::default() },
+        Err(observed) => return Polled::without_request(observed),
     };
     let (observed, sent) = match observe(outside, target, object, (rendered, &prepared, &request)).await {
         Ok(result) => (result.read.unwrap_or_else(|postponed| Err(postponed.cause)), result.sent),
         Err(failure) => (Err(failure), SentCredentials::default()),
     };
-    Polled { request: Some(request), observed, sent }
+    Polled { request: Some(request), observed, sent, exchanges: exchanges.all() }
 }
 
 /// The first request of a poll that nothing rejects.

@@ -12,12 +12,9 @@ use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::items::of_items;
-use super::masking::{http_lines, masked};
+use super::masking::{credential, http_lines, masked};
 use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
-
-/// The placeholder of a step that depends on earlier answers.
-const NOT_YET: &str = "what it is follows from the answers before it";
 
 /// The steps of the correction that this verdict asks for, or of the deletion that is due; none where the target has none for it.
 #[must_use]
@@ -81,7 +78,9 @@ fn of_destination(
     match destination {
         Destination::Http(http) => {
             let written = [&*http.create, &http.update, &http.delete, &http.replace];
-            parts(action, written).flat_map(|step| of_http(step, seen)).collect()
+            let steps: Vec<_> = parts(action, written).collect();
+            let credential = credential(http.auth.as_ref());
+            steps.iter().flat_map(|step| of_http(step, &steps, credential.as_deref(), seen)).collect()
         }
         Destination::Sql(sql) => {
             let written = [&*sql.create, &sql.update, &sql.delete, &sql.replace];
@@ -134,7 +133,7 @@ fn with_name(name: &str, mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
+fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: Seen<'_>) -> Vec<String> {
     let name = beginning(step.name.as_deref(), step.timeout);
     let is_due = step.is_due(seen.real);
     if is_due == Ok(false) {
@@ -145,15 +144,22 @@ fn of_http(step: &HttpStep, seen: Seen<'_>) -> Vec<String> {
         return items.flat_map(|lines| with_name(&name, lines)).collect();
     }
     let mut lines = match step.request.render(seen.shown) {
-        Ok(request) => http_lines(&request),
-        Err(_) if step.request.may_vary() => vec![format!("{} …: {NOT_YET}", step.request.method)],
-        Err(error) => vec![unknown(&error)],
+        Ok(request) => http_lines(&request).into_iter().chain(credential.map(str::to_owned)).collect(),
+        Err(error) => vec![without_answers(step, all).unwrap_or_else(|| unknown(&error))],
     };
     if let Some(first) = lines.first_mut() {
         let perhaps = if is_due.is_err() { " (or skipped, by the answers before it)" } else { "" };
         *first = format!("{name}{first}{perhaps}");
     }
     lines
+}
+
+/// The line of a request that contains answers of other steps; `None` if it contains none.
+fn without_answers(step: &HttpStep, all: &[&HttpStep]) -> Option<String> {
+    let names = all.iter().filter_map(|other| other.name.as_deref());
+    let needed: Vec<_> = names.filter(|name| step.request.reads_answer_of(name)).collect();
+    let steps = if needed.len() > 1 { "answers of steps" } else { "answer of step" };
+    (!needed.is_empty()).then(|| format!("{} …: needs the {steps} {}", step.request.method, needed.join(", ")))
 }
 
 fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
@@ -223,12 +229,32 @@ mod tests {
         let updated = rendered(HTTP, ObservedReason::FieldsDiffer);
         let expected = [
             "find: GET http://h/find",
-            "timeout 5m: PUT …: what it is follows from the answers before it",
+            "timeout 5m: PUT …: needs the answer of step find",
             "token, timeout 1m 30s: skipped, since its `when` does not hold",
         ];
         assert_eq!(updated, expected);
         assert!(rendered(HTTP, ObservedReason::InSync).is_empty());
         assert!(rendered("", ObservedReason::FieldsDiffer).is_empty());
+    }
+
+    #[test]
+    fn each_request_names_its_body_and_credential() {
+        let correct = "
+  correct:
+    mode: Correct
+    http:
+      auth: {bearer: {secretRef: {name: writer, key: token}}}
+      create: [{method: POST, url: 'https://h/', form: {Action: Make, Size: '${desired.a}', Token: '${desired.token}'}}]
+      update: [{method: PUT, url: 'https://h/', xml: '<Size>${desired.a}</Size>'}]
+";
+        let by = "with a bearer token by Secret writer";
+        let form = "content-type: application/x-www-form-urlencoded";
+        assert_eq!(
+            rendered(correct, ObservedReason::NotCreated),
+            ["POST https://h/", form, "Action=Make", "Size=1", "Token=(redacted)", by]
+        );
+        let xml = ["PUT https://h/", "content-type: application/xml", "<Size>1</Size>", by];
+        assert_eq!(rendered(correct, ObservedReason::FieldsDiffer), xml);
     }
 
     #[test]
@@ -244,7 +270,7 @@ mod tests {
 ";
         let shown = rendered(correct, ObservedReason::FieldsDiffer);
         assert_eq!(shown[0], "PUT http://h/a", "{shown:?}");
-        assert_eq!(shown.last().unwrap(), "PUT …: what it is follows from the answers before it");
+        assert_eq!(shown.last().unwrap(), "PUT …: needs the answer of step find");
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn answers_are_tried_without_a_cluster() {
     write("none.json", r#"{"error": "no such record"}"#);
     write("first.json", r#"{"items": [{"name": "mail", "ttl": 5}], "next": "/all?page=2"}"#);
     write("last.json", r#"{"items": [{"name": "www", "ttl": 60}]}"#);
-    let table: [(&str, &[&str], i32, &str); 12] = [
+    let table: [(&str, &[&str], i32, &str); 13] = [
         ("one.yaml", &["same.json"], 0, "driftObserved False/InSync"),
         ("one.yaml", &["200=other.json"], 1, "/ttl desired 300, observed 60"),
         ("one.yaml", &["404=none.json"], 1, "driftObserved True/NotCreated"),
@@ -38,6 +38,7 @@ fn answers_are_tried_without_a_cluster() {
         ("all.yaml", &["first.json", "last.json", "same.json"], 3, "the read ended after 2 answers, and 3 were given"),
         ("all.yaml", &["503=none.json", "last.json"], 2, "Unknown/ExternalError"),
         ("one.yaml", &["missing.json"], 3, "missing.json: "),
+        ("one.yaml", &["600=none.json"], 3, "--answer 600=none.json: 600 is no HTTP status; write 100 to 599"),
     ];
     for (file, answers, expected, text) in table {
         let answers: Vec<&str> = answers.iter().flat_map(|answer| ["--answer", answer]).collect();
@@ -48,6 +49,47 @@ fn answers_are_tried_without_a_cluster() {
     let (code, _, said) =
         ended(run_in(folder.path(), &["explain", "record/other", "-f", "one.yaml", "--answer", "same.json"], ""));
     assert!(code == 3 && said.contains("no manifest of Record other"), "{said}");
+}
+
+#[test]
+fn every_request_of_a_read_is_shown() {
+    let text = "apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: records}
+spec:
+  objects: {apiVersion: dns.example/v1, kind: Record}
+  identity: '${self.spec.name}'
+  read:
+    http:
+      auth: {bearer: {secretRef: {name: reader, key: token}}}
+      steps:
+      - {name: found, method: POST, url: https://dns.example/, form: {Action: Find, Name: '${self.spec.name}'}}
+      - {name: record, method: POST, url: https://dns.example/, text: \"get ${steps.found.body.id}\"}
+  compare: {desired: {ttl: '${self.spec.ttl}'}}
+---
+apiVersion: dns.example/v1
+kind: Record
+metadata: {name: www}
+spec: {name: www, ttl: 300}
+";
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("all.yaml", text), ("found.json", r#"{"id": "r-1"}"#), ("record.json", r#"{"ttl": 300}"#)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let tried = ["explain", "record/www", "-f", "all.yaml", "--answer", "found.json", "--answer", "record.json"];
+    let (code, printed, said) = ended(run_in(folder.path(), &tried, ""));
+    let expected = "asked       found: POST https://dns.example/
+            content-type: application/x-www-form-urlencoded
+            Action=Find
+            Name=www
+            with a bearer token by Secret reader
+            record: POST https://dns.example/
+            content-type: text/plain; charset=utf-8
+            get r-1
+            with a bearer token by Secret reader
+observed    {
+";
+    assert!(code == 0 && printed.contains(expected), "{code} {said}: {printed}");
 }
 
 /// A target of records with this name and selection, which asks for their namespace and corrects as stated.

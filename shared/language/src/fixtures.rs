@@ -19,6 +19,17 @@ pub fn target(text: &str) -> Target {
     })
 }
 
+/// Returns the mistakes of a target whose read has this `auth`.
+#[cfg(test)]
+pub(crate) fn faults_of_auth(auth: &str) -> Vec<String> {
+    let text = format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+         objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: x\n  \
+         read: {{http: {{url: 'https://h.example', auth: {auth}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+    );
+    parsed(&text).map(|_| ()).err().unwrap_or_default()
+}
+
 /// Parses a document, or returns each of its mistakes as `line:column message`.
 ///
 /// # Errors

@@ -1,5 +1,8 @@
 //! Suggests the nearest known word for an unknown one.
 
+/// Minimum letters of a word that begins another one.
+const MIN_BEGINNING: usize = 3;
+
 /// Maximum edit distance of a misspelling: a third of the letters, at least one.
 fn tolerance(word: &str) -> usize {
     (word.chars().count() / 3).max(1)
@@ -11,6 +14,12 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
     let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
     let scored = known.into_iter().map(|candidate| (distance(candidate), candidate));
     scored.filter(|(distance, _)| *distance <= tolerance(word)).min().map(|(_, candidate)| candidate)
+}
+
+/// Returns the one known word that begins with this one: `roleArn` for `role`.
+pub(crate) fn longer<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let mut longer = known.into_iter().filter(|candidate| candidate.starts_with(word));
+    longer.next().filter(|_| word.len() >= MIN_BEGINNING && longer.next().is_none())
 }
 
 /// `: did you mean …?`, or nothing.
@@ -31,5 +40,7 @@ mod tests {
         assert_eq!(nearest("raed", known), Some("read"));
         assert_eq!(nearest("postgres", known), None);
         assert_eq!(nearest("x", known), None);
+        assert_eq!(longer("ident", known), Some("identity"));
+        assert_eq!((longer("in", known), longer("i", known), longer("post", known)), (None, None, None));
     }
 }

@@ -18,9 +18,10 @@ pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
 pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
-    PAUSE_WHEN_NOT_TOLD, ProjectedTokens, ReplyBody, Room, SentCredentials, Unreadable,
+    PAUSE_WHEN_NOT_TOLD, ProjectedTokens, RecordedExchange, RecordedExchanges, ReplyBody, Room, SentCredentials,
+    Unreadable,
 };
-pub use http::{before_deadline, count_as_limited, heard, retry_after};
+pub use http::{before_deadline, count_as_denied, count_as_limited, heard, retry_after};
 pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
 pub use postgres::Listener;
 pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};

@@ -61,7 +61,8 @@ impl AdapterSettings {
             return Err(CommandError::BadUsage("--adapter is an http or https URL without credentials".to_owned()));
         }
         let states = match &*self.states {
-            [] => [json!({"value": "1"}), json!({"value": "2"})],
+            // Of the first state a key is left, which a PUT that merges would keep.
+            [] => [json!({"value": "1", "old": "1"}), json!({"value": "2"})],
             [one] => [one.clone(), one.clone()],
             [first, second] => [first.clone(), second.clone()],
             _ => return Err(CommandError::BadUsage("--state may be given twice, not more often".to_owned())),

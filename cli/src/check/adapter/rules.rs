@@ -20,6 +20,9 @@ const UNKNOWN_RESOURCE: &str = "drift-check-unknown-resource";
 /// The reason why no rule that writes is played.
 const NOT_ABSENT: &str = "nothing was written, because the adapter does not say that the identity is absent";
 
+/// The reason why rules are not played whose resource was not written.
+const NOT_WRITTEN: &str = "not checked: PUT failed";
+
 /// A rule, and its end if it does not hold.
 pub(super) type Outcome = (&'static str, Result<(), Stop>);
 
@@ -50,14 +53,20 @@ impl Trial<'_> {
             return outcomes;
         }
         let parent = self.identity.split('/').next().unwrap_or_default();
+        outcomes.push(("refusal: a malformed state is 400 or 422 with a reason", self.refusal().await));
+        let created = self.put(&self.states[0]).await;
+        let is_there = !is_refused_put(&created);
         outcomes.extend([
-            ("refusal: a malformed state is 400 or 422 with a reason", self.refusal().await),
-            ("create: a PUT is done when it is answered", self.put(&self.states[0]).await),
-            ("read: a GET shows the state at once", self.shows(&self.states[0]).await),
-            ("slash: a percent-encoded slash is a part of the identity", self.absence(parent).await),
-            ("replace: a repeated PUT leaves exactly the new state", self.replace().await),
-            ("collection: it has the identity once, with its state", self.collection().await),
-            ("delete: a DELETE leaves nothing", self.delete().await),
+            ("create: a PUT is done when it is answered", created),
+            ("read: a GET shows the state at once", after(is_there, self.shows(&self.states[0])).await),
+            ("slash: a percent-encoded slash is a part of the identity", after(is_there, self.absence(parent)).await),
+        ]);
+        let replaced = after(is_there, self.replace()).await;
+        let is_new = is_there && !is_refused_put(&replaced);
+        outcomes.extend([
+            ("replace: a repeated PUT leaves exactly the new state", replaced),
+            ("collection: it has the identity once, with its state", after(is_new, self.collection()).await),
+            ("delete: a DELETE leaves nothing", after(is_there, self.delete()).await),
             ("gone: a repeated DELETE is 404 or done", self.gone().await),
         ]);
         outcomes
@@ -179,6 +188,16 @@ impl Trial<'_> {
     async fn ask(&self, method: Method, url: Url, body: Option<String>) -> Exchange {
         self.adapter.send(Sent { method, url, token: self.adapter.token.as_ref(), body }).await
     }
+}
+
+/// Plays a rule if the resource was written for it.
+async fn after(is_written: bool, rule: impl Future<Output = Result<(), Stop>>) -> Result<(), Stop> {
+    if is_written { rule.await } else { Err(Stop::Skipped(NOT_WRITTEN)) }
+}
+
+/// Returns true if a rule ended by a PUT that the adapter refused or did not answer.
+fn is_refused_put(end: &Result<(), Stop>) -> bool {
+    matches!(end, Err(Stop::Failed { sent, came, .. }) if sent.starts_with("PUT ") && !came.starts_with('2'))
 }
 
 fn status(reply: &Value) -> u64 {

@@ -92,6 +92,11 @@ fn respond(flaw: &str, store: &Store, request: &Request) -> Response {
                 "merge" => json_patch::merge(old, state),
                 "once" if old == state => return detail(409, "it is so already"),
                 "late" => {}
+                "refused" => {
+                    store.remove(&path[1].to_owned());
+                    return detail(422, "unknown key value");
+                }
+                "fixed" if *old != json!({}) => return detail(409, "it cannot be changed"),
                 _ => *old = state.clone(),
             }
             (if flaw == "accepted" { 202 } else { 200 }, json!({}))
@@ -186,6 +191,8 @@ async fn each_broken_rule_is_told() {
         ("malformed", &["refusal"]),
         ("reason", &["refusal"]),
         ("accepted", &["create", "replace"]),
+        ("refused", &["create"]),
+        ("fixed", &["replace"]),
         ("late", &["read", "replace", "collection"]),
         ("mapping", &["read", "replace"]),
         ("merge", &["replace", "collection"]),
@@ -201,6 +208,18 @@ async fn each_broken_rule_is_told() {
     ] {
         let (printed, _) = played(flaw).await;
         assert_eq!(rules(&printed, "fails "), expected, "{flaw}: {printed}");
+    }
+}
+
+#[tokio::test]
+async fn rules_after_a_refused_put_are_not_checked() {
+    drift_kube::client::install_crypto();
+    for (flaw, expected) in
+        [("refused", &["read", "slash", "replace", "collection", "delete"][..]), ("fixed", &["collection"])]
+    {
+        let (printed, left) = played(flaw).await;
+        assert_eq!(rules(&printed, "skipped "), expected, "{printed}");
+        assert!(printed.contains("(not checked: PUT failed)") && left.is_empty(), "{printed}");
     }
 }
 

@@ -69,6 +69,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         for (path, message) in target.shared_requests() {
             warn(&path, &message);
         }
+        for (path, message) in target.aws_traps() {
+            warn(&path, &message);
+        }
         for (path, message) in target.unbounded_grants() {
             warn(&path, &message);
         }

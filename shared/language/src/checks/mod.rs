@@ -1,6 +1,7 @@
 //! Checks of a whole target: forbidden combinations, and likely mistakes.
 
 pub(crate) mod addressing;
+pub(crate) mod aws_traps;
 pub(crate) mod field_place;
 pub(crate) mod indentation;
 pub(crate) mod lookalikes;

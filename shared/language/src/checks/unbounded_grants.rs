@@ -1,6 +1,8 @@
 //! Finds grants of a role that the object names freely. Every editor of an object could then give a role any right
 //! of the server.
 
+use std::collections::BTreeSet;
+
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Node};
@@ -20,10 +22,17 @@ impl Target {
         };
         let unbounded = section.granted().into_iter().flatten().zip(ACTIONS).filter_map(|(granted, action)| {
             let fields: Vec<_> = granted.into_iter().map(|expression| self.behind(expression)).collect();
-            let field = fields.iter().flat_map(FieldPaths::iter).find(|field| !is_bounded(field))?.join(".");
+            let unbounded = fields.iter().flat_map(FieldPaths::iter).filter(|field| !is_bounded(field));
+            let fields: BTreeSet<_> = unbounded.map(|field| format!("`self.{}`", field.join("."))).collect();
+            let (names, field) = match fields.len() {
+                0 => return None,
+                1 => ("a name", "that field"),
+                _ => ("names", "each field"),
+            };
             let message = format!(
-                "a GRANT takes a name from `self.{field}`, which no `require` bounds: who may write an object can have any role or right that \
-                 the controller may grant; add a `require` for that field, such as matches('^app_[a-z0-9_]+$')"
+                "a GRANT takes {names} from {}, which no `require` bounds: who may write an object can have any role or right that \
+                 the controller may grant; add a `require` for {field}, such as matches('^app_[a-z0-9_]+$')",
+                Vec::from_iter(fields).join(", ")
             );
             Some((["spec", "correct", kind, action], message))
         });
@@ -70,6 +79,14 @@ spec:
         ));
         let found = target.unbounded_grants().into_iter();
         found.map(|(place, message)| format!("{}: {message}\n", place.join("."))).collect()
+    }
+
+    #[test]
+    fn every_unbounded_field_of_a_grant_is_named() {
+        let grant = "GRANT ${idents(self.spec.groups)}, ${ident(self.spec.role)}, ${ident(self.spec.role)} TO x";
+        let told = warnings("true", "{a: 1}", grant);
+        let expected = "takes names from `self.spec.groups`, `self.spec.role`, which no `require` bounds";
+        assert!(told.contains(expected) && told.contains("add a `require` for each field"), "{told}");
     }
 
     #[test]

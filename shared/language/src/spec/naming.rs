@@ -168,6 +168,18 @@ spec:
             ),
             (
                 "identity: \"${owner}\"",
+                "identity: \"${ownr}\"",
+                &["7:16 identity: unknown variable `ownr`: did you mean `owner`?"],
+            ),
+            (
+                "identity: \"${owner}\"",
+                "identity: \"${name}\"",
+                &[
+                    "7:16 identity: unknown variable `name`; known: self, found, owner, short. Texts are written in quotes",
+                ],
+            ),
+            (
+                "identity: \"${owner}\"",
                 "identity: \"${found[0].name}\"",
                 &["7:16 identity: `response` does not exist here; known: self"],
             ),

@@ -7,6 +7,7 @@ mod fields;
 mod functions;
 mod infer;
 mod kind_schema;
+mod ldap_texts;
 mod spelling;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -53,6 +54,7 @@ pub fn type_mistakes(document: &str, kind: KindSchema<'_>) -> Vec<TypeMistake> {
     check.steps = check.tests_of(spec, &[WHEN]);
     let assumed = check.tests_of(spec, &CONDITIONS);
     check.visit(spec, &assumed);
+    check.check_ldap(spec);
     check.found.sort_by_key(|mistake| mistake.place);
     check.found.dedup();
     check.found

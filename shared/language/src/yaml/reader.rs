@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::misplaced_keys::why_misplaced;
-use crate::suggest::nearest;
+use crate::suggest::{longer, nearest};
 pub(crate) use crate::yaml::fields::{Fields, all};
 use crate::yaml::node::{Content, Entry, Fault, Node};
 use crate::yaml::position::Position;
@@ -111,7 +111,9 @@ impl<'d> Reader<'d> {
                 empty = matches!(entry.value.content, Content::Null).then_some(entry);
             } else if let Some(why) = why_misplaced(place, key) {
                 self.refuse::<()>(entry.key_at, format!("{place}.{key}: {why}"));
-            } else if let Some(near) = nearest(key, known.iter().copied()) {
+            } else if let Some(near) =
+                nearest(key, known.iter().copied()).or_else(|| longer(key, known.iter().copied()))
+            {
                 fields.mean(near, &entry.value);
                 self.refuse::<()>(entry.key_at, format!("unknown key `{key}`{within}: did you mean `{near}`?"));
             } else if let Some((home, levels)) = self.known_keys.home_of(place, key) {

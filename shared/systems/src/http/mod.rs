@@ -13,10 +13,12 @@ mod tests;
 
 pub use auth::projected_token::ProjectedTokens;
 pub use exchange::answer::{Answer, Unreadable, count_as_limited};
+pub use exchange::aws_denied::count_as_denied;
 pub use exchange::failure::HttpFailure;
 pub use exchange::memory::{MAX_BYTES_KEPT, Room};
 pub use exchange::options::HttpOptions;
 pub use exchange::progress::{ExchangeProgress, before_deadline, heard};
+pub use exchange::recorded::{RecordedExchange, RecordedExchanges};
 pub use exchange::reply::{HttpReply, ReplyBody};
 pub use exchange::retry_after::{MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, retry_after};
 pub use exchange::sent::SentCredentials;

@@ -21,8 +21,10 @@ use crate::http::auth;
 use crate::http::auth::challenge::RealmStore;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::tokens::TokenStore;
+use crate::http::exchange::aws_denied::count_as_denied;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
+use crate::http::exchange::recorded::RecordedExchanges;
 use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
 use crate::http::transport::client::{SystemResolver, noting_opened};
@@ -33,6 +35,7 @@ use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 #[derive(Clone)]
 pub struct HttpSender {
     shared: Arc<Shared>,
+    recorded: Option<RecordedExchanges>,
 }
 
 pub(in crate::http) struct Shared {
@@ -62,7 +65,13 @@ impl HttpSender {
         program: &'static str,
     ) -> Self {
         let shared = Shared::resolving_by(Arc::new(SystemResolver), secrets, program);
-        Self { shared: Arc::new(Shared { projected, ..shared }) }
+        Self { shared: Arc::new(Shared { projected, ..shared }), recorded: None }
+    }
+
+    /// Records every request and its response there.
+    #[must_use]
+    pub fn recording(self, exchanges: RecordedExchanges) -> Self {
+        Self { recorded: Some(exchanges), ..self }
     }
 
     /// Creates a sender with another resolver.
@@ -72,7 +81,7 @@ impl HttpSender {
         secrets: Arc<ArcSwap<LabelledSecrets>>,
         program: &'static str,
     ) -> Self {
-        Self { shared: Arc::new(Shared::resolving_by(names, secrets, program)) }
+        Self { shared: Arc::new(Shared::resolving_by(names, secrets, program)), recorded: None }
     }
 
     /// Checks the Secrets of a request: the target's credential and roots exist and may be sent to that
@@ -120,9 +129,10 @@ impl HttpSender {
         progress: &ExchangeProgress,
     ) -> Result<HttpReply, HttpFailure> {
         let shared = &self.shared;
+        self.recorded.iter().for_each(|recorded| recorded.begin(request));
         // Boxed: most requests need no token, and otherwise every request in flight would reserve memory
         // for several exchanges.
-        match options.auth {
+        let answer = match options.auth {
             Some(Auth::OAuth2(_) | Auth::Login(_) | Auth::AwsSigV4(AwsSigV4 { keys: AwsKeys::Role(_), .. })) => {
                 Box::pin(shared.send_with_token(request, options, progress)).await
             }
@@ -134,7 +144,11 @@ impl HttpSender {
                 Box::pin(shared.send_challenged(challenge, request, options, progress)).await
             }
             _ => shared.exchange(request, options, None, progress).await,
+        };
+        if let (Some(recorded), Ok(reply)) = (&self.recorded, &answer) {
+            recorded.end(reply);
         }
+        answer
     }
 }
 
@@ -190,7 +204,8 @@ impl Shared {
         let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
         progress.note_answered();
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
-        Ok(reply::read(response, request.method != Method::HEAD, bounds).await)
+        let reply = reply::read(response, request.method != Method::HEAD, bounds).await;
+        Ok(count_as_denied(reply, options.auth))
     }
 }
 

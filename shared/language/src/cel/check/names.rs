@@ -29,7 +29,11 @@ impl Checker<'_> {
     pub(super) fn check_step(&mut self, chain: &Chain<'_>) {
         let known = &self.site.names.steps;
         self.check_answer(chain, chain.fields.get(1));
-        let Some(name) = chain.fields.first().filter(|name| !known.contains(name)) else { return };
+        let Some(name) = chain.fields.first() else { return };
+        if known.contains(name) {
+            self.variables.insert(format!("{STEPS}.{name}").into());
+            return;
+        }
         if self.site.scope != Scope::Anywhere {
             let hint = did_you_mean(name, known.iter().map(String::as_str));
             let hint = if hint.is_empty() { format!("; known: {}", known.join(", ")) } else { hint };
@@ -81,7 +85,7 @@ impl Checker<'_> {
 
     pub(super) fn refuse_variable(&mut self, chain: &Chain<'_>) {
         let name = chain.name;
-        let known: Vec<&str> = self.site.variables().collect();
+        let mut known: Vec<&str> = self.site.variables().collect();
         let message = if name == SECRETS && self.site.may_send() {
             "the target declares no secrets: add spec.secrets".to_owned()
         } else if name == SECRETS {
@@ -89,6 +93,7 @@ impl Checker<'_> {
         } else if VARIABLES.contains(&name) {
             format!("`{name}` does not exist here; known: {}", known.join(", "))
         } else {
+            known.extend(self.site.names.lets.keys().map(String::as_str));
             let candidates = known.iter().copied().chain(self.local.iter().map(String::as_str));
             match nearest(name, candidates) {
                 Some(near) => format!("unknown variable `{name}`: did you mean `{near}`?"),

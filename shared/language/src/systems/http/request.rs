@@ -88,6 +88,12 @@ impl RequestTemplate {
         [STEPS, DIFFERS].iter().any(|variable| self.reads(variable))
     }
 
+    /// Returns true if it names the response to that step.
+    #[must_use]
+    pub fn reads_answer_of(&self, step: &str) -> bool {
+        self.reads(&format!("{STEPS}.{step}"))
+    }
+
     /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         self.url.reads(variable)

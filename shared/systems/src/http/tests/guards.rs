@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, USER_AGENT};
 use crate::ReplyBody;
 use crate::http::tests::server::{Server, ok};
 use crate::http::tests::{HttpOptions, HttpSender, child, get, plain, request, secrets, send, sender};
-use drift_language::{Auth, SecretKey};
+use drift_language::{Auth, AwsKeys, AwsSigV4, SecretKey};
 
 #[tokio::test]
 async fn redirects_are_answers_and_not_orders() {
@@ -68,6 +68,22 @@ async fn a_body_goes_out_as_what_the_request_says() {
     send(&sender(), &request, &plain()).await.unwrap();
     let [sent] = &server.requests()[..] else { panic!("{:?}", server.requests()) };
     assert!(sent.contains("content-type: application/merge-patch+json\r\n") && sent.ends_with("{\"a\":1}"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_signed_request_that_aws_denies_is_a_403() {
+    let body = r#"{"__type": "com.amazon.coral.service#UnrecognizedClientException"}"#;
+    let answer = format!("HTTP/1.1 400 X\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let server = Server::answering(answer).await;
+    let keys = AwsKeys::Secret("aws".to_owned());
+    let auth = Auth::AwsSigV4(AwsSigV4 { region: "eu-central-1".to_owned(), service: "sqs".to_owned(), keys });
+    let store = secrets(&[("aws", &[("accessKeyId", "id"), ("secretAccessKey", "key")])]);
+    let sender = HttpSender::new(store, "drift-poller");
+    let signed = HttpOptions { auth: Some(&auth), ..plain() };
+    for (options, expected) in [(signed, 403), (plain(), 400)] {
+        let reply = send(&sender, &get(&server.url("/")), &options).await.unwrap();
+        assert_eq!(reply.status.as_u16(), expected);
+    }
 }
 
 #[tokio::test]

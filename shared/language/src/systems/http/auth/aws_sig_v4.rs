@@ -93,3 +93,20 @@ fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String
     }
     Some(name.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_role_at_the_wrong_place_is_told() {
+        let (role, token) = ("arn:aws:iam::123456789012:role/drift", "serviceAccountToken: {name: t}");
+        for (keys, expected) in [
+            (format!("role: '{role}'"), "awsSigV4.role: it belongs to webIdentity: {roleArn: …, serviceAccountToken: "),
+            (format!("roleArn: '{role}', secretRef: {{name: s}}"), "awsSigV4.roleArn: it belongs to webIdentity"),
+            (format!("webIdentity: {{role: '{role}', {token}}}"), "webIdentity: did you mean `roleArn`?"),
+        ] {
+            let auth = format!("{{awsSigV4: {{region: eu-central-1, service: sqs, {keys}}}}}");
+            let faults = crate::fixtures::faults_of_auth(&auth);
+            assert!(faults.iter().any(|fault| fault.contains(expected)), "{keys}: {faults:?}");
+        }
+    }
+}

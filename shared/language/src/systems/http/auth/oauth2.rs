@@ -67,8 +67,8 @@ pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> 
         reader.choice(node, place, &grants.map(|grant| (grant, grant)))
     });
     let secret = match kind {
-        // A public client needs no Secret beside the projected token.
-        Some(TOKEN_EXCHANGE) => reader.optional(&fields, "secretRef", read_whole_secret),
+        // A public client needs no Secret beside the projected token, and an unknown grant may mean it.
+        None | Some(TOKEN_EXCHANGE) => reader.optional(&fields, "secretRef", read_whole_secret),
         _ => reader.needed(&fields, "secretRef", read_whole_secret).map(Some),
     };
     let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
@@ -117,4 +117,15 @@ fn read_scopes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<
         }
         Some(scope.to_owned())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_unknown_grant_is_the_only_error() {
+        let auth = "{oauth2: {tokenUrl: 'https://i.example', grant: token_exchange, serviceAccountToken: {name: t}}}";
+        let faults = crate::fixtures::faults_of_auth(auth);
+        let expected = "unknown `token_exchange`: did you mean `tokenExchange`?";
+        assert!(matches!(&*faults, [one] if one.contains(expected)), "{faults:?}");
+    }
 }

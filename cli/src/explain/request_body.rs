@@ -1,0 +1,135 @@
+//! The body of a request as `explain` shows it: JSON, the fields of a form, a text or XML, with secrets masked.
+
+use drift_api::printable::printable;
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::secret_names::looks_secret;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use drift_poller::engine::judgement::description::{REDACTED, holds_secret, without_userinfo};
+
+use super::masking::{mask_text, masked};
+use crate::redaction::redacted;
+
+/// The media type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Returns the lines of the body: one of JSON, one for each field of a form, those of a text.
+pub(super) fn body_lines(request: &HttpRequest) -> Vec<String> {
+    let Some(body) = &request.body else { return Vec::new() };
+    let media = request.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case(FORM)) {
+        return form_urlencoded::parse(body).map(|(name, value)| field(&name, &value)).collect();
+    }
+    if let Ok(json) = serde_json::from_slice::<Value>(body) {
+        return vec![masked(&json, None).to_string()];
+    }
+    match std::str::from_utf8(body) {
+        Ok(text) => masked_text(text).lines().map(printable).collect(),
+        Err(_) => vec![format!("a body of {} bytes", body.len())],
+    }
+}
+
+/// One field of a form, decoded.
+fn field(name: &str, value: &str) -> String {
+    printable(&format!("{name}={}", mask_text(value, None, looks_secret(name))))
+}
+
+/// A text or XML document without the secrets that its names show.
+pub(super) fn masked_text(text: &str) -> String {
+    let line = |line: &str| match holds_secret(line) {
+        true => REDACTED.to_owned(),
+        false => without_userinfo(&redacted(line, 1).0),
+    };
+    without_secret_elements(text).split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Replaces the content of XML elements whose names look like a secret's.
+fn without_secret_elements(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('<') {
+        shown.push_str(before);
+        shown.push('<');
+        let name =
+            after.split(|letter: char| letter.is_whitespace() || "/>".contains(letter)).next().unwrap_or_default();
+        let Some((tag, content)) = after.split_once('>').filter(|_| looks_secret(name)) else {
+            rest = after;
+            continue;
+        };
+        shown.push_str(&format!("{tag}>"));
+        rest = content;
+        if !tag.ends_with('/') {
+            shown.push_str(REDACTED);
+            rest = content
+                .split_once(&format!("</{name}"))
+                .map_or("", |(_, end)| &content[content.len() - end.len() - name.len() - 2..]);
+        }
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use http::{HeaderMap, HeaderValue, Method};
+    use url::Url;
+
+    fn lines(media: &'static str, body: &[u8]) -> Vec<String> {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media))]);
+        body_lines(&HttpRequest {
+            method: Method::POST,
+            url: Url::parse("http://h/").unwrap(),
+            headers: Arc::new(headers),
+            body: Some(body.to_vec()),
+            has_chosen_host: false,
+            socket: None,
+        })
+    }
+
+    #[test]
+    fn every_kind_of_body_is_shown() {
+        let table: [(&str, &[u8], &[&str]); 6] = [
+            ("application/json", br#"{"a": 1}"#, &[r#"{"a":1}"#]),
+            ("application/x-www-form-urlencoded", b"Action=List&Name=a%26b+c", &["Action=List", "Name=a&b c"]),
+            ("text/plain; charset=utf-8", "ä\nb".as_bytes(), &["ä", "b"]),
+            ("application/xml", b"<a>\n  <b>1</b>\n</a>\n", &["<a>", "  <b>1</b>", "</a>"]),
+            ("application/octet-stream", b"\xff\x00", &["a body of 2 bytes"]),
+            ("text/plain", b"", &[]),
+        ];
+        for (media, body, expected) in table {
+            assert_eq!(lines(media, body), expected, "{media}");
+        }
+    }
+
+    #[test]
+    fn secrets_in_a_body_are_masked() {
+        let table: [(&str, &str, &str); 8] = [
+            ("application/x-www-form-urlencoded", "a=1&MasterUserPassword=hunter2", "MasterUserPassword=(redacted)"),
+            (
+                "application/x-www-form-urlencoded",
+                "v=%7B%22password%22%3A%22hunter2%22%7D",
+                r#"v={"password":"(redacted)"}"#,
+            ),
+            ("application/x-www-form-urlencoded", "dsn=user%3Dme+password%3Dhunter2", "dsn=(redacted)"),
+            ("application/x-www-form-urlencoded", "u=http%3A%2F%2Fme%3Ahunter2%40h%2Fx", "u=http://h/x"),
+            (
+                "application/xml",
+                "<a><Password>hunter2</Password><b>1</b></a>",
+                "<a><Password>(redacted)</Password><b>1</b></a>",
+            ),
+            ("application/xml", "<a token='hunter2'/>", "(redacted)"),
+            ("application/xml", "<apiKey>hunter2", "<apiKey>(redacted)"),
+            ("text/plain", "password: hunter2", "password: (redacted)"),
+        ];
+        for (media, body, expected) in table {
+            let lines = lines(media, body.as_bytes());
+            assert!(!lines.concat().contains("hunter2"), "{lines:?}");
+            assert_eq!(lines.last().unwrap(), expected);
+        }
+    }
+}
