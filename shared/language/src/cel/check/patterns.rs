@@ -13,7 +13,7 @@ impl Checker<'_> {
     pub(super) fn check_pattern(&mut self, call: &CallExpr) {
         let pattern = match (call.func_name.as_str(), call.target.is_some()) {
             ("matches" | "find" | "findAll", true) => call.args.first(),
-            ("matches" | "capture", false) => call.args.get(1),
+            ("matches" | "capture" | "captureAll", false) => call.args.get(1),
             _ => None,
         };
         let Some(pattern) = pattern else { return };
