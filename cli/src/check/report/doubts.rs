@@ -35,6 +35,10 @@ const UNTRACEABLE: &str = "is a POST that stores what its answer says, and no lo
                            (method: GET, or reads: true), or write idempotent: true if the system makes no second one \
                            for the same Idempotency-Key";
 
+/// Said of a target whose default scope contains its query. People edit queries.
+const SCOPE_OF_QUERY: &str = "without `scope`, claims count only for the query as it is written now, and after an edit of it every object says \
+                              IdentityChanged; write `scope` with a name for the database or directory";
+
 /// The doubts about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
@@ -54,6 +58,11 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", target.correct.key().unwrap_or_default(), "update"], &message);
+        }
+        let reads_by_query =
+            ["postgres", "mysql", "ldap"].iter().any(|key| has_key(&document.text, ["spec", "read", key]));
+        if writes(target) && reads_by_query && !has_key(&document.text, ["spec", "scope"]) {
+            warn(&["spec", "identity"], SCOPE_OF_QUERY);
         }
         if reads_every_secret(target) {
             warn(&["spec", "secrets"], EVERY_SECRET);
