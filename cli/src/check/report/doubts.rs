@@ -59,9 +59,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", target.correct.key().unwrap_or_default(), "update"], &message);
         }
-        let reads_by_query =
-            ["postgres", "mysql", "ldap"].iter().any(|key| has_key(&document.text, ["spec", "read", key]));
-        if writes(target) && reads_by_query && !has_key(&document.text, ["spec", "scope"]) {
+        if writes(target) && has_scope_of_query(document) {
             warn(&["spec", "identity"], SCOPE_OF_QUERY);
         }
         if reads_every_secret(target) {
@@ -182,6 +180,12 @@ fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
 /// Returns true if a document has a key: one that it lacks is placed where the nearest above it stands.
 fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
     place_of_key(text, &path) != place_of_key(text, &path[..DEPTH - 1])
+}
+
+/// Returns true if the default scope holds, and is made of a query.
+fn has_scope_of_query(document: &Document) -> bool {
+    let mut queries = ["postgres", "mysql", "ldap"].iter();
+    queries.any(|key| has_key(&document.text, ["spec", "read", key])) && !has_key(&document.text, ["spec", "scope"])
 }
 
 /// Returns true if its corrections change the external system by themselves.
