@@ -37,7 +37,7 @@ const UNTRACEABLE: &str = "is a POST that stores what its answer says, and no lo
 
 /// Said of a target whose default scope contains its query. People edit queries.
 const SCOPE_OF_QUERY: &str = "without `scope`, claims count only for the query as it is written now, and after an edit of it every object says \
-                              IdentityChanged; write `scope` with a name for the database or directory";
+                              IdentityChanged; write `scope` with a name for the database";
 
 /// The doubts about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
@@ -184,8 +184,8 @@ fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
 
 /// Returns true if the default scope holds, and is made of a query.
 fn has_scope_of_query(document: &Document) -> bool {
-    let mut queries = ["postgres", "mysql", "ldap"].iter();
-    queries.any(|key| has_key(&document.text, ["spec", "read", key])) && !has_key(&document.text, ["spec", "scope"])
+    let mut databases = ["postgres", "mysql"].iter();
+    databases.any(|key| has_key(&document.text, ["spec", "read", key])) && !has_key(&document.text, ["spec", "scope"])
 }
 
 /// Returns true if its corrections change the external system by themselves.
