@@ -1,12 +1,20 @@
-//! The recipes of `compare` in docs/reference/target/compare.md say what the poller says.
+//! The recipes of `compare` in docs/reference/target/compare.md say what the poller says, and the target of
+//! docs/guides/secrets.md sees a password that changed outside.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use drift_api::object::object_view::ObjectView;
 use drift_language::Target;
+use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::{Drift, Subject};
+use drift_poller::engine::judgement::finding::Finding;
+use drift_poller::engine::poll::http_reading::{Progress, Reading};
+use drift_systems::{HttpReply, ReplyBody};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../docs/reference/target/compare.md");
+const SECRETS: &str = include_str!("../../docs/guides/secrets.md");
 
 /// A recipe: an object's spec, the external state, and the result.
 struct Recipe<'p> {
@@ -49,4 +57,28 @@ fn every_recipe_of_compare_says_what_it_promises() {
         let drift = Drift::of(&target, Subject::from(&object), &desired.value, &observed).unwrap();
         assert_eq!(drift.map(|drift| drift.text).unwrap_or_default(), message, "{compare}");
     }
+}
+
+#[test]
+fn the_guide_sees_a_password_that_changed_outside() {
+    let blocks: Vec<_> = SECRETS.split("```yaml\n").filter_map(|rest| rest.split_once("```")).collect();
+    let (document, _) = blocks.iter().find(|(block, _)| block.contains("kind: PollTarget")).unwrap();
+    let target = drift_language::fixtures::target(document);
+    let message = |status: Value, changed_at: &str| {
+        let object = json!({"metadata": {"name": "x"}, "spec": {"login": "web", "team": "a"}, "status": status});
+        let body = json!({"team": "a", "passwordChangedAt": changed_at}).to_string().into_bytes();
+        let reply = HttpReply { status: StatusCode::OK, headers: HeaderMap::new(), body: ReplyBody::Whole(body) };
+        let read = target.read.http().unwrap();
+        let Progress::Done(observed) = Reading::new(read, &ObjectView::of(&object).open()).take(&reply) else {
+            panic!("there is one request")
+        };
+        match compare(&target, &object, observed).finding {
+            Finding::Differs(drift) => drift.text,
+            other => format!("{other:?}"),
+        }
+    };
+    let promised = SECRETS.split('`').find(|part| part.starts_with("1 field differs: /asSent")).unwrap();
+    assert_eq!(message(json!({"passwordChangedAt": "9:00"}), "9:05"), promised);
+    assert_eq!(message(json!({}), "9:05"), promised);
+    assert_eq!(message(json!({"passwordChangedAt": "9:00"}), "9:00"), "InSync");
 }

@@ -260,11 +260,39 @@ fn targets_with_one_read_share_a_scope() {
     for (http, name) in table {
         assert_eq!(read(http), name);
     }
+    assert_eq!(
+        read(
+            "steps: [{name: a, url: 'http://h/by-name/${self.metadata.name}'}, {name: b, url: 'http://h/x/${steps.a.body.id}'}]"
+        ),
+        "GET http://h/by-name/${…}"
+    );
     let post = |body: &str| read(&format!("url: 'http://h/q', method: POST, body: {body}"));
     assert_eq!(post("{q: 'a ${self.spec.a}', token: x}"), post("{token: y, q: 'a ${self.spec.b}'}"));
     assert_ne!(post("{q: 'a ${self.spec.a}'}"), post("{q: 'b ${self.spec.a}'}"));
     assert!(!post("{q: hunter2}").contains("hunter2"));
     assert_eq!(&*parse(&LEAST.replace("identity:", "scope: orders-db\n  identity:")).scope.name, "orders-db");
+}
+
+#[test]
+fn the_scope_of_a_query_has_its_secret_and_words() {
+    let http = "http: {url: \"http://127.0.0.1:8474/proxies/${self.metadata.name}\"}";
+    let read = |written: &str| parse(&LEAST.replace(http, written)).scope.name.to_string();
+    let query = |secret: &str, columns: &str, value: &str| {
+        read(&format!(
+            "postgres: {{connection: {{secretRef: {{name: {secret}}}}}, query: 'SELECT {columns} FROM x WHERE y = ${{{value}}}'}}"
+        ))
+    };
+    let first = query("orders-read", "listen", "self.metadata.name");
+    assert!(first.starts_with("postgres orders-read query "), "{first}");
+    assert_eq!(query("orders-read", " listen", "self.spec.name"), first);
+    assert_ne!(query("orders-other", "listen", "self.metadata.name"), first);
+    assert_ne!(query("orders-read", "listen, upstream", "self.metadata.name"), first);
+    let search = read(
+        "ldap: {secretRef: {name: people-read}, base: 'uid=${self.metadata.name},dc=a', attributes: [listen, upstream, enabled]}",
+    );
+    assert!(search.starts_with("ldap people-read search "), "{search}");
+    let resource = read("kubernetes: {apiVersion: v1, kind: Service, name: 'x-${self.metadata.name}'}");
+    assert_eq!(resource, "kubernetes Service ${…}/x-${…}");
 }
 
 #[test]

@@ -35,6 +35,10 @@ const UNTRACEABLE: &str = "is a POST that stores what its answer says, and no lo
                            (method: GET, or reads: true), or write idempotent: true if the system makes no second one \
                            for the same Idempotency-Key";
 
+/// Said of a target whose default scope contains its query. People edit queries.
+const SCOPE_OF_QUERY: &str = "without `scope`, claims count only for the query as it is written now, and after an edit of it every object says \
+                              IdentityChanged; write `scope` with a name for the database";
+
 /// The doubts about these targets.
 pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
@@ -54,6 +58,9 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         }
         if let Some(message) = without_key(&target.lacking_in_updates()) {
             warn(&["spec", "correct", target.correct.key().unwrap_or_default(), "update"], &message);
+        }
+        if writes(target) && has_scope_of_query(document) {
+            warn(&["spec", "identity"], SCOPE_OF_QUERY);
         }
         if reads_every_secret(target) {
             warn(&["spec", "secrets"], EVERY_SECRET);
@@ -176,6 +183,12 @@ fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
 /// Returns true if a document has a key: one that it lacks is placed where the nearest above it stands.
 fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
     place_of_key(text, &path) != place_of_key(text, &path[..DEPTH - 1])
+}
+
+/// Returns true if the default scope holds, and is made of a query.
+fn has_scope_of_query(document: &Document) -> bool {
+    let mut databases = ["postgres", "mysql"].iter();
+    databases.any(|key| has_key(&document.text, ["spec", "read", key])) && !has_key(&document.text, ["spec", "scope"])
 }
 
 /// Returns true if its corrections change the external system by themselves.

@@ -80,6 +80,15 @@ fn what_is_perhaps_not_meant_is_a_warning() {
     let scoped = target("b", "B", &format!("  scope: other\n{CORRECT}"));
     assert!(checked(&[("a.yaml", &one), ("b.yaml", &scoped)]).1.is_empty());
 
+    let http = "{http: {url: \"https://h.example/x/${self.metadata.name}\"}}";
+    let sql = "{postgres: {connection: {secretRef: {name: a}}, query: 'SELECT 1 AS a FROM x WHERE y = ${self.metadata.name}'}}";
+    let ldap = "{ldap: {secretRef: {name: a}, base: 'uid=${self.metadata.name},dc=a', attributes: [a]}}";
+    let (_, remarks) = checked(&[("a.yaml", &one.replace(http, sql))]);
+    assert!(remarks[0].starts_with("warning a.yaml:6:3 without `scope`, claims count only for"), "{remarks:#?}");
+    for good in [scoped.replace(http, sql), one.replace(http, ldap), target("c", "C", "").replace(http, sql)] {
+        assert_eq!(checked(&[("b.yaml", &good)]).1, Vec::<String>::new(), "{good}");
+    }
+
     let half = one.replace("create: [{method: POST, url: \"https://h.example/x/${self.metadata.name}\"}], ", "");
     let (_, remarks) = checked(&[("a.yaml", &half)]);
     let said = "warning a.yaml:10:35 it has update without create: a missing resource is reported and never created";

@@ -38,6 +38,7 @@ const OF_TEXTS: &[(&str, usize, Returned)] = &[
 /// Functions of texts alone, called by their name.
 const TAKING_TEXTS: &[(&str, Returned)] = &[
     ("capture", Returned::Any),
+    ("captureAll", Returned::Texts),
     ("json.parse", Returned::Any),
     ("matches", Returned::Bool),
     ("regex.quote", Returned::Text),

@@ -11,8 +11,8 @@ use crate::yaml::position::Position;
 
 const TAB: &str = "a tab does not indent in YAML: write spaces";
 // Templates often contain regular expressions.
-const ESCAPE: &str = "YAML takes a backslash in double quotes for an escape of its own, and knows none like this: write the template in \
-                      single quotes";
+const ESCAPE: &str = "YAML knows no such escape in double quotes: write the template in single quotes, and a pattern in \
+                      it as r\"\\d\"";
 const KEY: &str = "this line is indented otherwise than the keys that it stands beside";
 const ITEM: &str = "this line is indented otherwise than the items that it stands beside, or lacks its `- `";
 const NO_COLON: &str = "a key is written `key: value`, with a space behind the colon";

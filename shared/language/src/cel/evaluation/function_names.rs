@@ -11,6 +11,7 @@ pub(in crate::cel) const GLOBAL_FUNCTIONS: &[&str] = &[
     "bool",
     "bytes",
     "capture",
+    "captureAll",
     "double",
     "duration",
     "dyn",
@@ -20,6 +21,7 @@ pub(in crate::cel) const GLOBAL_FUNCTIONS: &[&str] = &[
     "json.text",
     "matches",
     "merge",
+    "mergeDeep",
     "optional.none",
     "optional.of",
     "optional.ofNonZeroValue",
@@ -101,8 +103,19 @@ pub(in crate::cel) const MACROS: &[&str] =
     &["all", "exists", "exists_one", "filter", "has", "map", "optFlatMap", "optMap"];
 
 /// Our own functions. Their error messages are fixed texts.
-pub(in crate::cel) const OWN_FUNCTIONS: &[&str] =
-    &["add", "asInteger", "json.parse", "json.text", "merge", "quantity", "sha256", "sort", "sub", "without"];
+pub(in crate::cel) const OWN_FUNCTIONS: &[&str] = &[
+    "add",
+    "asInteger",
+    "json.parse",
+    "json.text",
+    "merge",
+    "mergeDeep",
+    "quantity",
+    "sha256",
+    "sort",
+    "sub",
+    "without",
+];
 
 /// `path(x)`: marks a URL value that keeps its `/`. Not a real function: it is only valid alone in a URL.
 pub(in crate::cel) const PATH: &str = "path";

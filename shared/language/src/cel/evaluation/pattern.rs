@@ -23,6 +23,15 @@ pub(in crate::cel) struct Patterns(Mutex<HashMap<String, Regex>>);
 /// Callback that charges units before they are spent.
 type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
 
+/// The parts of a text that a search for all matches returns.
+#[derive(Clone, Copy)]
+pub(in crate::cel) struct Wanted {
+    /// Maximum number of matches.
+    pub(in crate::cel) most: usize,
+    /// The first group of each match, if the pattern has one and it takes part in the match.
+    pub(in crate::cel) group: bool,
+}
+
 impl Patterns {
     /// Returns true if the pattern matches anywhere in the text.
     pub(in crate::cel) fn is_found(
@@ -49,28 +58,32 @@ impl Patterns {
         })
     }
 
-    /// Returns the texts of all matches, up to a limit. Each search may scan the whole rest of the text before it finds
-    /// a short match, and is charged for that.
+    /// Returns the texts of all matches. Each search may scan the whole rest of the text before it finds a short match,
+    /// and is charged for that.
     pub(in crate::cel) fn found<'t>(
         &self,
         text: &'t str,
         pattern: &str,
-        most: usize,
+        wanted: Wanted,
         charge: Charge<'_>,
     ) -> Result<Vec<&'t str>, ExecutionError> {
         self.with(text, pattern, charge, |regex| {
             let (mut found, mut refused) = (Vec::new(), None);
+            let mut captures = regex.create_captures();
+            let group = usize::from(wanted.group && regex.captures_len() > 1);
             let mut searcher = Searcher::new(Input::new(text));
-            while found.len() < most {
+            while found.len() < wanted.most {
                 let search = |input: &Input<'_>| {
                     let rest = text.len().saturating_sub(input.start());
                     refused = charge(cost_of_search(regex, rest)).err();
-                    Ok(if refused.is_none() { regex.search(input) } else { None })
+                    if refused.is_some() {
+                        return Ok(None);
+                    }
+                    regex.search_captures(input, &mut captures);
+                    Ok(captures.get_match())
                 };
-                match searcher.try_advance(search) {
-                    Ok(Some(part)) => found.extend(text.get(part.range())),
-                    _ => break,
-                }
+                let Ok(Some(_)) = searcher.try_advance(search) else { break };
+                found.extend(captures.get_group(group).and_then(|span| text.get(span.range())));
             }
             refused.map_or(Ok(found), Err)
         })?

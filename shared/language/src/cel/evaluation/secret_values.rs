@@ -124,6 +124,7 @@ fn holds(text: &str, secret: &str) -> bool {
         || holds_escaped_again(text, secret)
         || holds_percent_encoded(text, secret)
         || holds_base64(text, secret)
+        || holds_hex(text, secret)
 }
 
 /// Searches JSON nested in JSON, which escapes quotes and backslashes once for each level. A secret that consists
@@ -150,6 +151,12 @@ fn holds_base64(text: &str, secret: &str) -> bool {
         let end = bytes.len() * u8::BITS as usize / BITS_OF_A_LETTER;
         STANDARD_NO_PAD.encode(&bytes).get(first..end).is_some_and(|decided| text.contains(decided))
     })
+}
+
+/// Searches two hex digits for each byte, in lower or upper case.
+fn holds_hex(text: &str, secret: &str) -> bool {
+    let digits: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    text.len() >= digits.len() && text.to_ascii_lowercase().contains(&digits)
 }
 
 impl FromIterator<(String, String)> for SecretValues {
@@ -209,6 +216,7 @@ mod tests {
             format!("Basic {} is refused", base64(format!("us:{secret}"))),
             base64(format!("use:{secret}:more")),
             url_safe,
+            r"refused: '\x68C3BC6e2274657220322f2b'".to_owned(),
             r#"{"p": "hün\"ter 2/+"}"#.to_owned(),
             r#"{"p": "{\"q\": \"hün\\\"ter 2/+\"}"}"#.to_owned(),
         ];

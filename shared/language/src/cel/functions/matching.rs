@@ -8,6 +8,7 @@ use cel::common::value::{CowVal, Val};
 
 use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::cost::{Cost, split as split_cost};
+use crate::cel::evaluation::pattern::Wanted;
 use crate::cel::functions::texts::{Evaluated, charge_texts, limit, text};
 
 /// The characters with a special meaning in a pattern.
@@ -39,7 +40,7 @@ pub(in crate::cel) fn capture<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluat
 pub(in crate::cel) fn find<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let (cost, arguments) = split_cost(&arguments)?;
     let (whole, pattern) = (text("find", arguments, 0)?, text("find", arguments, 1)?);
-    let found = cost.patterns.found(whole, pattern, 1, &|units| cost.charge(units))?;
+    let found = cost.patterns.found(whole, pattern, Wanted { most: 1, group: false }, &|units| cost.charge(units))?;
     let found = found.first().copied().unwrap_or_default();
     charge_texts(cost, &[found])?;
     Ok(CowVal::owned(CelString::from(found.to_owned())))
@@ -47,10 +48,19 @@ pub(in crate::cel) fn find<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
 
 /// `text.findAll(pattern, limit)`: all matches up to the limit.
 pub(in crate::cel) fn find_all<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, arguments) = split_cost(&arguments)?;
-    let (whole, pattern) = (text("findAll", arguments, 0)?, text("findAll", arguments, 1)?);
-    let limit = limit("findAll", arguments, 2)?;
-    let found = cost.patterns.found(whole, pattern, limit, &|units| cost.charge(units))?;
+    let most = limit("findAll", split_cost(&arguments)?.1, 2)?;
+    all("findAll", &arguments, Wanted { most, group: false })
+}
+
+/// `captureAll(text, pattern)`: the first group of every match. A match in which the group takes no part is left out.
+pub(in crate::cel) fn capture_all<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
+    all("captureAll", &arguments, Wanted { most: usize::MAX, group: true })
+}
+
+fn all<'b, 'v>(function: &'static str, arguments: &[CowVal<'b, 'v>], wanted: Wanted) -> Evaluated<'b, 'v> {
+    let (cost, arguments) = split_cost(arguments)?;
+    let (whole, pattern) = (text(function, arguments, 0)?, text(function, arguments, 1)?);
+    let found = cost.patterns.found(whole, pattern, wanted, &|units| cost.charge(units))?;
     let parts: Result<Vec<_>, _> = found.into_iter().map(|part| own(part, cost)).collect();
     Ok(CowVal::owned(CelList::from(parts?)))
 }

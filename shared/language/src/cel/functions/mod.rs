@@ -6,6 +6,7 @@
 pub(super) mod function_arity;
 pub(super) mod json_text;
 pub(super) mod matching;
+pub(super) mod merging;
 pub(super) mod quantities;
 pub(super) mod removal;
 pub(super) mod sorting;
@@ -16,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 
 use cel::common::functions::Function;
 use cel::common::types::{CelBool, CelList};
-use cel::common::types::{CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, Kind, STRING_TYPE};
+use cel::common::types::{CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::{Env, ExecutionError, extensions};
 use serde_json::Value;
@@ -39,7 +40,8 @@ const CHARGING: &[(&str, usize, Function)] = &[
     (READ_ALL, 2, weight::read_all),
     (COPY, 2, weight::copy),
     (LOOP, 3, weight::charge_loop),
-    ("@merge", 3, merge),
+    ("@merge", 3, merging::merge),
+    ("@mergeDeep", 3, merging::merge_deep),
     ("@without", 3, removal::without),
     ("@json.parse", 2, parse),
     ("@join", 3, texts::join),
@@ -49,6 +51,7 @@ const CHARGING: &[(&str, usize, Function)] = &[
     ("@lastIndexOf", 4, texts::last_index_of),
     ("@matches", 3, matching::matches),
     ("@capture", 3, matching::capture),
+    ("@captureAll", 3, matching::capture_all),
     ("@find", 3, matching::find),
     ("@findAll", 4, matching::find_all),
     ("@regex.quote", 2, matching::quote),
@@ -92,28 +95,6 @@ pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     }
     Arc::new(environment)
 });
-
-/// `merge(a, b)`: the keys of both maps. The right map's value wins. Not recursive.
-fn merge<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let mut merged: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
-    let refused = || ExecutionError::function_error("merge", "needs two maps whose keys are texts");
-    let (cost, maps) = split(&arguments)?;
-    for argument in maps {
-        if argument.get_type().kind() != Kind::Map {
-            return Err(refused());
-        }
-        let fields = argument.as_indexer().ok_or_else(refused)?;
-        let mut keys = argument.as_iterable().ok_or_else(refused)?.iter();
-        while let Some(key) = keys.next() {
-            let name = key.downcast_ref::<CelString>().ok_or_else(refused)?.inner().to_owned();
-            let field = fields.get(key)?;
-            weight::charge_copy(field.as_ref(), cost)?;
-            cost.charge(MAP_COST)?;
-            merged.insert(CelMapKey::String(CelString::from(name)), field.into_owned());
-        }
-    }
-    Ok(CowVal::owned(CelMap::from(merged)))
-}
 
 /// `sha256(text)`: 64 lower-case hex digits.
 fn sha256<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {

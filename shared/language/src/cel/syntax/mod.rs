@@ -63,8 +63,8 @@ fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
     let position = (before + column).min(source.chars().count());
     let message = first.msg.trim_start_matches("Syntax error: ");
     if let Some(escape) = unknown_escape(message) {
-        let hint = "write `\\\\` for a backslash, or a raw text, r'…'";
-        return TemplateError::new(position, format!("no CEL expression: `{escape}` is no escape of a text; {hint}"));
+        let message = format!("no CEL expression: `{escape}` is no escape of a text: write a raw text, r\"{escape}\"");
+        return TemplateError::new(position, message);
     }
     TemplateError::new(position, format!("no CEL expression: {}", in_plain_words(message)))
 }

@@ -47,3 +47,23 @@ fn every_example_of_a_function_holds() {
         assert_eq!(found, Ok(Some(expected)), "{source}");
     }
 }
+
+#[test]
+fn the_patterns_of_the_page_keep_their_backslashes() {
+    let (_, after) = section().split_once("\n### Backslashes\n").unwrap();
+    let (written, _) = after.split_once("```yaml\n").and_then(|(_, block)| block.split_once("```")).unwrap();
+    let written: String = written.lines().map(|line| format!("  {line}\n")).collect();
+    let target = crate::fixtures::target(&format!(
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: page}}\nspec:\n  \
+         objects: {{apiVersion: net.example/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
+         read: {{http: {{url: \"https://h.example/x\"}}}}\n  compare: {{desired: {{}}}}\n{written}"
+    ));
+    let unmet = |zip, host| {
+        let object = json!({"metadata": {"name": "x"}, "spec": {"zip": zip, "host": host}});
+        target.unmet_requirement(&object).unwrap().map(str::to_owned)
+    };
+    assert_eq!(target.require.len(), 2);
+    assert_eq!(unmet("12345", "web.example"), None);
+    assert_eq!(unmet("1234d", "web.example").as_ref(), Some(&target.require[0].otherwise));
+    assert_eq!(unmet("12345", "webXexample").as_ref(), Some(&target.require[1].otherwise));
+}
