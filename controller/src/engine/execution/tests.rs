@@ -655,8 +655,7 @@ proptest! {
     fn no_request_goes_out_unclaimed_or_after_its_outcome(events in proptest::collection::vec(event(), 0..120)) {
         let mut execution = first_create();
         let (mut step, mut claimed, mut steps) = (execution.next(Event::Begin), false, Plan::default());
-        let (mut next, mut wrote, mut recording, mut gone) = (0, false, false, false);
-        let mut repeats = false;
+        let (mut next, mut repeats, mut wrote, mut recording, mut gone) = (0, false, false, false, false);
         for event in events {
             // Each step gets an event of its kind.
             let fits = match step {
@@ -682,10 +681,9 @@ proptest! {
             if let Step::Send { index, .. } = step {
                 wrote |= steps.writes(index) && matches!(event, Event::Answered(_) | Event::CutOff);
             }
-            repeats = match &event {
-                Event::Rendered(rendered) => matches!(rendered, Rendered::Item(_)),
-                _ => repeats,
-            };
+            if let Event::Rendered(rendered) = &event {
+                repeats = matches!(rendered, Rendered::Item(_));
+            }
             gone |= matches!(event, Event::Read(Ok(None)) | Event::Written(Err(Failure::Gone)));
             let event = if matches!((&step, &event), (Step::Decide, Event::Begin)) { decided(&execution) } else { event };
             step = execution.next(event);

@@ -36,7 +36,7 @@ fn the_first_item_that_fails_ends_the_correction() {
     }
     let mut fails = first_item_accepted();
     let text = "update, step 0: a template cannot be evaluated with the answers; the steps before it were done";
-    assert_eq!(outcome(&fails.next(FAILS)).text, text, "which item it is stands in the log");
+    assert_eq!(outcome(&fails.next(FAILS)).text, text, "the log names the item");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Expression, ITEM, STEPS, Variables};
 use crate::systems::http::request::RequestTemplate;
 
-/// Maximum items of one list. A correction holds a place at its host until the last item is sent: a hundred requests
-/// of 100 ms take 10 s, as long as the default deadline of one request.
+/// Maximum items of one list. A correction counts in `limits.concurrent` until the last item is answered: a hundred
+/// requests of 100 ms take 10 s, as long as the default deadline of one request.
 pub const MAX_ITEMS: usize = 100;
 
 /// The list of a step that is sent once for each item.

@@ -74,6 +74,7 @@ fn a_longer_list_sends_nothing() {
     let refused = path(&mut looked_up(&target, &numbered(101)), 1).unwrap_err();
     let cause = "forEach gives 101 items, and a step has at most 100";
     assert_eq!((refused.doubt, refused.cause.as_str()), (Doubt::TooManyItems, cause));
+    assert!(refused.doubt.as_text().ends_with("more than 100 items"));
 }
 
 /// Returns the keys of the requests for all items of the step.
