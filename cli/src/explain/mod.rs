@@ -9,6 +9,7 @@ mod invalid_answer;
 mod masking;
 mod polling;
 mod request_body;
+mod requests;
 mod steps;
 mod tried_object;
 
@@ -42,8 +43,8 @@ use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use holds::{Leases, holds};
 use invalid_answer::describe;
-use masking::asked;
 use polling::{Polled, outside, poll};
+use requests::asked;
 
 pub use answers::Answer;
 pub use explanation::{Explanation, Poll, Shown};

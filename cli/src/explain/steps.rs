@@ -11,7 +11,8 @@ use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, LdapSte
 use serde_json::Value;
 
 use super::holds::{Facts, action};
-use super::masking::{credential, http_lines, masked};
+use super::masking::masked;
+use super::requests::{credential, http_lines};
 use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 

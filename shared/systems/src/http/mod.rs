@@ -11,9 +11,9 @@ pub(crate) mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use auth::aws_denied::count_as_denied;
 pub use auth::projected_token::ProjectedTokens;
 pub use exchange::answer::{Answer, Unreadable};
-pub use exchange::aws_denied::count_as_denied;
 pub use exchange::deadline::before_deadline;
 pub use exchange::failure::HttpFailure;
 pub use exchange::limited::count_as_limited;
