@@ -22,7 +22,7 @@ use drift_poller::engine::poll::rows::observe_one;
 use drift_poller::run::page::unnamed::UnnamedEntries;
 use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use kubectl_drift::explain::{Explanation, Facts, Poll, Shown, answer_lines, differing, observed, steps};
+use kubectl_drift::explain::{Answer, Explanation, Facts, Poll, Shown, answer_lines, differing, observed, steps};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -191,7 +191,9 @@ fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &
     let condition = verdict.to_condition(None, "").to_json();
     let published = found.published.map(|published| published.put_on(&Value::Object(Map::new())));
     let answer = answer_lines(target, subject, &reply(status, said, forms));
-    let told = [explanation.text(None), explanation.json().to_string(), answer.join("\n")].join("\n");
+    let whole = Answer::of(target, subject, &reply(status, said, forms));
+    let whole = format!("{}\n{}", whole.lines().join("\n"), whole.json());
+    let told = [explanation.text(None), explanation.json().to_string(), answer.join("\n"), whole].join("\n");
     format!("{:?}\n{condition}\n{published:?}\n{told}", found.finding)
 }
 

@@ -177,7 +177,7 @@ async fn explain_reads_with_a_projected_token(world: &World, target: &Target) ->
     std::fs::create_dir(&tokens)?;
     std::fs::write(tokens.join("outside"), "a-token")?;
     let with = explain(&[]).await?;
-    let shown = "answered    status 404\n            content-type: application/json\n            {\"error\":";
+    let shown = "answered    status 404\n            content-type: text/plain; charset=utf-8\n            {\"error\":";
     ensure!(with.code == 1 && with.output.contains(shown) && !with.output.contains("a-token"), "{with:?}");
     let told: Value = serde_json::from_str(&explain(&["-o", "json"]).await?.output)?;
     ensure!(told["answers"][0]["status"] == 404 && told["answers"][0]["cut"] == false, "{told}");

@@ -83,12 +83,17 @@ impl Answer {
     }
 }
 
-fn concealed(subject: Subject<'_>, text: &str) -> String {
-    let hide = |value: Value| match subject.credentials {
+/// The value without the credentials of the read.
+fn without_credentials(subject: Subject<'_>, value: Value) -> Value {
+    match subject.credentials {
         Some(credentials) => credentials.values().conceal(&value, REDACTED),
         None => value,
-    };
-    match hide(Value::from(text)) {
+    }
+}
+
+/// The text without the credentials of the read.
+pub(super) fn concealed(subject: Subject<'_>, text: &str) -> String {
+    match without_credentials(subject, Value::from(text)) {
         Value::String(text) => text,
         other => other.to_string(),
     }
@@ -108,8 +113,10 @@ fn body(target: &Target, subject: Subject<'_>, body: &ReplyBody) -> Result<Strin
     let Ok(text) = std::str::from_utf8(bytes) else { return Err(format!("a body of {} bytes", bytes.len())) };
     let text = concealed(subject, text);
     Ok(match serde_json::from_str::<Value>(&text) {
+        // Once more, because a credential may be escaped in the text.
         Ok(json) => {
-            Some(masked(&json, None)).filter(|masked| *masked != json).map_or(text, |masked| masked.to_string())
+            let shown = masked(&without_credentials(subject, json.clone()), None);
+            if shown == json { text } else { shown.to_string() }
         }
         Err(_) => masked_text(&text),
     })

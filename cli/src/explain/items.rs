@@ -5,7 +5,7 @@ use drift_language::{ForEach, HttpStep, MAX_ITEMS};
 use drift_poller::engine::judgement::description::REDACTED;
 use serde_json::Value;
 
-use super::masking::http_lines;
+use super::requests::http_lines;
 
 /// Returns the lines of each request. `shown` are the masked variables, `real` decide how many items there are.
 pub(super) fn of_items(step: &HttpStep, for_each: &ForEach, [shown, real]: [&Variables<'_>; 2]) -> Vec<Vec<String>> {

@@ -10,6 +10,7 @@ mod items;
 mod masking;
 mod polling;
 mod request_body;
+mod requests;
 mod steps;
 mod tried_object;
 
@@ -33,7 +34,7 @@ use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets};
 use crate::targets::{FoundObject, find_object, live_targets};
 use answer_files::try_files;
-use answers::answers;
+use answers::{answers, concealed};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
@@ -43,8 +44,8 @@ use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
 use holds::{Leases, holds};
 use invalid_answer::describe;
-use masking::asked;
 use polling::{Polled, outside, poll};
+use requests::asked;
 
 pub use answers::Answer;
 pub use explanation::{Explanation, Poll, Shown};
@@ -251,7 +252,8 @@ fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdi
 }
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
-    let asked = asked(target, polled);
+    // A later request may contain what an answer repeats.
+    let asked = asked(target, polled).iter().map(|line| concealed(subject, line)).collect();
     let observed = match &polled.observed {
         Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
         Ok(Observation::Absent) => Shown::Absent,

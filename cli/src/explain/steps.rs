@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::items::of_items;
-use super::masking::{credential, http_lines, masked};
+use super::masking::masked;
+use super::requests::{credential, http_lines};
 use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 

@@ -24,7 +24,7 @@ impl Target {
             if (signed.is_some() || read.limited_when.is_some()) && read.steps().any(takes_each_400) {
                 let message = "`absentWhen` holds for every 400, also for throttling and a denied request, and then the \
                                resource is created again: compare the error's code too";
-                doubts.push((vec!["spec", "read", "http"], message.to_owned()));
+                doubts.push((vec!["spec", "read", "http", "absentWhen"], message.to_owned()));
             }
             let requests = read.steps().filter_map(|step| step.request.probe(&nothing()));
             doubts
@@ -147,7 +147,8 @@ spec:
             (SIGNED, "as: xml, absentWhen: \"${response.body.ErrorResponse.Error.Code == 'NotFound'}\"", 0),
         ] {
             let told = traps("h.example", auth, read, "");
-            let found = told.iter().filter(|told| told.starts_with("spec.read.http: `absentWhen` holds")).count();
+            let found =
+                told.iter().filter(|told| told.starts_with("spec.read.http.absentWhen: `absentWhen` holds")).count();
             assert_eq!(found, expected, "{read}: {told:?}");
         }
     }

@@ -144,6 +144,20 @@ spec:
     }
 
     #[test]
+    fn a_mistyped_name_is_told_with_its_nearest() {
+        for (written, expected) in [
+            ("ownr", "7:16 identity: unknown variable `ownr`: did you mean `owner`?"),
+            (
+                "name",
+                "7:16 identity: unknown variable `name`; known: self, found, owner, short. Texts are written in quotes",
+            ),
+        ] {
+            let text = TEXT.replace("identity: \"${owner}\"", &format!("identity: \"${{{written}}}\""));
+            assert_eq!(parse(&text).map(drop), Err(vec![expected.to_owned()]));
+        }
+    }
+
+    #[test]
     fn each_mistake_is_told_at_its_place() {
         let table: &[(&str, &str, &[&str])] = &[
             (
@@ -165,18 +179,6 @@ spec:
                 "short: \"${self.metadata.name}\"",
                 "short: \"${slef.metadata.name}\"",
                 &["11:15 let.short: unknown variable `slef`: did you mean `self`?"],
-            ),
-            (
-                "identity: \"${owner}\"",
-                "identity: \"${ownr}\"",
-                &["7:16 identity: unknown variable `ownr`: did you mean `owner`?"],
-            ),
-            (
-                "identity: \"${owner}\"",
-                "identity: \"${name}\"",
-                &[
-                    "7:16 identity: unknown variable `name`; known: self, found, owner, short. Texts are written in quotes",
-                ],
             ),
             (
                 "identity: \"${owner}\"",

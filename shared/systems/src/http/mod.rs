@@ -11,9 +11,9 @@ pub(crate) mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use auth::aws_denied::count_as_denied;
 pub use auth::projected_token::ProjectedTokens;
 pub use exchange::answer::{Answer, Unreadable, count_as_limited};
-pub use exchange::aws_denied::count_as_denied;
 pub use exchange::failure::HttpFailure;
 pub use exchange::memory::{MAX_BYTES_KEPT, Room};
 pub use exchange::options::HttpOptions;

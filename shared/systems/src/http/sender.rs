@@ -18,10 +18,10 @@ use reqwest::dns::Resolve;
 use reqwest::{Body, Request};
 
 use crate::http::auth;
+use crate::http::auth::aws_denied::count_as_denied;
 use crate::http::auth::challenge::RealmStore;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::tokens::TokenStore;
-use crate::http::exchange::aws_denied::count_as_denied;
 use crate::http::exchange::failure::{was_dropped_unanswered, was_not_looked_at};
 use crate::http::exchange::memory::{BodyMemory, Room};
 use crate::http::exchange::recorded::RecordedExchanges;

@@ -4,6 +4,7 @@
 //! the request hides it and HTTP/2 does not index it.
 
 pub(super) mod assertion;
+pub(super) mod aws_denied;
 pub(super) mod aws_role;
 pub(super) mod aws_sig_v4;
 pub(super) mod challenge;

@@ -1,7 +1,6 @@
 //! Sends one request and reads its response, within a deadline and a size limit.
 
 pub(super) mod answer;
-pub(super) mod aws_denied;
 pub(super) mod failure;
 pub(super) mod memory;
 pub(super) mod options;

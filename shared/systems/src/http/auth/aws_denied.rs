@@ -4,7 +4,7 @@ use drift_language::Auth;
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::http::exchange::reply::{HttpReply, ReplyBody};
+use crate::{HttpReply, ReplyBody};
 
 /// The header with the type of an error. A URL may follow its name after a colon.
 const ERROR_TYPE: &str = "x-amzn-errortype";

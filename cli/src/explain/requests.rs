@@ -1,0 +1,168 @@
+//! The requests of a poll and of a correction as `explain` shows them, with secrets masked. The sender adds credentials
+//! later, so a request here has none.
+
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::secret_names::looks_secret;
+use drift_language::{Auth, AwsKeys, Grant, HttpRead, Source, Target};
+use serde_json::Value;
+use url::{Url, form_urlencoded};
+
+use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
+use drift_poller::engine::poll::request::Request;
+
+use super::masking::masked;
+use super::polling::Polled;
+use super::request_body::body_lines;
+
+/// HTTP requests of one poll that are shown: as many as a read can have steps.
+const MAX_REQUESTS: usize = 8;
+
+/// The requests of a poll, line by line.
+pub(super) fn asked(target: &Target, polled: &Polled) -> Vec<String> {
+    let all = &polled.exchanges;
+    let Source::Http(read) = &target.read.source else { return first_lines(target, polled) };
+    if all.is_empty() {
+        return first_lines(target, polled);
+    }
+    let names = read.steps().map(|step| step.name.as_deref()).chain(std::iter::repeat(None));
+    let shown = all.iter().zip(names).take(MAX_REQUESTS);
+    let mut lines: Vec<String> = shown.flat_map(|(exchange, name)| read_lines(read, &exchange.request, name)).collect();
+    if all.len() > MAX_REQUESTS {
+        lines.push(format!("and {} more requests", all.len() - MAX_REQUESTS));
+    }
+    lines
+}
+
+fn first_lines(target: &Target, polled: &Polled) -> Vec<String> {
+    polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default()
+}
+
+/// A request of a read over HTTP, with the name of its step.
+fn read_lines(read: &HttpRead, request: &HttpRequest, name: Option<&str>) -> Vec<String> {
+    let mut lines = http_lines(request);
+    if let (Some(name), Some(first)) = (name, lines.first_mut()) {
+        *first = format!("{name}: {first}");
+    }
+    lines.extend(credential(read.auth.as_ref()));
+    lines
+}
+
+/// A request, line by line.
+fn request_lines(target: &Target, request: &Request) -> Vec<String> {
+    match request {
+        Request::Http(request) => match &target.read.source {
+            Source::Http(read) => read_lines(read, request, read.first.name.as_deref()),
+            _ => http_lines(request),
+        },
+        Request::Sql(query) => {
+            let mut lines = vec![query.text.to_string()];
+            let parameters = query.parameters.iter().enumerate();
+            lines.extend(parameters.map(|(number, value)| {
+                let value = value
+                    .as_ref()
+                    .map_or_else(|| "NULL".to_owned(), |text| masked(&Value::from(text.as_str()), None).to_string());
+                format!("${} = {value}", number + 1)
+            }));
+            lines
+        }
+        Request::Ldap(search) => {
+            let shown = |text: &str| masked(&Value::from(text), None).to_string();
+            let scope = format!("{:?}", search.scope).to_lowercase();
+            vec![
+                format!("search {scope} {} for {}", shown(&search.base), search.attributes.join(", ")),
+                format!("filter {}", shown(&search.filter)),
+            ]
+        }
+        Request::Kubernetes(resource) => {
+            vec![format!("GET {resource}"), "with your rights: the poller reads with its own".to_owned()]
+        }
+    }
+}
+
+pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", request.method, url_text(&request.url))];
+    lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
+    for (name, value) in &*request.headers {
+        let text = value.to_str().ok().filter(|text| !looks_secret(name.as_str()) && !holds_secret(text));
+        lines.push(format!("{name}: {}", text.unwrap_or(REDACTED)));
+    }
+    lines.extend(body_lines(request));
+    lines
+}
+
+/// A URL as it is sent, without the secrets of its query.
+fn url_text(url: &Url) -> String {
+    let pair = |pair: &str| match form_urlencoded::parse(pair.as_bytes()).next() {
+        Some((name, value)) if looks_secret(&name) && !value.is_empty() => {
+            format!("{}={REDACTED}", pair.split('=').next().unwrap_or_default())
+        }
+        _ => pair.to_owned(),
+    };
+    let query = url.query().map(|query| query.split('&').map(pair).collect::<Vec<_>>().join("&"));
+    let mut shown = url.clone();
+    shown.set_query(query.as_deref());
+    shown.to_string()
+}
+
+/// The credential of a request, by the name of its Secret or token.
+pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
+    let by_projected = |how: &str, name: &str| Some(format!("with {how} by the projected ServiceAccount token {name}"));
+    let (how, secret) = match auth? {
+        Auth::Bearer(key) => ("a bearer token", &key.name),
+        Auth::Basic { secret } => ("user name and password", secret),
+        Auth::Header { value, .. } => ("a header", &value.name),
+        Auth::AwsSigV4(signed) => match &signed.keys {
+            AwsKeys::Secret(secret) => ("a signature", secret),
+            AwsKeys::Role(role) => return by_projected("a signature of a role", &role.token),
+        },
+        Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
+            (Grant::TokenExchange { subject, .. }, _) => {
+                return by_projected("a token of an identity server", subject);
+            }
+            (_, secret) => ("a token of an identity server", secret.as_ref()?),
+        },
+        Auth::Login(login) => ("a token of a log-in", &login.secret),
+        Auth::ServiceAccountToken { name } => return by_projected("a bearer token", name),
+        Auth::Challenge(challenge) => ("a token where the host asks for one", challenge.secret.as_ref()?),
+    };
+    Some(format!("with {how} by Secret {secret}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_shown_as_it_is_sent() {
+        let url = Url::parse("https://h/x?api_key=hunter2&zone=a%20b&tagging").unwrap();
+        assert_eq!(url_text(&url), "https://h/x?api_key=(redacted)&zone=a%20b&tagging");
+    }
+
+    #[test]
+    fn the_source_of_each_token_is_named() {
+        let cases = [
+            ("{serviceAccountToken: {name: t}}", "with a bearer token by the projected ServiceAccount token t"),
+            (
+                "{oauth2: {tokenUrl: 'https://i', grant: tokenExchange, serviceAccountToken: {name: t}}}",
+                "with a token of an identity server by the projected ServiceAccount token t",
+            ),
+            (
+                "{oauth2: {tokenUrl: 'https://i', grant: jwtBearer, issuer: i, secretRef: {name: s}}}",
+                "with a token of an identity server by Secret s",
+            ),
+            (
+                "{login: {request: {url: 'https://i'}, token: {pointer: /t}, secretRef: {name: s}}}",
+                "with a token of a log-in by Secret s",
+            ),
+        ];
+        for (auth, expected) in cases {
+            let text = format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {auth}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+            );
+            let target = drift_language::fixtures::target(&text);
+            let Source::Http(read) = &target.read.source else { panic!("{text}") };
+            assert_eq!(credential(read.auth.as_ref()).as_deref(), Some(expected));
+        }
+    }
+}
