@@ -258,10 +258,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
     check_replacement(reader, spec, &correct);
     check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
-    correct
-        .section()
-        .into_iter()
-        .for_each(|section| section.check_fit(reader, spec, objects.as_ref(), read.source.section()));
+    correct.section().into_iter().for_each(|own| own.check_fit(reader, spec, objects.as_ref(), read.source.section()));
     Some(Spec {
         objects: objects?,
         object_may: object_may?,
