@@ -101,15 +101,16 @@ async fn prepare(answer: &Answer, request: &Request, background: &Background, st
 async fn forward(request: &Request, upstream: &str, state: &State) -> anyhow::Result<Ready> {
     let method = reqwest::Method::from_bytes(request.method.as_bytes())?;
     let mut passed = state.client.request(method, format!("{upstream}{}", request.path)).body(request.body.clone());
-    for name in ["content-type", "accept", "authorization", "idempotency-key"] {
+    let tokens = ["authorization", "x-auth-token", "x-subject-token"];
+    for name in ["content-type", "accept", "idempotency-key"].into_iter().chain(tokens) {
         if let Some(value) = request.header(name) {
             passed = passed.header(name, value);
         }
     }
     let answer = passed.send().await?;
     let status = answer.status().as_u16();
-    let content_type = answer.headers().get("content-type").and_then(|value| value.to_str().ok());
-    let headers = content_type.map(|value| ("content-type".to_owned(), value.to_owned())).into_iter().collect();
+    let header = |name: &str| Some((name.to_owned(), answer.headers().get(name)?.to_str().ok()?.to_owned()));
+    let headers = ["content-type", "x-subject-token"].into_iter().filter_map(header).collect();
     Ok(Ready { status, headers, body: Body::Whole(answer.bytes().await?.to_vec()) })
 }
 
