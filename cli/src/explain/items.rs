@@ -5,10 +5,14 @@ use drift_language::{ForEach, HttpStep, MAX_ITEMS};
 use drift_poller::engine::judgement::description::REDACTED;
 use serde_json::Value;
 
-use super::requests::http_lines;
-
-/// Returns the lines of each request. `shown` are the masked variables, `real` decide how many items there are.
-pub(super) fn of_items(step: &HttpStep, for_each: &ForEach, [shown, real]: [&Variables<'_>; 2]) -> Vec<Vec<String>> {
+/// Returns the lines of each request, which `lines_of` gives. `shown` are the masked variables, `real` decide how many
+/// items there are.
+pub(super) fn of_items(
+    step: &HttpStep,
+    for_each: &ForEach,
+    [shown, real]: [&Variables<'_>; 2],
+    lines_of: impl Fn(&Variables<'_>) -> Vec<String>,
+) -> Vec<Vec<String>> {
     let method = &step.request.method;
     let line = |text: String| vec![vec![text]];
     match for_each.items(real) {
@@ -19,12 +23,10 @@ pub(super) fn of_items(step: &HttpStep, for_each: &ForEach, [shown, real]: [&Var
         Err(_) if for_each.needs_answers() => {
             return line(format!("{method} … for each item: the list follows from the answers before it"));
         }
-        _ => {}
+        Err(error) => return line(format!("{method} … for each item: {error}")),
+        Ok(_) => {}
     }
-    let one = |item: &Value| {
-        let request = step.request.render(&Variables { item: Some(item), ..*shown });
-        request.map_or_else(|error| vec![format!("{method} …: {error}")], |request| http_lines(&request))
-    };
+    let one = |item: &Value| lines_of(&Variables { item: Some(item), ..*shown });
     match for_each.items(shown) {
         Ok(items) if !for_each.names_secret() => items.iter().map(one).collect(),
         _ => line(format!("{method} … for each item of a list that is {REDACTED}")),

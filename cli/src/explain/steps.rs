@@ -140,14 +140,15 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
     if is_due == Ok(false) {
         return vec![format!("{name}skipped, since its `when` does not hold")];
     }
-    if let Some(for_each) = &step.for_each {
-        let items = of_items(step, for_each, [seen.shown, seen.real]).into_iter();
-        return items.flat_map(|lines| with_name(&name, lines)).collect();
-    }
-    let mut lines = match step.request.render(seen.shown) {
+    let lines_of = |variables: &Variables<'_>| match step.request.render(variables) {
         Ok(request) => http_lines(&request).into_iter().chain(credential.map(str::to_owned)).collect(),
         Err(error) => vec![without_answers(step, all).unwrap_or_else(|| unknown(&error))],
     };
+    if let Some(for_each) = &step.for_each {
+        let items = of_items(step, for_each, [seen.shown, seen.real], lines_of).into_iter();
+        return items.flat_map(|lines| with_name(&name, lines)).collect();
+    }
+    let mut lines = lines_of(seen.shown);
     if let Some(first) = lines.first_mut() {
         let perhaps = if is_due.is_err() { " (or skipped, by the answers before it)" } else { "" };
         *first = format!("{name}{first}{perhaps}");
@@ -292,6 +293,10 @@ mod tests {
         assert_eq!(shown("['x', self.spec.a, 'x']"), ["add: PUT http://h/x", "add: PUT http://h/1"]);
         assert_eq!(shown("[]"), ["add: skipped, since its list is empty"]);
         assert_eq!(shown("steps.find.body"), ["add: PUT … for each item: the list follows from the answers before it"]);
+        assert_eq!(
+            shown("self.spec"),
+            ["add: PUT … for each item: correct.http.update[1].forEach: the result is a map, not a list"]
+        );
         assert_eq!(shown("[desired.token]"), ["add: PUT … for each item of a list that is (redacted)"]);
         let many = format!("[{}]", (0..101).map(|number| number.to_string()).collect::<Vec<_>>().join(","));
         assert_eq!(shown(&many), ["add: refused, since its list has 101 items and at most 100 are sent"]);

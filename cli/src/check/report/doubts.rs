@@ -73,10 +73,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         {
             warn(&["spec", "correct", "kubernetes"], MADE_WITHOUT_END);
         }
-        for (path, message) in target.shared_requests() {
-            warn(&path, &message);
-        }
-        for (path, message) in target.aws_traps() {
+        for (path, message) in target.shared_requests().into_iter().chain(target.aws_traps()) {
             warn(&path, &message);
         }
         for (path, message) in target.unbounded_grants() {

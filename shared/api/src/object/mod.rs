@@ -255,7 +255,8 @@ fn kept_finalizer(finalizer: &str) -> SharedText {
     if finalizer == names::FINALIZER { OURS.clone() } else { finalizer.into() }
 }
 
-/// Returns the object without the fields that templates may not read, because our own writes change them.
+/// Returns the object without the fields that templates may not read, because our own writes change them. An object that
+/// nothing has written a status to has an empty one, so that `has(self.status.id)` is false and no error.
 fn visible(object: &Value) -> Value {
     let mut visible = Map::new();
     for (key, value) in object.as_object().into_iter().flatten() {
@@ -273,6 +274,7 @@ fn visible(object: &Value) -> Value {
         };
         visible.insert(key.clone(), kept);
     }
+    visible.entry("status").or_insert_with(|| Value::Object(Map::new()));
     Value::Object(visible)
 }
 
@@ -280,6 +282,15 @@ fn visible(object: &Value) -> Value {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_object_without_status_has_an_empty_one_for_templates() {
+        let mut paths = FieldPaths::default();
+        paths.insert(["status", "id"].map(str::to_owned).to_vec());
+        let status = |object: Value| LeanObject::prune(&object, &paths).view.open().get("status").cloned();
+        assert_eq!(status(json!({"metadata": {}})), Some(json!({})));
+        assert_eq!(status(json!({"metadata": {}, "status": {"conditions": [], "id": 1}})), Some(json!({"id": 1})));
+    }
 
     #[test]
     fn a_brake_holds_whatever_is_written_on_it_but_false() {
