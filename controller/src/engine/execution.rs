@@ -22,6 +22,7 @@ use crate::engine::corrections::{Correction, FailedStep, Outcome, Reach, Uncerta
 use crate::engine::decide::decision::Decision;
 use progress::Progress;
 use recording::Recording;
+use sending::unrendered;
 
 pub use end::ExecutionEnd;
 pub use readiness::Outgoing;
@@ -195,8 +196,7 @@ impl Execution {
             Readiness::NotNow => Step::End(ExecutionEnd::CalledOff),
             Readiness::Postponed(until) => Step::End(ExecutionEnd::Postponed(until)),
             Readiness::Unsendable(label, why) => {
-                let step = FailedStep { label, reach: Reach::Unsent };
-                self.record(Outcome::Doubtful(step, Uncertainty::unanswered(why)))
+                self.record(unrendered(FailedStep { label, reach: Reach::Unsent }, why))
             }
             Readiness::Ready(plan) => {
                 self.progress.plan = plan;

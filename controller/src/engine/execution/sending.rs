@@ -22,8 +22,9 @@ impl Execution {
     /// Continues with a step. The deletion of a replacement must be complete before the next steps.
     pub(super) fn turn_to(&mut self, index: usize) -> Step {
         let progress = &mut self.progress;
-        if index == progress.plan.deletion
-            && let Some((_, underway)) = progress.underway.take()
+        let deletion = progress.plan.deletion;
+        if index == deletion
+            && let Some((_, underway)) = progress.underway.take_if(|(step, _)| *step < deletion)
         {
             return self.record(underway);
         }
@@ -47,20 +48,20 @@ impl Execution {
                 self.send(index)
             }
             Rendered::Ready | Rendered::Item(_) => self.prepare_first_write(index),
-            Rendered::Skipped => self.turn_to(index + 1),
+            Rendered::Skipped => match self.progress.underway.take_if(|(step, _)| {
+                // After the last item.
+                *step == index && index >= self.progress.plan.deletion
+            }) {
+                Some((_, underway)) => self.record(underway),
+                None => self.turn_to(index + 1),
+            },
             Rendered::Fails(why) => {
                 let reach = match &self.progress {
                     Progress { wrote: true, .. } => Reach::Further,
                     progress if progress.is_silent() => Reach::Unsent,
                     _ => Reach::Unwritten,
                 };
-                let (step, uncertainty) = (self.failed(index, reach), Uncertainty::unanswered(why));
-                // Another try would find as many items, until a poll brings something new.
-                let is_definite = self.progress.wrote || why == Doubt::TooManyItems;
-                self.record(match is_definite {
-                    true => Outcome::Halted(step, uncertainty),
-                    false => Outcome::Doubtful(step, uncertainty),
-                })
+                self.record(unrendered(self.failed(index, reach), why))
             }
         }
     }
@@ -235,9 +236,13 @@ impl Execution {
     fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
         self.progress.wrote = true;
         self.note_accepted(index);
-        self.progress.made |= index >= self.progress.plan.deletion;
-        match underway {
-            Some(underway) if index >= self.progress.plan.deletion => self.record(underway),
+        let deletes = index < self.progress.plan.deletion;
+        self.progress.made |= !deletes;
+        let lists_answers = self.progress.plan.steps.get(index).is_some_and(|step| step.lists_answers);
+        // The list may be a page of several, so only an empty one shows that nothing is left.
+        let rest = (deletes && lists_answers).then_some(Outcome::Underway { retry_after: None });
+        match underway.or(rest) {
+            Some(underway) if !deletes && self.progress.item.is_none() => self.record(underway),
             underway => {
                 let before = self.progress.underway.take().filter(|(step, _)| *step == index);
                 self.progress.underway = underway.map(|underway| (index, underway)).or(before);
@@ -268,5 +273,16 @@ impl Execution {
     fn failed(&self, index: usize, reach: Reach) -> FailedStep {
         let item = self.progress.item.clone();
         FailedStep { label: item.or_else(|| self.progress.plan.label(index)), reach }
+    }
+}
+
+/// Returns the outcome of a correction that ends because a request could not be rendered.
+pub(super) fn unrendered(step: FailedStep, why: Doubt) -> Outcome {
+    // Another try would find as many items, until a poll brings something new.
+    let is_definite = step.reach == Reach::Further || why == Doubt::TooManyItems;
+    let uncertainty = Uncertainty::unanswered(why);
+    match is_definite {
+        true => Outcome::Halted(step, uncertainty),
+        false => Outcome::Doubtful(step, uncertainty),
     }
 }

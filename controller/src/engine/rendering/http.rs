@@ -20,20 +20,19 @@ use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
-use drift_language::{Format, HttpStep, Target};
+use drift_language::{ForEach, Format, HttpStep, Target};
 use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use crate::engine::corrections::correction::Correction;
-use crate::engine::corrections::outcome::StepOutcome;
+use crate::engine::corrections::{Correction, StepOutcome};
 use crate::engine::rendering::desired::desired_of;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::unrenderable::Unrenderable;
 use answers::{judge_answer, not_looked_up};
 use fingerprint::fingerprint;
-use items::Items;
+use items::{Items, seen_as};
 use parts::Parts;
 
 /// Header by which an external system recognizes a repeated request.
@@ -110,7 +109,8 @@ impl Rendering {
     fn try_out(&self) -> Result<(), Unrenderable> {
         let mut steps = self.parts().iter().enumerate();
         steps.try_for_each(|(index, step)| {
-            step.try_without_answers(&self.variables(index)).map_err(|error| self.failing(index, error))
+            step.try_without_answers(&self.variables(index)).map_err(|error| self.failing(index, error))?;
+            self.check_length(index)
         })
     }
 
@@ -121,6 +121,7 @@ impl Rendering {
         let planned = |(index, step): (usize, &HttpStep)| PlannedStep {
             label: self.label(index),
             looks_up: step.looks_up(),
+            lists_answers: step.for_each.as_ref().is_some_and(ForEach::needs_answers),
             sends: self.sent_by(step),
         };
         let steps = parts.iter().enumerate().map(planned).collect();
@@ -290,11 +291,6 @@ impl fmt::Debug for Rendering {
         let mut rendering = formatter.debug_struct("Rendering");
         rendering.field("target", &self.target.name).field("uid", &self.uid).finish_non_exhaustive()
     }
-}
-
-/// Returns the name by which later steps see the response. A step with a list has several responses, which none sees.
-fn seen_as(step: &HttpStep) -> Option<&String> {
-    step.name.as_ref().filter(|_| step.for_each.is_none())
 }
 
 #[cfg(test)]

@@ -62,8 +62,8 @@ impl Changes {
         let RenderedSteps { steps, secrets } = &self.rendered;
         let planned = |step: &RenderedStep<_>| PlannedStep {
             label: (steps.len() > 1).then(|| step.label.clone()),
-            looks_up: false,
             sends: step.sends.clone(),
+            ..PlannedStep::default()
         };
         Plan { steps: steps.iter().map(planned).collect(), deletion: self.deletion, secrets: secrets.marks() }
     }

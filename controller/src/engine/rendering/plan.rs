@@ -23,6 +23,8 @@ pub struct PlannedStep {
     pub label: Option<Arc<str>>,
     /// True if it only looks something up for later steps.
     pub looks_up: bool,
+    /// True if it is sent for each item of a list from a response, which may be one page of several.
+    pub lists_answers: bool,
     /// Names of the secrets that it sends.
     pub sends: BTreeSet<String>,
 }

@@ -69,8 +69,8 @@ impl Statements {
         let count = if self.transaction { 1 } else { steps.len() };
         let planned = |step: usize| PlannedStep {
             label: steps.get(step).map(|statement| statement.label.clone()).filter(|_| !self.transaction),
-            looks_up: false,
             sends: self.sent(step).flat_map(|statement| statement.sends.iter().cloned()).collect(),
+            ..PlannedStep::default()
         };
         let deletion = if self.deletes { count } else { 0 };
         Plan { steps: (0..count).map(planned).collect(), deletion, secrets: secrets.marks() }

@@ -8,6 +8,10 @@ use drift_kube::process::clock;
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
 
+/// Answers that a record shows before the last one: more than the steps of an action, and short enough that the line
+/// stays below the 16 KiB at which container runtimes split it.
+const MAX_STEPS: usize = 32;
+
 /// The fields of one correction, collected from its first request on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CorrectionRecord {
@@ -45,9 +49,15 @@ impl CorrectionRecord {
         self.steps.push(format!("{step}: {result}"));
     }
 
-    /// The answers in order: `1: 201, 2: 204`.
+    /// The answers in order: `1: 201, 2: 204`. Of a long list of items only the first ones and the last.
     pub(super) fn steps(&self) -> String {
-        self.steps.join(", ")
+        match self.steps.split_last() {
+            Some((last, others)) if others.len() > MAX_STEPS => {
+                let more = others.len() - MAX_STEPS;
+                format!("{}, … and {more} more, {last}", others[..MAX_STEPS].join(", "))
+            }
+            _ => self.steps.join(", "),
+        }
     }
 
     /// The time from the first request to now, in milliseconds.

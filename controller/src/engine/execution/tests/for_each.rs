@@ -71,3 +71,46 @@ fn one_unfinished_item_keeps_a_deletion_under_way() {
     assert!(!ended([StepOutcome::NotThere, underway()]));
     assert!(ended([StepOutcome::NotThere, StepOutcome::Accepted]));
 }
+
+fn has_ended(step: &Step) -> bool {
+    matches!(step, Step::End(ExecutionEnd::Corrected { outcome: Outcome::Applied, .. }))
+}
+
+#[test]
+fn a_deletion_by_a_page_of_items_looks_again() {
+    let delete = Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Delete))));
+    let listing = |kinds: &str, index: usize| {
+        let mut plan = deletion(kinds, kinds.len());
+        plan.steps[index].lists_answers = true;
+        plan
+    };
+    let mut one_page = ready(delete.clone(), listing("w", 0));
+    one_page.next(item("0[a]"));
+    assert_eq!(one_page.next(ACCEPTED), Step::Render(0));
+    assert!(!has_ended(&one_page.next(SKIPPED)));
+
+    let mut nothing_left = ready(delete.clone(), listing("lw", 1));
+    nothing_left.next(READY);
+    nothing_left.next(ACCEPTED);
+    assert!(has_ended(&nothing_left.next(SKIPPED)));
+
+    let mut then_the_whole = ready(delete, listing("ww", 0));
+    then_the_whole.next(item("0[a]"));
+    then_the_whole.next(ACCEPTED);
+    assert_eq!(then_the_whole.next(SKIPPED), Step::Render(1));
+    then_the_whole.next(READY);
+    assert!(has_ended(&then_the_whole.next(ACCEPTED)));
+}
+
+#[test]
+fn an_unfinished_item_of_a_replacement_waits_for_the_others() {
+    let mut execution = ready(update(), plan("ww"));
+    execution.next(item("0[a]"));
+    let underway = || answered(StepOutcome::Underway { retry_after: None });
+    assert_eq!(execution.next(underway()), Step::Render(0));
+    execution.next(item("0[b]"));
+    assert_eq!(execution.next(ACCEPTED), Step::Render(0));
+    let mut alone = ready(update(), plan("w"));
+    alone.next(READY);
+    assert_eq!(outcome(&execution.next(SKIPPED)).text, outcome(&alone.next(underway())).text);
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use drift_language::{MAX_ITEMS, Target};
+use drift_language::{HttpStep, MAX_ITEMS, Target};
 use serde_json::Value;
 
 use super::Rendering;
@@ -58,6 +58,15 @@ impl Rendering {
         Ok(Some(Items { step: index, total: items.len(), left: items.into(), are_shown }))
     }
 
+    /// Fails if the list is known to be too long before anything is sent.
+    pub(super) fn check_length(&self, index: usize) -> Result<(), Unrenderable> {
+        match self.list(index) {
+            Err(error) if error.doubt == Doubt::TooManyItems => Err(error),
+            // Other errors come from responses that are not there yet.
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the display name of the step, and of its current item: `add["carol"]`.
     pub(super) fn label(&self, index: usize) -> Option<Arc<str>> {
         self.item_label(index).or_else(|| self.parts().label(index))
@@ -73,10 +82,11 @@ impl Rendering {
         Some(format!("{step}[{name}]").into())
     }
 
-    /// Returns the item for display; `None` if it is a list or a map, or repeats a secret.
+    /// Returns the item for display; `None` if it is no name or number, or repeats a secret.
     fn shown_item(&self, item: &Value) -> Option<String> {
         let text = match item {
-            Value::String(text) => Value::from(shown(text)).to_string(),
+            Value::String(text) if is_name(text) => Value::from(shown(text)).to_string(),
+            Value::String(_) => return None,
             Value::Number(_) | Value::Bool(_) => item.to_string(),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
@@ -85,8 +95,19 @@ impl Rendering {
     }
 }
 
+/// Returns true if the text looks like a name. URLs, connection strings and documents may contain credentials.
+fn is_name(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_alphanumeric() || letter.is_whitespace() || "._@/:-".contains(letter);
+    text.chars().all(is_plain) && !text.contains("://")
+}
+
 /// Returns true if a rule redacts a part of the desired state. An item may come from there.
 fn redacts(target: &Target) -> bool {
     let root = target.compare.rules.root();
     root.is_redacted() || root.redacts_below()
+}
+
+/// Returns the name by which later steps see the response. A step with a list has several responses, which none sees.
+pub(super) fn seen_as(step: &HttpStep) -> Option<&String> {
+    step.name.as_ref().filter(|_| step.for_each.is_none())
 }

@@ -20,6 +20,9 @@ pub(in crate::http) const PRIVATE_KEY: &str = "privateKey";
 /// Seconds for which an assertion is valid. Servers permit 3 minutes to an hour, and ours is used at once.
 const LIFE: i64 = 120;
 
+/// Seconds by which `iat` lies in the past. Servers refuse one in the future, and clocks differ by seconds.
+const LEEWAY: i64 = 60;
+
 /// An assertion that is signed anew for each token request.
 pub(in crate::http) struct Assertion {
     /// The Secret's name, for errors.
@@ -56,7 +59,7 @@ impl Assertion {
             header["kid"] = Value::from(id.as_str());
         }
         let mut claims = self.claims.clone();
-        claims.insert("iat".to_owned(), now.as_second().into());
+        claims.insert("iat".to_owned(), (now.as_second() - LEEWAY).into());
         claims.insert("exp".to_owned(), (now.as_second() + LIFE).into());
         let encoded = |part: &Value| BASE64_URL_SAFE_NO_PAD.encode(part.to_string());
         let signed = format!("{}.{}", encoded(&header), encoded(&Value::Object(claims)));
@@ -126,7 +129,7 @@ mod tests {
     #[test]
     fn an_assertion_is_signed_by_its_kind_of_key() {
         let now = Timestamp::from_second(1_000_000).unwrap();
-        let claims = json!({"iss": "poller", "aud": "https://id.example", "iat": 1_000_000, "exp": 1_000_120});
+        let claims = json!({"iss": "poller", "aud": "https://id.example", "iat": 999_940, "exp": 1_000_120});
         let jwt = assertion(RSA, Some("k1")).sign(now).unwrap();
         let Some(Key::Rsa(key)) = Key::read(RSA, &SystemRandom::new()) else { unreachable!() };
         let public = key.public_key().as_ref().to_vec();

@@ -71,7 +71,7 @@ async fn a_signed_log_in_gets_a_token() {
     assert_eq!(part(jwt, 0), json!({"alg": "ES256", "typ": "JWT"}));
     let mut claims = part(jwt, 1);
     let times = ["iat", "exp"].map(|name| claims.as_object_mut().unwrap().remove(name).unwrap().as_i64().unwrap());
-    assert_eq!((claims, times[1] - times[0]), (json!({"iss": "42", "aud": "hub"}), 120));
+    assert_eq!((claims, times[1] - times[0]), (json!({"iss": "42", "aud": "hub"}), 180));
 
     store.store(secrets(&[("app", &[("privateKey", "canary")])]).load_full());
     let failure = status(&sender, &api, &auth).await.unwrap_err();

@@ -143,6 +143,8 @@ fn only_what_people_may_see_names_an_item() {
         ("[self.spec.tag]", "", r#"add["2"]"#),
         ("[self.spec.?token.orValue('t')]", "", "add[1 of 1]"),
         ("['is hunter2-long']", "", "add[1 of 1]"),
+        ("['https://ann:pw@h']", "", "add[1 of 1]"),
+        ("['DSN=u;PWD=x']", "", "add[1 of 1]"),
         ("['hunter2-lon']", "", "add[1 of 1]"),
     ];
     for (list, rule, expected) in table {
