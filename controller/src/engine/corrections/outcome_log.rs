@@ -14,6 +14,7 @@ impl Outcome {
             Self::AllSkipped => "not corrected: every write was skipped",
             Self::Refused(_, refusal) => return format!("the correction was refused: {}", refusal.code).into(),
             Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
+            Self::Halted(..) if self.changed_nothing() => "not corrected: forEach gives too many items",
             Self::Halted(_, why) => return format!("the correction ended halfway: {}", without_answer(why)).into(),
             Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
             Self::Doubtful(_, why) if self.was_turned_away() => {

@@ -279,7 +279,9 @@ impl Checker<'_> {
         if let Some(name) = self.local[outside..].iter().find(is_taken).cloned() {
             self.refuse(
                 expression,
-                format!("`{name}` is a variable of the language; give the loop's variable another name"),
+                format!(
+                    "`{name}` is a variable of the language or a name of `let`; give the loop's variable another name"
+                ),
             );
         }
         self.visit(&comprehension.loop_cond);

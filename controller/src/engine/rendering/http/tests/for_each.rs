@@ -67,6 +67,19 @@ fn an_empty_list_skips_its_step() {
 }
 
 #[test]
+fn a_list_that_is_known_to_be_too_long_sends_nothing_at_all() {
+    let of_items = |count: usize| {
+        let list = (0..count).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+        let team = r#"- {method: PUT, url: "https://h/team"}"#;
+        let each = format!("- {{method: PUT, url: \"https://h/${{item}}\", forEach: \"${{[{list}]}}\"}}");
+        rendering(&target(&format!("\n      {team}\n      {each}\n"))).map(drop)
+    };
+    let refused = of_items(101).unwrap_err();
+    assert_eq!((refused.doubt, refused.label.as_deref()), (Doubt::TooManyItems, Some("2")));
+    assert_eq!(of_items(100), Ok(()));
+}
+
+#[test]
 fn a_longer_list_sends_nothing() {
     let target = members();
     let numbered = |count: usize| Value::from((0..count).map(|number| format!("m{number}")).collect::<Vec<_>>());
