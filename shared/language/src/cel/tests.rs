@@ -256,6 +256,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
 fn what_cannot_work_is_refused_at_load() {
     let deep = "self.spec.list.all(a, self.spec.list.all(b, self.spec.list.all(c, true)))";
     let long = format!("'{}'", "x".repeat(crate::cel::evaluation::constants::MAX_EXPRESSION_BYTES));
+    let groups = format!("'x'.matches('{}')", "()".repeat(101));
     let table = [
         (Scope::Object, "", 2, "the expression is empty"),
         (Scope::Object, "self.spec. + 1", 13, "no CEL expression: "),
@@ -296,6 +297,7 @@ fn what_cannot_work_is_refused_at_load() {
         (Scope::Object, deep, 64, "loops (all, exists, map, filter …) nest at most 2 deep"),
         (Scope::Object, &long, 2, "an expression is at most 2048 bytes long"),
         (Scope::Object, "Foo{a: 1}", 5, "a map is written {'name': value}"),
+        (Scope::Object, &groups, 14, "the pattern is refused: more than 100 groups"),
     ];
     for (scope, source, offset, message) in table {
         let errors = compile(source, scope).err().unwrap_or_else(|| panic!("{source} was taken"));

@@ -2,7 +2,7 @@
 //!
 //! A pattern can come from an object, and a short one can compile to a large automaton. So its size is capped,
 //! its compilation and every match are charged, and an evaluation keeps a limited number of compiled patterns
-//! until its end. A search records the groups of every state, so only a search for a group compiles them.
+//! until its end. A search keeps the groups once for each state, so only a search for a group compiles them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,16 +19,9 @@ use crate::cel::evaluation::constants::{
 };
 use crate::cel::evaluation::function_names::PATTERN;
 
-/// The patterns compiled by one evaluation.
+/// The patterns compiled by one evaluation, by their text: first those without their groups, then those with them.
 #[derive(Debug, Default)]
-pub(in crate::cel) struct Patterns {
-    whole: Kept<false>,
-    grouped: Kept<true>,
-}
-
-/// Compiled patterns by their text, with or without their groups.
-#[derive(Debug, Default)]
-struct Kept<const GROUPS: bool>(Mutex<HashMap<String, Regex>>);
+pub(in crate::cel) struct Patterns(Mutex<[HashMap<String, Regex>; 2]>);
 
 /// The reason why a pattern is refused.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +54,7 @@ impl Patterns {
         pattern: &str,
         charge: Charge<'_>,
     ) -> Result<bool, ExecutionError> {
-        self.whole.with(text, pattern, charge, |regex| regex.is_match(text))
+        self.with::<false, _>(text, pattern, charge, |regex| regex.is_match(text))
     }
 
     /// Returns the text of the first match: its first group, or the whole match if the pattern has no group.
@@ -71,7 +64,7 @@ impl Patterns {
         pattern: &str,
         charge: Charge<'_>,
     ) -> Result<Option<&'t str>, ExecutionError> {
-        self.grouped.with(text, pattern, charge, |regex| {
+        self.with::<true, _>(text, pattern, charge, |regex| {
             let mut captures = regex.create_captures();
             regex.captures(text, &mut captures);
             let group = usize::from(captures.group_len() > 1);
@@ -90,15 +83,13 @@ impl Patterns {
     ) -> Result<Vec<&'t str>, ExecutionError> {
         let find = |regex: &Regex| find_all(regex, text, wanted, charge);
         if wanted.group {
-            self.grouped.with(text, pattern, charge, find)?
+            self.with::<true, _>(text, pattern, charge, find)?
         } else {
-            self.whole.with(text, pattern, charge, find)?
+            self.with::<false, _>(text, pattern, charge, find)?
         }
     }
-}
 
-impl<const GROUPS: bool> Kept<GROUPS> {
-    fn with<T>(
+    fn with<const GROUPS: bool, T>(
         &self,
         text: &str,
         pattern: &str,
@@ -106,9 +97,13 @@ impl<const GROUPS: bool> Kept<GROUPS> {
         search: impl FnOnce(&Regex) -> T,
     ) -> Result<T, ExecutionError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let [whole, grouped] = &mut *known;
+        let kept = whole.len() + grouped.len();
+        let (known, other) = if GROUPS { (grouped, whole) } else { (whole, grouped) };
         if !known.contains_key(pattern) {
-            if known.len() >= MAX_PATTERNS_KEPT {
+            if kept >= MAX_PATTERNS_KEPT {
                 known.clear();
+                other.clear();
             }
             known.insert(pattern.to_owned(), compile::<GROUPS>(pattern, charge)?);
         }
