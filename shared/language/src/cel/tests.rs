@@ -240,7 +240,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("[self.spec.secret, 1].sort()", "sort: needs a list of only texts, only numbers or only booleans"),
         ("self.spec.members.sort()", "sort: needs a list of only texts, only numbers or only booleans"),
         ("self.spec.secret.sort()", "sort: needs a list of only texts, only numbers or only booleans"),
-        ("self.spec.secret.find('(' + '')", "matches cannot take this value"),
+        ("self.spec.secret.find('(' + '')", "pattern: invalid, or too large when compiled"),
         ("json.text(self.spec.?absent)", "json.text: the optional has no value"),
         ("json.text({1: 2})", "json.text: a key of the map is no text"),
         ("json.text(bytes('a'))", "json.text: the result is bytes; write string(…) or base64.encode(…) around it"),
@@ -256,6 +256,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
 fn what_cannot_work_is_refused_at_load() {
     let deep = "self.spec.list.all(a, self.spec.list.all(b, self.spec.list.all(c, true)))";
     let long = format!("'{}'", "x".repeat(crate::cel::evaluation::constants::MAX_EXPRESSION_BYTES));
+    let groups = format!("'x'.matches('{}')", "()".repeat(101));
     let table = [
         (Scope::Object, "", 2, "the expression is empty"),
         (Scope::Object, "self.spec. + 1", 13, "no CEL expression: "),
@@ -296,6 +297,7 @@ fn what_cannot_work_is_refused_at_load() {
         (Scope::Object, deep, 64, "loops (all, exists, map, filter …) nest at most 2 deep"),
         (Scope::Object, &long, 2, "an expression is at most 2048 bytes long"),
         (Scope::Object, "Foo{a: 1}", 5, "a map is written {'name': value}"),
+        (Scope::Object, &groups, 14, "the pattern is refused: more than 100 groups"),
     ];
     for (scope, source, offset, message) in table {
         let errors = compile(source, scope).err().unwrap_or_else(|| panic!("{source} was taken"));
@@ -354,6 +356,32 @@ fn endless_work_is_cut_off() {
     let expression = compile("self.spec.list.map(a, self.spec.text)", Scope::Object).unwrap();
     let error = expression.evaluate(&Variables::of_object(&object)).unwrap_err();
     assert_eq!(error.cause, "the value is larger than 8388608 bytes");
+}
+
+#[test]
+fn a_pattern_beyond_its_bounds_is_refused() {
+    let long = "pattern: longer than 4096 bytes";
+    let groups = "pattern: more than 100 groups; write (?:…) for a group whose text is not needed";
+    let dear = "the evaluation costs more than 1000000 units";
+    let table = [
+        ("self.spec.text.find(self.spec.pattern)", "()".repeat(100) + "[ab]+c?", Ok(json!("aaa"))),
+        ("capture(self.spec.text, self.spec.pattern).value()", "()".repeat(100) + "[ab]+c?", Ok(json!(""))),
+        ("captureAll(self.spec.text, self.spec.pattern)", "(a)(a)".to_owned(), Ok(json!(["a"]))),
+        ("self.spec.text.findAll(self.spec.pattern)", "(a)(a)".to_owned(), Ok(json!(["aa"]))),
+        ("self.spec.text.find(self.spec.pattern)", "()".repeat(101) + "[ab]+c?", Err(groups)),
+        ("self.spec.text.matches(self.spec.pattern)", "()".repeat(101), Err(groups)),
+        ("capture(self.spec.text, self.spec.pattern).value()", "()".repeat(101), Err(groups)),
+        ("self.spec.text.matches(self.spec.pattern)", "()".repeat(99) + "(?:a?){20000}", Ok(json!(true))),
+        ("capture(self.spec.text, self.spec.pattern).value()", "()".repeat(99) + "(?:a?){20000}", Err(dear)),
+        ("self.spec.text.matches(self.spec.pattern)", "a?".repeat(2_048), Ok(json!(true))),
+        ("self.spec.text.matches(self.spec.pattern)", "a?".repeat(2_048) + "a", Err(long)),
+    ];
+    for (source, pattern, expected) in table {
+        let object = json!({"spec": {"text": "aaa", "pattern": pattern}});
+        let expression = compile(source, Scope::Object).unwrap();
+        let found = expression.evaluate(&Variables::of_object(&object)).map_err(|error| error.cause);
+        assert_eq!(found, expected.map(Some).map_err(str::to_owned), "{source} {pattern:.40}");
+    }
 }
 
 /// Objects that make small expressions expensive.

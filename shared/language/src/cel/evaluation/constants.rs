@@ -45,6 +45,13 @@ pub(crate) const MAP_COST: usize = 8;
 /// Maximum size of a compiled pattern, in bytes: enough for `\w{1,63}`, which covers all alphabets.
 pub(crate) const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
+/// Maximum length of a pattern, in bytes: twice a whole expression. Parsing takes about 4 KiB for each byte, measured
+/// with `\w` repeated.
+pub(crate) const MAX_PATTERN_TEXT_BYTES: usize = 2 * MAX_EXPRESSION_BYTES;
+
+/// Maximum number of groups of a pattern. At most one is read, and 100 are far above any pattern a person writes.
+pub(crate) const MAX_PATTERN_GROUPS: usize = 100;
+
 /// Memory in which one automaton caches the states of a search, in bytes. Most patterns have far fewer. Each pattern
 /// has at most two automata, and one evaluation keeps at most 8 MiB.
 pub(crate) const MAX_PATTERN_CACHE_BYTES: usize = 256 * 1024;

@@ -110,6 +110,7 @@ pub(in crate::cel) const OWN_FUNCTIONS: &[&str] = &[
     "json.text",
     "merge",
     "mergeDeep",
+    PATTERN,
     "quantity",
     "sha256",
     "sort",
@@ -119,6 +120,9 @@ pub(in crate::cel) const OWN_FUNCTIONS: &[&str] = &[
 
 /// `path(x)`: marks a URL value that keeps its `/`. Not a real function: it is only valid alone in a URL.
 pub(in crate::cel) const PATH: &str = "path";
+
+/// Not a function: the subject of errors about the pattern of `matches`, `find`, `findAll`, `capture` or `captureAll`.
+pub(in crate::cel) const PATTERN: &str = "pattern";
 
 /// `quantity(x)`, and the result of `type(x)` for it.
 pub(in crate::cel) const QUANTITY: &str = "quantity";

@@ -2,7 +2,7 @@
 //!
 //! A pattern can come from an object, and a short one can compile to a large automaton. So its size is capped,
 //! its compilation and every match are charged, and an evaluation keeps a limited number of compiled patterns
-//! until its end.
+//! until its end. A search keeps the groups once for each state, so only a search for a group compiles them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,15 +10,29 @@ use std::sync::{Mutex, PoisonError};
 use cel::ExecutionError;
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::iter::Searcher;
 
 use crate::cel::evaluation::constants::{
-    BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
+    BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERN_GROUPS, MAX_PATTERN_TEXT_BYTES,
+    MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
 };
+use crate::cel::evaluation::function_names::PATTERN;
 
-/// The patterns compiled by one evaluation, by their text.
+/// The patterns compiled by one evaluation, by their text: first those without their groups, then those with them.
 #[derive(Debug, Default)]
-pub(in crate::cel) struct Patterns(Mutex<HashMap<String, Regex>>);
+pub(in crate::cel) struct Patterns(Mutex<[HashMap<String, Regex>; 2]>);
+
+/// The reason why a pattern is refused.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("longer than {MAX_PATTERN_TEXT_BYTES} bytes")]
+    Long,
+    #[error("more than {MAX_PATTERN_GROUPS} groups; write (?:…) for a group whose text is not needed")]
+    Groups,
+    #[error("invalid, or too large when compiled")]
+    Build(#[source] Box<BuildError>),
+}
 
 /// Callback that charges units before they are spent.
 type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
@@ -40,7 +54,7 @@ impl Patterns {
         pattern: &str,
         charge: Charge<'_>,
     ) -> Result<bool, ExecutionError> {
-        self.with(text, pattern, charge, |regex| regex.is_match(text))
+        self.with::<false, _>(text, pattern, charge, |regex| regex.is_match(text))
     }
 
     /// Returns the text of the first match: its first group, or the whole match if the pattern has no group.
@@ -50,7 +64,7 @@ impl Patterns {
         pattern: &str,
         charge: Charge<'_>,
     ) -> Result<Option<&'t str>, ExecutionError> {
-        self.with(text, pattern, charge, |regex| {
+        self.with::<true, _>(text, pattern, charge, |regex| {
             let mut captures = regex.create_captures();
             regex.captures(text, &mut captures);
             let group = usize::from(captures.group_len() > 1);
@@ -67,29 +81,15 @@ impl Patterns {
         wanted: Wanted,
         charge: Charge<'_>,
     ) -> Result<Vec<&'t str>, ExecutionError> {
-        self.with(text, pattern, charge, |regex| {
-            let (mut found, mut refused) = (Vec::new(), None);
-            let mut captures = regex.create_captures();
-            let group = usize::from(wanted.group && regex.captures_len() > 1);
-            let mut searcher = Searcher::new(Input::new(text));
-            while found.len() < wanted.most {
-                let search = |input: &Input<'_>| {
-                    let rest = text.len().saturating_sub(input.start());
-                    refused = charge(cost_of_search(regex, rest)).err();
-                    if refused.is_some() {
-                        return Ok(None);
-                    }
-                    regex.search_captures(input, &mut captures);
-                    Ok(captures.get_match())
-                };
-                let Ok(Some(_)) = searcher.try_advance(search) else { break };
-                found.extend(captures.get_group(group).and_then(|span| text.get(span.range())));
-            }
-            refused.map_or(Ok(found), Err)
-        })?
+        let find = |regex: &Regex| find_all(regex, text, wanted, charge);
+        if wanted.group {
+            self.with::<true, _>(text, pattern, charge, find)?
+        } else {
+            self.with::<false, _>(text, pattern, charge, find)?
+        }
     }
 
-    fn with<T>(
+    fn with<const GROUPS: bool, T>(
         &self,
         text: &str,
         pattern: &str,
@@ -97,17 +97,48 @@ impl Patterns {
         search: impl FnOnce(&Regex) -> T,
     ) -> Result<T, ExecutionError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let [whole, grouped] = &mut *known;
+        let kept = whole.len() + grouped.len();
+        let (known, other) = if GROUPS { (grouped, whole) } else { (whole, grouped) };
         if !known.contains_key(pattern) {
-            if known.len() >= MAX_PATTERNS_KEPT {
+            if kept >= MAX_PATTERNS_KEPT {
                 known.clear();
+                other.clear();
             }
-            known.insert(pattern.to_owned(), compile(pattern, charge)?);
+            known.insert(pattern.to_owned(), compile::<GROUPS>(pattern, charge)?);
         }
-        let refused = || ExecutionError::function_error("matches", "no pattern, or too large a one");
-        let regex = known.get(pattern).ok_or_else(refused)?;
+        let lost = || ExecutionError::function_error(PATTERN, "not compiled");
+        let regex = known.get(pattern).ok_or_else(lost)?;
         charge(cost_of_search(regex, text.len()))?;
         Ok(search(regex))
     }
+}
+
+fn find_all<'t>(
+    regex: &Regex,
+    text: &'t str,
+    wanted: Wanted,
+    charge: Charge<'_>,
+) -> Result<Vec<&'t str>, ExecutionError> {
+    let (mut found, mut refused) = (Vec::new(), None);
+    let mut captures = (wanted.group && regex.captures_len() > 1).then(|| regex.create_captures());
+    let mut searcher = Searcher::new(Input::new(text));
+    while found.len() < wanted.most {
+        let search = |input: &Input<'_>| {
+            let rest = text.len().saturating_sub(input.start());
+            refused = charge(cost_of_search(regex, rest)).err();
+            if refused.is_some() {
+                return Ok(None);
+            }
+            let Some(captures) = &mut captures else { return Ok(regex.search(input)) };
+            regex.search_captures(input, captures);
+            Ok(captures.get_match())
+        };
+        let Ok(Some(whole)) = searcher.try_advance(search) else { break };
+        let part = captures.as_ref().map_or(Some(whole.span()), |captures| captures.get_group(1));
+        found.extend(part.and_then(|span| text.get(span.range())));
+    }
+    refused.map_or(Ok(found), Err)
 }
 
 /// Returns the worst-case cost of a search: every state of the automaton is visited for every byte.
@@ -116,22 +147,37 @@ fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
     of_bytes(bytes).saturating_mul(steps)
 }
 
-fn compile(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
+fn compile<const GROUPS: bool>(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
     charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
-    let regex = build(pattern);
+    let regex = build::<GROUPS>(pattern);
     // A pattern that is too large costs the same, because it was compiled up to the limit.
-    charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, Regex::memory_usage)))?;
-    regex.map_err(|_| ExecutionError::function_error("matches", "no pattern, or too large a one"))
+    charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, memory::<GROUPS>)))?;
+    regex.map_err(|refused| ExecutionError::function_error(PATTERN, refused.to_string()))
 }
 
-fn build(pattern: &str) -> Result<Regex, Box<BuildError>> {
-    let config = Config::new().nfa_size_limit(Some(MAX_PATTERN_BYTES)).hybrid_cache_capacity(MAX_PATTERN_CACHE_BYTES);
-    Regex::builder().configure(config).build(pattern).map_err(Box::new)
+/// Returns the size of a pattern, in bytes. A search for a group keeps every group once for each state.
+fn memory<const GROUPS: bool>(regex: &Regex) -> usize {
+    let groups = if GROUPS { regex.captures_len().saturating_sub(1) } else { 1 };
+    regex.memory_usage().saturating_mul(groups.max(1))
+}
+
+fn build<const GROUPS: bool>(pattern: &str) -> Result<Regex, Refused> {
+    if pattern.len() > MAX_PATTERN_TEXT_BYTES {
+        return Err(Refused::Long);
+    }
+    let config = Config::new()
+        .nfa_size_limit(Some(MAX_PATTERN_BYTES))
+        .hybrid_cache_capacity(MAX_PATTERN_CACHE_BYTES)
+        .which_captures(if GROUPS { WhichCaptures::All } else { WhichCaptures::Implicit });
+    let built = Regex::builder().configure(config).build(pattern);
+    let regex = built.map_err(|error| Refused::Build(Box::new(error)))?;
+    if regex.captures_len() > MAX_PATTERN_GROUPS + 1 { Err(Refused::Groups) } else { Ok(regex) }
 }
 
 /// Returns the reason why a pattern is invalid for every text.
 pub(in crate::cel) fn mistake(pattern: &str) -> Option<String> {
-    let error = build(pattern).err()?;
+    let refused = build::<true>(pattern).err()?;
+    let Refused::Build(error) = &refused else { return Some(format!("the pattern is refused: {refused}")) };
     // The library prints the pattern first and the reason in the last line.
     let told = error.syntax_error().map(ToString::to_string);
     let reason = told.as_deref().and_then(|told| told.rsplit("error: ").next()).unwrap_or("it is too large");
