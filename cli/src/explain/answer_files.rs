@@ -7,13 +7,14 @@ use std::fs;
 use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Source, Target};
+use drift_language::{SecretValues, Source, Target};
 use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, count_as_denied, count_as_limited};
 use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
 use super::holds::{Facts, stated_holds};
 use super::polling::{Polled, first_request};
+use super::requests::url_text;
 use super::steps::steps;
 use super::tried_object::tried_object;
 use super::{judge, shown};
@@ -142,7 +143,10 @@ fn answered<T>(
             Progress::Ask(request) => asked.push(*request),
         }
     }
-    let next = asked.last().map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
+    let shown = |request: &HttpRequest| {
+        format!(" with {} {}", request.method, url_text(&request.url, &SecretValues::default()))
+    };
+    let next = asked.last().map(shown).unwrap_or_default();
     Err(format!("the read goes on{next}: give that answer too, by one more --answer"))
 }
 
