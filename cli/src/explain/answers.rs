@@ -9,8 +9,9 @@ use drift_systems::{HttpReply, RecordedExchange, ReplyBody};
 use serde_json::{Value, json};
 
 use super::masking::masked_outside;
+use super::masking::session_names::sets_session;
 use super::request_body::{concealed as without_values, masked_text};
-use super::session_values::{session_values, sets_session};
+use super::requests::session_values::session_values;
 
 /// The headers that are shown. They explain an answer, and hold no credential.
 const HEADERS: [&str; 8] = [

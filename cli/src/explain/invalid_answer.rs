@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::masking::{masked_outside, observed};
 use super::polling::Polled;
 use super::request_body::concealed;
-use super::session_values::session_values;
+use super::requests::session_values::session_values;
 use crate::redaction::redacted;
 
 /// Letters of a body that are shown: three lines of a terminal.

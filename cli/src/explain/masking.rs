@@ -1,5 +1,7 @@
 //! Values as `explain` shows them, with secrets masked.
 
+pub(super) mod session_names;
+
 use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
 use drift_language::{ListKind, RulePlace, Target};
@@ -12,7 +14,7 @@ use drift_poller::engine::judgement::description::{
 use drift_poller::engine::judgement::difference::{Difference, find_differences, find_moved};
 use drift_poller::engine::judgement::drift::Subject;
 
-use super::session_values::names_credential;
+use session_names::names_credential;
 
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;

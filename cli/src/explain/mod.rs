@@ -11,7 +11,6 @@ mod masking;
 mod polling;
 mod request_body;
 mod requests;
-mod session_values;
 mod steps;
 mod tried_object;
 

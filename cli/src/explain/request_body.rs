@@ -9,8 +9,8 @@ use url::form_urlencoded;
 
 use drift_poller::engine::judgement::description::{REDACTED, holds_secret, without_userinfo};
 
+use super::masking::session_names::{names_credential, sets_session};
 use super::masking::{masked_field, masked_outside};
-use super::session_values::{names_credential, sets_session};
 use crate::redaction::redacted;
 
 /// The media type of a form.

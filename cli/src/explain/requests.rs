@@ -1,6 +1,8 @@
 //! The requests of a poll and of a correction as `explain` shows them, with secrets masked. The sender adds credentials
 //! later, so a request here has none.
 
+pub(super) mod session_values;
+
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::{Auth, AwsKeys, Grant, HttpRead, SecretValues, Source, Target};
 use drift_systems::RecordedExchange;
@@ -11,9 +13,10 @@ use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
 use drift_poller::engine::poll::request::Request;
 
 use super::masking::masked;
+use super::masking::session_names::{names_credential, sets_session};
 use super::polling::Polled;
 use super::request_body::{body_lines, concealed};
-use super::session_values::{names_credential, session_values, sets_session};
+use session_values::session_values;
 
 /// HTTP requests of one poll that are shown: as many as a read can have steps.
 const MAX_REQUESTS: usize = 8;

@@ -10,26 +10,6 @@ use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
-#[test]
-fn words_of_sessions_name_credentials() {
-    for name in ["cookie", "Set-Cookie", "x-auth", "sid", "my_sid", "sessionId", "XAuth", "JSESSIONID", "apiToken"] {
-        assert!(names_credential(name), "{name}");
-    }
-    for name in ["author", "x-authored-by", "side", "obsession", "residual", "id", ""] {
-        assert!(!names_credential(name), "{name}");
-    }
-}
-
-#[test]
-fn lines_that_set_a_session_are_found() {
-    for line in ["sid=x", "a=1&sid=x", "session: x", "{'auth': 'x'", "<a sid='x'/>"] {
-        assert!(sets_session(line), "{line}");
-    }
-    for line in ["author=x", "sid=", "http://session:80/", "a session"] {
-        assert!(!sets_session(line), "{line}");
-    }
-}
-
 /// A log-in, and a request that reads its answer.
 fn target(login: &str, thing: &str) -> Target {
     drift_language::fixtures::target(&format!(

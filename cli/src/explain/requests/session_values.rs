@@ -4,54 +4,20 @@ use std::collections::BTreeSet;
 use std::iter::repeat;
 
 use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::secret_names::looks_secret;
 use drift_language::{SecretValues, Source, Target};
 use drift_poller::engine::judgement::description::is_named_like_a_secret;
 use drift_systems::{Answer, RecordedExchange};
 use serde_json::Value;
 
-use super::request_body::form_fields;
-
-/// Words of names whose values are sessions: those of headers, and the cookies of Java, PHP and Django.
-const SESSION_WORDS: [&str; 8] =
-    ["auth", "cookie", "cookies", "jsessionid", "phpsessid", "session", "sessionid", "sid"];
+use crate::explain::masking::session_names::names_credential;
+use crate::explain::request_body::form_fields;
 
 /// Minimum characters of a value that is hidden wherever it occurs. A shorter one occurs by chance.
 const MIN_CHARS: usize = 4;
 
-/// Returns true if the value of this header, query key or field is hidden.
-pub(super) fn names_credential(name: &str) -> bool {
-    looks_secret(name) || has_session_word(name)
-}
-
-/// Returns true if a line sets a session: `sid=…`, `"session": …`.
-pub(super) fn sets_session(line: &str) -> bool {
-    line.match_indices(['=', ':']).any(|(at, sign)| {
-        let (before, value) = (line[..at].trim_end().trim_end_matches(['"', '\'']), &line[at + 1..]);
-        let name = before.rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter)).next();
-        (sign == "=" || value.starts_with(' ')) && !value.trim().is_empty() && name.is_some_and(has_session_word)
-    })
-}
-
-/// Returns true if one of the words is a session's. Words end at punctuation and before capitals: `x-auth`, `sessionId`.
-fn has_session_word(name: &str) -> bool {
-    let mut words = String::new();
-    let mut letters = name.chars().peekable();
-    let mut previous = ' ';
-    while let Some(letter) = letters.next() {
-        let ends_word = !previous.is_uppercase() || letters.peek().is_some_and(|next| next.is_lowercase());
-        if letter.is_uppercase() && ends_word {
-            words.push(' ');
-        }
-        words.push(if letter.is_alphanumeric() { letter.to_ascii_lowercase() } else { ' ' });
-        previous = letter;
-    }
-    words.split(' ').any(|word| SESSION_WORDS.contains(&word))
-}
-
 /// Returns the session credentials of a read: texts that its answers name like one, and texts that its answers share
 /// with headers, query keys and fields of its requests that are named like one.
-pub(super) fn session_values(target: &Target, exchanges: &[RecordedExchange]) -> SecretValues {
+pub(in crate::explain) fn session_values(target: &Target, exchanges: &[RecordedExchange]) -> SecretValues {
     let Source::Http(read) = &target.read.source else { return SecretValues::default() };
     let formats = read.steps().map(|step| &step.format).chain(repeat(&read.first.format));
     let answers = exchanges.iter().zip(formats);
