@@ -14,6 +14,8 @@ use http::{HeaderMap, StatusCode};
 use super::explanation::Explanation;
 use super::holds::{Facts, stated_holds};
 use super::polling::{Polled, first_request};
+use super::requests::session_values::session_values;
+use super::requests::url_text;
 use super::steps::steps;
 use super::tried_object::tried_object;
 use super::{judge, shown};
@@ -109,21 +111,25 @@ fn try_answers(
     let observed = match &read.collection {
         None => {
             let mut reading = Reading::new(read, &view);
-            answered(answers, &mut asked, |reply| reading.take(reply))?
+            answered(target, answers, &mut asked, |reply| reading.take(reply))?
         }
         Some(collection) => match collection.keys.of_object(&view, rendered.identity.as_deref().unwrap_or_default()) {
             Err(error) => Err(rule_error(&error)),
             Ok(key) => {
                 let mut traversal = Traversal::new(read, collection, request.clone(), HashSet::from([key.clone()]));
-                let entries = answered(answers, &mut asked, |reply| traversal.take(reply))?;
+                let entries = answered(target, answers, &mut asked, |reply| traversal.take(reply))?;
                 entries.and_then(|entries| entries.observe(&key, |entry| observe_item(read, &view, entry)))
             }
         },
     };
-    let replies = answers.iter().map(|reply| Some(reply.clone())).chain(std::iter::repeat(None));
-    let exchanges = asked.into_iter().zip(replies).map(|(request, reply)| RecordedExchange { request, reply });
-    let exchanges = exchanges.collect();
+    let exchanges = exchanged(&asked, answers);
     Ok(Polled { request: Some(Request::Http(request.clone())), observed, sent: SentCredentials::default(), exchanges })
+}
+
+/// The requests, each with its answer if there is one.
+fn exchanged(asked: &[HttpRequest], answers: &[HttpReply]) -> Vec<RecordedExchange> {
+    let replies = answers.iter().cloned().map(Some).chain(std::iter::repeat(None));
+    asked.iter().cloned().zip(replies).map(|(request, reply)| RecordedExchange { request, reply }).collect()
 }
 
 /// What all answers say together that are asked for; `asked` takes in the further requests. A read that fails says itself at which of them.
@@ -131,6 +137,7 @@ fn try_answers(
 /// # Errors
 /// What is asked next, where there are too few; how many were asked for, where there are too many.
 fn answered<T>(
+    target: &Target,
     answers: &[HttpReply],
     asked: &mut Vec<HttpRequest>,
     mut take: impl FnMut(&HttpReply) -> Progress<T>,
@@ -142,7 +149,9 @@ fn answered<T>(
             Progress::Ask(request) => asked.push(*request),
         }
     }
-    let next = asked.last().map(|request| format!(" with {} {}", request.method, request.url)).unwrap_or_default();
+    let hidden = session_values(target, &exchanged(asked, answers));
+    let shown = |request: &HttpRequest| format!(" with {} {}", request.method, url_text(&request.url, &hidden));
+    let next = asked.last().map(shown).unwrap_or_default();
     Err(format!("the read goes on{next}: give that answer too, by one more --answer"))
 }
 

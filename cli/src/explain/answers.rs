@@ -2,14 +2,16 @@
 //! be saved for `--answer`.
 
 use drift_api::printable::printable;
-use drift_language::Target;
+use drift_language::{SecretValues, Target};
 use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, RecordedExchange, ReplyBody};
 use serde_json::{Value, json};
 
-use super::masking::masked;
-use super::request_body::masked_text;
+use super::masking::masked_outside;
+use super::masking::session_names::sets_session;
+use super::request_body::{concealed as without_values, masked_text};
+use super::requests::session_values::session_values;
 
 /// The headers that are shown. They explain an answer, and hold no credential.
 const HEADERS: [&str; 8] = [
@@ -38,19 +40,26 @@ pub struct Answer {
 /// Returns the answers of a read, in order.
 pub(super) fn answers(target: &Target, subject: Subject<'_>, exchanges: &[RecordedExchange]) -> Vec<Answer> {
     let replies = exchanges.iter().filter_map(|exchange| exchange.reply.as_ref());
-    replies.map(|reply| Answer::of(target, subject, reply)).collect()
+    let hidden = session_values(target, exchanges);
+    replies.map(|reply| Answer::without(&hidden, target, subject, reply)).collect()
 }
 
 impl Answer {
     /// The answer as it may be shown.
     #[must_use]
     pub fn of(target: &Target, subject: Subject<'_>, reply: &HttpReply) -> Self {
+        Self::without(&SecretValues::default(), target, subject, reply)
+    }
+
+    /// The answer without these values.
+    fn without(hidden: &SecretValues, target: &Target, subject: Subject<'_>, reply: &HttpReply) -> Self {
         let header = |name: &&'static str| {
             let value = reply.headers.get(*name)?;
-            let text = concealed(subject, value.to_str().unwrap_or(REDACTED));
-            Some((*name, if holds_secret(&text) { REDACTED.to_owned() } else { text }))
+            let text = without_values(hidden, &concealed(subject, value.to_str().unwrap_or(REDACTED)));
+            let is_secret = holds_secret(&text) || sets_session(&text);
+            Some((*name, if is_secret { REDACTED.to_owned() } else { text }))
         };
-        let mut body = body(target, subject, &reply.body);
+        let mut body = body(hidden, target, subject, &reply.body);
         let end = body.as_ref().map_or(0, |text| text.floor_char_boundary(MAX_SHOWN));
         let is_cut = body.as_ref().is_ok_and(|text| end < text.len());
         if let Ok(text) = &mut body {
@@ -99,7 +108,7 @@ pub(super) fn concealed(subject: Subject<'_>, text: &str) -> String {
     }
 }
 
-fn body(target: &Target, subject: Subject<'_>, body: &ReplyBody) -> Result<String, String> {
+fn body(hidden: &SecretValues, target: &Target, subject: Subject<'_>, body: &ReplyBody) -> Result<String, String> {
     let bytes = match body {
         ReplyBody::Whole(bytes) => bytes,
         ReplyBody::TooLarge => return Err("a body above read.http.maxBytes".to_owned()),
@@ -115,10 +124,12 @@ fn body(target: &Target, subject: Subject<'_>, body: &ReplyBody) -> Result<Strin
     Ok(match serde_json::from_str::<Value>(&text) {
         // Once more, because a credential may be escaped in the text.
         Ok(json) => {
-            let shown = masked(&without_credentials(subject, json.clone()), None);
+            let shown = masked_outside(&hidden.conceal(&without_credentials(subject, json.clone()), REDACTED));
             if shown == json { text } else { shown.to_string() }
         }
-        Err(_) => masked_text(&text),
+        Err(_) => {
+            masked_text(&text).split('\n').map(|line| without_values(hidden, line)).collect::<Vec<_>>().join("\n")
+        }
     })
 }
 

@@ -9,8 +9,10 @@ use drift_systems::{HttpReply, ReplyBody};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::masking::{masked, observed};
+use super::masking::{masked_outside, observed};
 use super::polling::Polled;
+use super::request_body::concealed;
+use super::requests::session_values::session_values;
 use crate::redaction::redacted;
 
 /// Letters of a body that are shown: three lines of a terminal.
@@ -23,7 +25,9 @@ pub(super) fn describe(target: &Target, subject: Subject<'_>, polled: &Polled) -
     let is_invalid = polled.observed.as_ref().is_err_and(|failure| failure.reason == ObservedReason::ResponseInvalid);
     let last = polled.exchanges.last().filter(|_| is_invalid);
     let reply = last.and_then(|exchange| exchange.reply.as_ref());
-    reply.map(|reply| answer_lines(target, subject, reply)).unwrap_or_default()
+    let lines = reply.map(|reply| answer_lines(target, subject, reply)).unwrap_or_default();
+    let hidden = session_values(target, &polled.exchanges);
+    lines.iter().map(|line| concealed(&hidden, line)).collect()
 }
 
 /// An answer, line by line, without secrets.
@@ -71,7 +75,7 @@ fn beginning(target: &Target, subject: Subject<'_>, bytes: &[u8]) -> String {
         other => other.to_string(),
     };
     let shown = match serde_json::from_str::<Value>(&concealed) {
-        Ok(json) => masked(&json, None).to_string(),
+        Ok(json) => masked_outside(&json).to_string(),
         Err(_) => without_attributes(&concealed).lines().map(|line| redacted(line, 1).0 + "\n").collect(),
     };
     let words = shown.split(|letter: char| letter.is_whitespace() || letter == '�').filter(|word| !word.is_empty());

@@ -1,5 +1,7 @@
 //! Values as `explain` shows them, with secrets masked.
 
+pub(super) mod session_names;
+
 use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
 use drift_language::{ListKind, RulePlace, Target};
@@ -11,6 +13,8 @@ use drift_poller::engine::judgement::description::{
 };
 use drift_poller::engine::judgement::difference::{Difference, find_differences, find_moved};
 use drift_poller::engine::judgement::drift::Subject;
+
+use session_names::names_credential;
 
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;
@@ -29,16 +33,22 @@ pub fn observed(target: &Target, subject: Subject<'_>, observed: &Value) -> Valu
 /// like a secret's, credentials in URLs.
 #[must_use]
 pub(super) fn masked(value: &Value, place: Option<RulePlace<'_>>) -> Value {
-    mask(value, place, false)
+    mask(value, place, false, looks_secret)
 }
 
-fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool) -> Value {
+/// A value of a request or an answer, without texts whose names or content look like a credential's.
+#[must_use]
+pub(super) fn masked_outside(value: &Value) -> Value {
+    mask(value, None, false, names_credential)
+}
+
+fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool, names: fn(&str) -> bool) -> Value {
     let is_scalar = !value.is_object() && !value.is_array();
     if place.is_some_and(|place| place.is_redacted() || (place.redacts_below() && is_scalar)) {
         return Value::from(REDACTED);
     }
     match value {
-        Value::String(text) => Value::from(mask_text(text, place, is_secret)),
+        Value::String(text) => Value::from(mask_text(text, place, is_secret, names)),
         Value::Array(items) => {
             let item = |(position, item): (usize, &Value)| {
                 let below = place.map(|place| match place.list() {
@@ -49,7 +59,7 @@ fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool) -> Value {
                 if is_hidden {
                     Value::from(REDACTED)
                 } else {
-                    mask(item, below, is_secret || is_named_like_a_secret(item))
+                    mask(item, below, is_secret || is_named_like_a_secret(item), names)
                 }
             };
             items.iter().enumerate().map(item).collect()
@@ -57,7 +67,7 @@ fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool) -> Value {
         Value::Object(fields) => {
             let field = |(name, value): (&String, &Value)| {
                 let below = place.map(|place| place.field(name));
-                (name.clone(), mask(value, below, is_secret || looks_secret(name)))
+                (name.clone(), mask(value, below, is_secret || names(name), names))
             };
             Value::Object(fields.iter().map(field).collect())
         }
@@ -65,14 +75,19 @@ fn mask(value: &Value, place: Option<RulePlace<'_>>, is_secret: bool) -> Value {
     }
 }
 
+/// The text of a field of a form.
+pub(super) fn masked_field(name: &str, text: &str) -> String {
+    mask_text(text, None, names_credential(name), names_credential)
+}
+
 /// A text, and one that holds JSON from inside.
-pub(super) fn mask_text(text: &str, place: Option<RulePlace<'_>>, is_secret: bool) -> String {
+fn mask_text(text: &str, place: Option<RulePlace<'_>>, is_secret: bool, names: fn(&str) -> bool) -> String {
     if holds_secret(text) || (is_secret && !place.is_some_and(RulePlace::is_shown)) {
         return REDACTED.to_owned();
     }
     match serde_json::from_str::<Value>(text) {
         Ok(inner) if inner.is_object() || inner.is_array() => {
-            mask(&inner, place.map(RulePlace::inside_text), is_secret).to_string()
+            mask(&inner, place.map(RulePlace::inside_text), is_secret, names).to_string()
         }
         _ => printable(&without_userinfo(text)),
     }

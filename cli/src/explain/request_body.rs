@@ -2,28 +2,28 @@
 
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::secret_names::looks_secret;
+use drift_language::SecretValues;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 use url::form_urlencoded;
 
 use drift_poller::engine::judgement::description::{REDACTED, holds_secret, without_userinfo};
 
-use super::masking::{mask_text, masked};
+use super::masking::session_names::{names_credential, sets_session};
+use super::masking::{masked_field, masked_outside};
 use crate::redaction::redacted;
 
 /// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Returns the lines of the body: one of JSON, one for each field of a form, those of a text.
-pub(super) fn body_lines(request: &HttpRequest) -> Vec<String> {
+/// Returns the lines of the body without these values: one of JSON, one for each field of a form, those of a text.
+pub(super) fn body_lines(request: &HttpRequest, hidden: &SecretValues) -> Vec<String> {
     let Some(body) = &request.body else { return Vec::new() };
-    let media = request.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case(FORM)) {
-        return form_urlencoded::parse(body).map(|(name, value)| field(&name, &value)).collect();
+    if let Some(fields) = form_fields(request) {
+        return fields.map(|(name, value)| field(&name, &concealed(hidden, &value))).collect();
     }
     if let Ok(json) = serde_json::from_slice::<Value>(body) {
-        return vec![masked(&json, None).to_string()];
+        return vec![masked_outside(&hidden.conceal(&json, REDACTED)).to_string()];
     }
     match std::str::from_utf8(body) {
         Ok(text) => masked_text(text).lines().map(printable).collect(),
@@ -31,14 +31,26 @@ pub(super) fn body_lines(request: &HttpRequest) -> Vec<String> {
     }
 }
 
+/// Returns the decoded fields of a form; `None` for another body.
+pub(super) fn form_fields(request: &HttpRequest) -> Option<form_urlencoded::Parse<'_>> {
+    let media = request.headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let is_form = media.split(';').next()?.trim().eq_ignore_ascii_case(FORM);
+    request.body.as_ref().filter(|_| is_form).map(|body| form_urlencoded::parse(body))
+}
+
 /// One field of a form, decoded.
 fn field(name: &str, value: &str) -> String {
-    printable(&format!("{name}={}", mask_text(value, None, looks_secret(name))))
+    printable(&format!("{name}={}", masked_field(name, value)))
+}
+
+/// The text, or a mask if it contains one of the values.
+pub(super) fn concealed(hidden: &SecretValues, text: &str) -> String {
+    if hidden.occur_in(&Value::from(text)) { REDACTED.to_owned() } else { text.to_owned() }
 }
 
 /// A text or XML document without the secrets that its names show.
 pub(super) fn masked_text(text: &str) -> String {
-    let line = |line: &str| match holds_secret(line) {
+    let line = |line: &str| match holds_secret(line) || sets_session(line) {
         true => REDACTED.to_owned(),
         false => without_userinfo(&redacted(line, 1).0),
     };
@@ -53,7 +65,7 @@ fn without_secret_elements(text: &str) -> String {
         shown.push('<');
         let name =
             after.split(|letter: char| letter.is_whitespace() || "/>".contains(letter)).next().unwrap_or_default();
-        let Some((tag, content)) = after.split_once('>').filter(|_| looks_secret(name)) else {
+        let Some((tag, content)) = after.split_once('>').filter(|_| names_credential(name)) else {
             rest = after;
             continue;
         };
@@ -81,14 +93,15 @@ mod tests {
 
     fn lines(media: &'static str, body: &[u8]) -> Vec<String> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media))]);
-        body_lines(&HttpRequest {
+        let request = HttpRequest {
             method: Method::POST,
             url: Url::parse("http://h/").unwrap(),
             headers: Arc::new(headers),
             body: Some(body.to_vec()),
             has_chosen_host: false,
             socket: None,
-        })
+        };
+        body_lines(&request, &SecretValues::default())
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The requests of a poll and of a correction as `explain` shows them, with secrets masked. The sender adds credentials
 //! later, so a request here has none.
 
+pub(super) mod session_values;
+
 use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::secret_names::looks_secret;
-use drift_language::{Auth, AwsKeys, Grant, HttpRead, Source, Target};
+use drift_language::{Auth, AwsKeys, Grant, HttpRead, SecretValues, Source, Target};
+use drift_systems::RecordedExchange;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
@@ -11,8 +13,10 @@ use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
 use drift_poller::engine::poll::request::Request;
 
 use super::masking::masked;
+use super::masking::session_names::{names_credential, sets_session};
 use super::polling::Polled;
-use super::request_body::body_lines;
+use super::request_body::{body_lines, concealed};
+use session_values::session_values;
 
 /// HTTP requests of one poll that are shown: as many as a read can have steps.
 const MAX_REQUESTS: usize = 8;
@@ -25,8 +29,13 @@ pub(super) fn asked(target: &Target, polled: &Polled) -> Vec<String> {
         return first_lines(target, polled);
     }
     let names = read.steps().map(|step| step.name.as_deref()).chain(std::iter::repeat(None));
-    let shown = all.iter().zip(names).take(MAX_REQUESTS);
-    let mut lines: Vec<String> = shown.flat_map(|(exchange, name)| read_lines(read, &exchange.request, name)).collect();
+    // The first request contains no answer.
+    let hidden = std::iter::once(SecretValues::default()).chain(std::iter::repeat(session_values(target, all)));
+    let shown = all.iter().zip(names).zip(hidden).take(MAX_REQUESTS);
+    let lines_of = |((exchange, name), hidden): ((&RecordedExchange, _), _)| {
+        read_lines(read, http_lines_without(&exchange.request, &hidden), name)
+    };
+    let mut lines: Vec<String> = shown.flat_map(lines_of).collect();
     if all.len() > MAX_REQUESTS {
         lines.push(format!("and {} more requests", all.len() - MAX_REQUESTS));
     }
@@ -37,9 +46,8 @@ fn first_lines(target: &Target, polled: &Polled) -> Vec<String> {
     polled.request.as_ref().map(|request| request_lines(target, request)).unwrap_or_default()
 }
 
-/// A request of a read over HTTP, with the name of its step.
-fn read_lines(read: &HttpRead, request: &HttpRequest, name: Option<&str>) -> Vec<String> {
-    let mut lines = http_lines(request);
+/// The lines of a request of a read over HTTP, with the name of its step.
+fn read_lines(read: &HttpRead, mut lines: Vec<String>, name: Option<&str>) -> Vec<String> {
     if let (Some(name), Some(first)) = (name, lines.first_mut()) {
         *first = format!("{name}: {first}");
     }
@@ -51,7 +59,7 @@ fn read_lines(read: &HttpRead, request: &HttpRequest, name: Option<&str>) -> Vec
 fn request_lines(target: &Target, request: &Request) -> Vec<String> {
     match request {
         Request::Http(request) => match &target.read.source {
-            Source::Http(read) => read_lines(read, request, read.first.name.as_deref()),
+            Source::Http(read) => read_lines(read, http_lines(request), read.first.name.as_deref()),
             _ => http_lines(request),
         },
         Request::Sql(query) => {
@@ -80,20 +88,28 @@ fn request_lines(target: &Target, request: &Request) -> Vec<String> {
 }
 
 pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", request.method, url_text(&request.url))];
-    lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
-    for (name, value) in &*request.headers {
-        let text = value.to_str().ok().filter(|text| !looks_secret(name.as_str()) && !holds_secret(text));
-        lines.push(format!("{name}: {}", text.unwrap_or(REDACTED)));
-    }
-    lines.extend(body_lines(request));
-    lines
+    http_lines_without(request, &SecretValues::default())
 }
 
-/// A URL as it is sent, without the secrets of its query.
-fn url_text(url: &Url) -> String {
+/// A request, line by line, without the values of earlier answers.
+fn http_lines_without(request: &HttpRequest, hidden: &SecretValues) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", request.method, url_text(&request.url, hidden))];
+    lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
+    for (name, value) in &*request.headers {
+        let is_shown = |text: &&str| !names_credential(name.as_str()) && !holds_secret(text) && !sets_session(text);
+        let text = value.to_str().ok().filter(is_shown);
+        lines.push(format!("{name}: {}", concealed(hidden, text.unwrap_or(REDACTED))));
+    }
+    lines.extend(body_lines(request, hidden));
+    lines.iter().map(|line| concealed(hidden, line)).collect()
+}
+
+/// A URL as it is sent, without the secrets of its query and these values.
+pub(super) fn url_text(url: &Url, hidden: &SecretValues) -> String {
     let pair = |pair: &str| match form_urlencoded::parse(pair.as_bytes()).next() {
-        Some((name, value)) if looks_secret(&name) && !value.is_empty() => {
+        Some((name, value))
+            if (names_credential(&name) && !value.is_empty()) || hidden.occur_in(&Value::from(&*value)) =>
+        {
             format!("{}={REDACTED}", pair.split('=').next().unwrap_or_default())
         }
         _ => pair.to_owned(),
@@ -101,6 +117,8 @@ fn url_text(url: &Url) -> String {
     let query = url.query().map(|query| query.split('&').map(pair).collect::<Vec<_>>().join("&"));
     let mut shown = url.clone();
     shown.set_query(query.as_deref());
+    let path: Vec<_> = url.path().split('/').map(|segment| concealed(hidden, segment)).collect();
+    shown.set_path(&path.join("/"));
     shown.to_string()
 }
 
@@ -136,7 +154,7 @@ mod tests {
     #[test]
     fn a_query_is_shown_as_it_is_sent() {
         let url = Url::parse("https://h/x?api_key=hunter2&zone=a%20b&tagging").unwrap();
-        assert_eq!(url_text(&url), "https://h/x?api_key=(redacted)&zone=a%20b&tagging");
+        assert_eq!(url_text(&url, &SecretValues::default()), "https://h/x?api_key=(redacted)&zone=a%20b&tagging");
     }
 
     #[test]

@@ -92,6 +92,50 @@ observed    {
     assert!(code == 0 && printed.contains(expected), "{code} {said}: {printed}");
 }
 
+#[test]
+fn no_request_shows_the_session_of_an_answer() {
+    let text = "apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: records}
+spec:
+  objects: {apiVersion: dns.example/v1, kind: Record}
+  identity: '${self.spec.name}'
+  read:
+    http:
+      steps:
+      - {name: login, method: POST, url: https://dns.example/login}
+      - name: record
+        method: POST
+        url: 'https://dns.example/of/${steps.login.body.token}?sid=${steps.login.body.sid}&zone=a'
+        headers: {cookie: 'JSESSIONID=${steps.login.body.sid}', x-auth: '${steps.login.body.token}', x-zone: a}
+        body: {auth: '${steps.login.body.token}', name: '${self.spec.name}', for: '${steps.login.body.sid}'}
+  compare: {desired: {ttl: '${self.spec.ttl}'}}
+---
+apiVersion: dns.example/v1
+kind: Record
+metadata: {name: www}
+spec: {name: www, ttl: 300}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let login = r#"{"sid": "canary/1", "token": "canary 2"}"#;
+    for (name, text) in [("all.yaml", text), ("login.json", login), ("record.json", r#"{"ttl": 300}"#)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let tried = ["explain", "record/www", "-f", "all.yaml", "--answer", "login.json", "--answer", "record.json"];
+    let (code, printed, said) = ended(run_in(folder.path(), &tried, ""));
+    let expected = "            record: POST https://dns.example/of/(redacted)?sid=(redacted)&zone=a
+            cookie: (redacted)
+            x-auth: (redacted)
+            x-zone: a
+            content-type: application/json
+            {\"auth\":\"(redacted)\",\"for\":\"(redacted)\",\"name\":\"www\"}
+";
+    assert!(code == 0 && printed.contains(expected) && !printed.contains("canary"), "{code} {said}: {printed}");
+    let (code, _, said) = ended(run_in(folder.path(), &tried[..6], ""));
+    let expected = "goes on with POST https://dns.example/of/(redacted)?sid=(redacted)&zone=a: give";
+    assert!(code == 3 && said.contains(expected), "{code} {said}");
+}
+
 /// A target of records with this name and selection, which asks for their namespace and corrects as stated.
 fn target(name: &str, objects: &str, correct: &str) -> String {
     format!(
