@@ -128,12 +128,6 @@ fn beginning(name: Option<&str>, timeout: Option<Duration>) -> String {
     if words.is_empty() { String::new() } else { format!("{}: ", words.join(", ")) }
 }
 
-/// Adds the name of a step to the first line of a request.
-fn with_name(name: &str, mut lines: Vec<String>) -> Vec<String> {
-    lines.iter_mut().take(1).for_each(|first| first.insert_str(0, name));
-    lines
-}
-
 fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: Seen<'_>) -> Vec<String> {
     let name = beginning(step.name.as_deref(), step.timeout);
     let is_due = step.is_due(seen.real);
@@ -146,7 +140,12 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
     };
     if let Some(for_each) = &step.for_each {
         let items = of_items(step, for_each, [seen.shown, seen.real], lines_of).into_iter();
-        return items.flat_map(|lines| with_name(&name, lines)).collect();
+        return items
+            .flat_map(|mut lines| {
+                lines.iter_mut().take(1).for_each(|first| first.insert_str(0, &name));
+                lines
+            })
+            .collect();
     }
     let mut lines = lines_of(seen.shown);
     if let Some(first) = lines.first_mut() {

@@ -18,7 +18,7 @@ mod step;
 use drift_api::mutants::is_planted;
 use drift_api::{CorrectionStatus, LeanObject, Mutant};
 
-use crate::engine::corrections::{Correction, FailedStep, Outcome, Reach, Uncertainty};
+use crate::engine::corrections::{Correction, FailedStep, Outcome, Reach};
 use crate::engine::decide::decision::Decision;
 use progress::Progress;
 use recording::Recording;

@@ -67,7 +67,7 @@ fn an_empty_list_skips_its_step() {
 }
 
 #[test]
-fn a_list_that_is_known_to_be_too_long_sends_nothing_at_all() {
+fn a_list_known_to_be_too_long_sends_nothing() {
     let of_items = |count: usize| {
         let list = (0..count).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
         let team = r#"- {method: PUT, url: "https://h/team"}"#;
