@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::engine::corrections::{Action, Doubt, Refusal, Sighting, StepOutcome};
+use crate::engine::corrections::{Action, Doubt, Refusal, Sighting, StepOutcome, Uncertainty};
 use crate::engine::fixtures::{Scene, bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
