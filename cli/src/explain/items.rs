@@ -32,3 +32,9 @@ pub(super) fn of_items(
         _ => line(format!("{method} … for each item of a list that is {REDACTED}")),
     }
 }
+
+/// Adds the name of a step to the first line of a request.
+pub(super) fn named(name: &str, mut lines: Vec<String>) -> Vec<String> {
+    lines.iter_mut().take(1).for_each(|first| first.insert_str(0, name));
+    lines
+}

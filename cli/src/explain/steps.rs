@@ -11,7 +11,7 @@ use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, LdapSte
 use serde_json::Value;
 
 use super::holds::{Facts, action};
-use super::items::of_items;
+use super::items::{named, of_items};
 use super::masking::masked;
 use super::requests::{credential, http_lines};
 use drift_poller::engine::judgement::description::REDACTED;
@@ -140,12 +140,7 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
     };
     if let Some(for_each) = &step.for_each {
         let items = of_items(step, for_each, [seen.shown, seen.real], lines_of).into_iter();
-        return items
-            .flat_map(|mut lines| {
-                lines.iter_mut().take(1).for_each(|first| first.insert_str(0, &name));
-                lines
-            })
-            .collect();
+        return items.flat_map(|lines| named(&name, lines)).collect();
     }
     let mut lines = lines_of(seen.shown);
     if let Some(first) = lines.first_mut() {
