@@ -9,13 +9,14 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
-use url::Url;
 
-use drift_api::secrets::labelled_secrets::CredentialError;
+use crate::http::auth::without_line_end;
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::JwtClaims;
 
 /// The key of the Secret.
-pub(in crate::http) const PRIVATE_KEY: &str = "privateKey";
+const PRIVATE_KEY: &str = "privateKey";
 
 /// Seconds for which an assertion is valid. Servers permit 3 minutes to an hour, and ours is used at once.
 const LIFE: i64 = 120;
@@ -39,15 +40,27 @@ enum Key {
     Ecdsa(EcdsaKeyPair),
 }
 
-/// Returns all claims but the times. `token_server` is the default audience.
-pub(in crate::http) fn claims(claims: &JwtClaims, token_server: &Url) -> Map<String, Value> {
-    let audience = claims.audience.as_deref().unwrap_or(token_server.as_str());
-    let subject = claims.subject.as_deref();
-    let named = [("iss", Some(claims.issuer.as_str())), ("aud", Some(audience)), ("sub", subject)];
-    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
-}
-
 impl Assertion {
+    /// Reads the key of a Secret that may be used for the request. Its URL is the default audience.
+    pub(in crate::http) fn read(
+        claims: &JwtClaims,
+        secret: &str,
+        secrets: &LabelledSecrets,
+        request: &HttpRequest,
+    ) -> Result<Self, CredentialError> {
+        let host = request.host();
+        let key = |key: &str| secrets.credential(secret, key, &host).map(without_line_end);
+        let key_id = match key("keyId") {
+            Err(CredentialError::NoKey { .. }) => None,
+            other => Some(other?),
+        };
+        let audience = claims.audience.as_deref().unwrap_or(request.url.as_str());
+        let named =
+            [("iss", Some(claims.issuer.as_str())), ("aud", Some(audience)), ("sub", claims.subject.as_deref())];
+        let claims = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
+        Ok(Self { secret: secret.to_owned(), private_key: SecretString::from(key(PRIVATE_KEY)?), key_id, claims })
+    }
+
     /// Returns the assertion, signed at this time.
     pub(in crate::http) fn sign(&self, now: Timestamp) -> Result<SecretString, CredentialError> {
         let unusable = |problem| CredentialError::unusable(&self.secret, PRIVATE_KEY, problem);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use crate::HttpOptions;
-use crate::http::auth::assertion::{Assertion, PRIVATE_KEY, claims};
+use crate::http::auth::assertion::Assertion;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::{sensitive, without_line_end};
 use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
@@ -57,16 +57,8 @@ pub(in crate::http) fn token_source(
         headers.insert(name.clone(), sensitive(&value, &login.secret, key)?);
     }
     request.headers = Arc::new(headers);
-    let source = TokenSource::new(Origin::Login(login.clone()), request, options);
-    let Some(jwt) = &login.jwt else { return Ok(source) };
-    let key = |key: &str| secrets.credential(&login.secret, key, &host).map(without_line_end);
-    let key_id = match key("keyId") {
-        Err(CredentialError::NoKey { .. }) => None,
-        other => Some(other?),
-    };
-    let private_key = SecretString::from(key(PRIVATE_KEY)?);
-    let claims = claims(jwt, &login.url);
-    Ok(source.with_assertion(Assertion { secret: login.secret.clone(), private_key, key_id, claims }))
+    let assertion = login.jwt.as_ref().map(|jwt| Assertion::read(jwt, &login.secret, secrets, &request)).transpose()?;
+    Ok(TokenSource::new(Origin::Login(login.clone()), request, options).with_assertion(assertion))
 }
 
 /// Returns the tree with the values of its placeholders.

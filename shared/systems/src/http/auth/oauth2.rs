@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::HttpOptions;
-use crate::http::auth::assertion::{Assertion, PRIVATE_KEY, claims};
+use crate::http::auth::assertion::Assertion;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::http::auth::without_line_end;
@@ -89,19 +89,17 @@ pub(in crate::http) fn token_source(
     request.body = Some(form.finish().into_bytes());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     request.headers = Arc::new(headers);
-    let source = TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options);
-    match &oauth2.grant {
-        Grant::JwtBearer(jwt) => {
-            let mut claims = claims(jwt, &oauth2.token_url);
+    let assertion = match (&oauth2.grant, &oauth2.secret) {
+        (Grant::JwtBearer(jwt), Some(secret)) => {
+            let mut assertion = Assertion::read(jwt, secret, secrets, &request)?;
             // Some servers look for the scopes in the form, others in the assertion.
             let scopes = Some(oauth2.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
-            claims.extend(scopes.map(|scopes| ("scope".to_owned(), scopes.into())));
-            let key_id = optional("keyId")?.map(|id| id.expose_secret().to_owned());
-            let secret = oauth2.secret.clone().unwrap_or_default();
-            Ok(source.with_assertion(Assertion { secret, private_key: text(PRIVATE_KEY)?, key_id, claims }))
+            assertion.claims.extend(scopes.map(|scopes| ("scope".to_owned(), scopes.into())));
+            Some(assertion)
         }
-        _ => Ok(source),
-    }
+        _ => None,
+    };
+    Ok(TokenSource::new(Origin::OAuth2(oauth2.clone()), request, options).with_assertion(assertion))
 }
 
 /// Encodes the client's credential according to RFC 6749: each part encoded as in a form.

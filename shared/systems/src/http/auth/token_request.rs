@@ -125,8 +125,9 @@ impl TokenSource {
         Self { request, assertion: None, identity }
     }
 
-    /// Adds an assertion, which is part of the credential.
-    pub(in crate::http) fn with_assertion(mut self, assertion: Assertion) -> Self {
+    /// Adds an assertion if there is one. It is part of the credential.
+    pub(in crate::http) fn with_assertion(mut self, assertion: Option<Assertion>) -> Self {
+        let Some(assertion) = assertion else { return self };
         let mut credential = Sha256::new_with_prefix(self.identity.credential);
         credential.update(assertion.private_key.expose_secret());
         credential.update(assertion.key_id.as_deref().unwrap_or_default());
