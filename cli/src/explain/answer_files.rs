@@ -80,7 +80,7 @@ fn reply_of(target: &Target, answer: &str) -> Result<HttpReply, String> {
     Ok(HttpReply { status, headers: HeaderMap::new(), body })
 }
 
-/// What is asked, if anything, and what these answers say of the object, in the order in which they are asked for.
+/// The poll of the object with these answers, in the order of the requests.
 ///
 /// # Errors
 /// A sentence: the target reads otherwise than by HTTP, or asks for more or fewer.
@@ -132,7 +132,7 @@ fn exchanged(asked: &[HttpRequest], answers: &[HttpReply]) -> Vec<RecordedExchan
     asked.iter().cloned().zip(replies).map(|(request, reply)| RecordedExchange { request, reply }).collect()
 }
 
-/// What all answers say together that are asked for; `asked` takes in the further requests. A read that fails says itself at which of them.
+/// The result of the read with these answers. Adds the further requests to `asked`. A failure names its request.
 ///
 /// # Errors
 /// What is asked next, where there are too few; how many were asked for, where there are too many.

@@ -102,10 +102,7 @@ fn without_credentials(subject: Subject<'_>, value: Value) -> Value {
 
 /// The text without the credentials of the read.
 pub(super) fn concealed(subject: Subject<'_>, text: &str) -> String {
-    match without_credentials(subject, Value::from(text)) {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
+    subject.credentials.map_or_else(|| text.to_owned(), |credentials| without_values(credentials.values(), text))
 }
 
 fn body(hidden: &SecretValues, target: &Target, subject: Subject<'_>, body: &ReplyBody) -> Result<String, String> {

@@ -12,6 +12,7 @@ use url::{Url, form_urlencoded};
 use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
 use drift_poller::engine::poll::request::Request;
 
+use super::items::named;
 use super::masking::masked;
 use super::masking::session_names::{names_credential, sets_session};
 use super::polling::Polled;
@@ -47,10 +48,8 @@ fn first_lines(target: &Target, polled: &Polled) -> Vec<String> {
 }
 
 /// The lines of a request of a read over HTTP, with the name of its step.
-fn read_lines(read: &HttpRead, mut lines: Vec<String>, name: Option<&str>) -> Vec<String> {
-    if let (Some(name), Some(first)) = (name, lines.first_mut()) {
-        *first = format!("{name}: {first}");
-    }
+fn read_lines(read: &HttpRead, lines: Vec<String>, name: Option<&str>) -> Vec<String> {
+    let mut lines = named(&name.map(|name| format!("{name}: ")).unwrap_or_default(), lines);
     lines.extend(credential(read.auth.as_ref()));
     lines
 }
