@@ -8,7 +8,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
 use drift_kube::config::list_config_maps;
-use drift_kube::kinds::{KindError, locate_served_kind};
+use drift_kube::kinds::{KindError, locate_served_kind, locate_writable_kind};
 use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use drift_language::ObjectSelection;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -96,13 +96,26 @@ pub(crate) async fn target_maps(client: &kube::Client, namespace: &str) -> Resul
     listed.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))
 }
 
-/// The kind of a target as the API server serves it, in any version.
+/// The kind of a target for reads, as the API server serves it, in any version.
 ///
 /// # Errors
 /// [`KindError`].
 pub(crate) async fn kind_of(client: &kube::Client, objects: &ObjectSelection) -> Result<ResolvedKind, KindError> {
     let noted = std::iter::once(objects.api_version.as_str());
     locate_served_kind(client, objects.group(), &objects.kind, noted).await
+}
+
+/// The kind of a target for a write to one of its objects: in the target's version, unless that would change other fields of
+/// the stored object.
+///
+/// # Errors
+/// [`KindError`].
+pub(crate) async fn writable_kind_of(
+    client: &kube::Client,
+    objects: &ObjectSelection,
+) -> Result<ResolvedKind, KindError> {
+    let noted = std::iter::once(objects.api_version.as_str());
+    locate_writable_kind(client, objects.group(), &objects.kind, noted).await
 }
 
 /// The namespaces in which a target has these objects, of one namespace or of all: none where that is every namespace of the cluster;

@@ -54,6 +54,7 @@ mod storms;
 mod stuck;
 mod tokens_of_other_kinds;
 mod toxiproxy;
+mod versions;
 mod windows;
 mod world;
 mod xml_and_rpc;

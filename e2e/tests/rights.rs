@@ -68,6 +68,12 @@ impl Grant {
             && self.role.metadata.name.as_deref() == Some(Which::Poller.name())
     }
 
+    /// Returns true for the right to read CustomResourceDefinitions. Only a target needs it that names another version than
+    /// the stored one, and its refusal says so: see `versions`.
+    fn is_for_versions(&self) -> bool {
+        self.rule()["resources"] == json!(["customresourcedefinitions"])
+    }
+
     fn words(&self) -> String {
         format!("{} {}", self.verb, self.rule()["resources"][0].as_str().unwrap_or_default())
     }
@@ -146,7 +152,7 @@ async fn every_right_is_missed(world: &World, which: Which) -> Result<()> {
     world.apply_target(&Target::shipped(world, toxiproxy.url())?).await?;
     let grants = grants(world, which).await?;
     ensure!(grants.len() >= 10, "only {} grants were found", grants.len());
-    for grant in grants.iter().filter(|grant| !grant.is_for_the_page()) {
+    for grant in grants.iter().filter(|grant| !grant.is_for_the_page() && !grant.is_for_versions()) {
         start_without(world, which, grant).await?;
     }
     world.start(which, Options::default()).await.map(drop)

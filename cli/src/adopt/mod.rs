@@ -11,7 +11,7 @@ use drift_kube::client::{ObjectClient, ResolvedKind, WriteError};
 use drift_kube::process::clock;
 use drift_language::Target;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, kind_of};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, writable_kind_of};
 use crate::ending::{CommandError, ExitStatus};
 use crate::ownership::Dispute;
 use crate::targets::active::ActiveObject;
@@ -54,7 +54,7 @@ pub(crate) fn run(settings: &AdoptSettings) -> Result<ExitStatus, CommandError> 
             record_with_claim(&target, &object).map_err(|error| CommandError::BadUsage(format!("{place}: {error}")))?;
         say(&place, (&target, &object), (&record, settings.dry_run))?;
         if !settings.dry_run {
-            let kind = kind_of(&client, &target.objects).await;
+            let kind = writable_kind_of(&client, &target.objects).await;
             let kind = kind.map_err(|error| CommandError::CannotTell(error.to_string()))?;
             let written = write(&client, (&target, &kind), (&object, &record)).await;
             written.map_err(|error| CommandError::CannotTell(format!("{place}: {}", sentence(&error))))?;

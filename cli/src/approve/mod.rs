@@ -10,7 +10,7 @@ use drift_kube::client::{ObjectClient, ResolvedKind};
 use drift_language::Target;
 use serde_json::json;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, kind_of};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, writable_kind_of};
 use crate::ending::{CommandError, ExitStatus};
 use crate::targets::active::ActiveObject;
 use pending::{Pending, pending};
@@ -67,7 +67,7 @@ pub(crate) fn run(settings: &ApproveSettings) -> Result<ExitStatus, CommandError
             writeln!(anstream::stderr(), "not approved: answer y, or pass --yes")?;
             return Ok(ExitStatus::Drifted);
         }
-        let kind = kind_of(&client, &target.objects).await;
+        let kind = writable_kind_of(&client, &target.objects).await;
         let kind = kind.map_err(|error| CommandError::CannotTell(error.to_string()))?;
         approve(&client, (&target, &kind), (&object, &hash)).await?;
         writeln!(anstream::stdout(), "approved: {APPROVED_ANNOTATION}={hash}")?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use drift_kube::kinds::{ExaminedKind, WrittenKinds};
-use drift_language::Refused;
 use drift_language::manifests_of;
+use drift_language::{Destination, Refused, Source as ReadSource, Target};
 
 use crate::check::document::{Document, Severity, Source};
 use crate::check::report::{Report, check, check_without};
@@ -19,8 +19,9 @@ pub(crate) fn written_in(sources: &[Source]) -> WrittenKinds {
 pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report {
     let report = check(documents);
     let (mut refused, mut said, mut mistakes) = (Refused::new(), Vec::new(), Vec::new());
-    let mut undefined = BTreeSet::new();
+    let (mut undefined, mut said_of_manifest) = (BTreeSet::new(), Vec::new());
     for good in &report.targets {
+        said_of_manifest.extend(lossy_manifest(kinds, &good.target).map(|lossy| (good.target.document.clone(), lossy)));
         let (name, objects) = (&good.target.document, &good.target.objects);
         let Some(examined) = kinds.examine(&good.target) else {
             if kinds.lacks(objects) {
@@ -52,8 +53,24 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
             report.say_at(document, &["spec", "objects", "kind"], said);
         }
     }
+    for (name, lossy) in said_of_manifest {
+        if let Some(document) = Document::find(documents, &name) {
+            report.say_at(document, &["spec", "read", "kubernetes", "apiVersion"], (Severity::Error, lossy));
+        }
+    }
     mistakes.into_iter().for_each(|(document, mistakes)| report.say_types(document, mistakes));
     report
+}
+
+/// The reason for which the version of a target's manifest may not be written.
+fn lossy_manifest(kinds: &WrittenKinds, target: &Target) -> Option<String> {
+    let (ReadSource::Kubernetes(read), Some(Destination::Kubernetes(_))) =
+        (&target.read.source, &target.correct.destination)
+    else {
+        return None;
+    };
+    let lossy = kinds.lossy(&read.api_version, &read.kind)?;
+    Some(format!("correct.kubernetes: {lossy}"))
 }
 
 /// Returns true for a group of Kubernetes, whose kinds no CustomResourceDefinition defines.

@@ -95,6 +95,7 @@ fn versions<'m>(manifest: &'m Value) -> Vec<(ServedKind, &'m Value, &'m Value)> 
             singular: text(&names["singular"]),
             short_names,
             is_namespaced: spec["scope"] != "Cluster",
+            needs_version: false,
         };
         (kind, manifest, version)
     };

@@ -12,12 +12,13 @@ macro_rules! embedded {
     };
 }
 
-const FILES: [(&str, &str); 24] = embedded![
+const FILES: [(&str, &str); 25] = embedded![
     "base/kustomization.yaml",
     "base/namespace.yaml",
     "base/poller-rbac.yaml",
     "base/controller-rbac.yaml",
     "base/events-rbac.yaml",
+    "base/definitions-rbac.yaml",
     "base/admission.yaml",
     "base/network-policy.yaml",
     "base/poller.yaml",

@@ -74,6 +74,7 @@ fn kinds_of(group: APIGroupDiscovery) -> Vec<ServedKind> {
             singular: listed.singular_resource.unwrap_or_default(),
             short_names: listed.short_names,
             is_namespaced: listed.scope.as_deref() == Some(NAMESPACED),
+            needs_version: false,
         })
     };
     group.versions.into_iter().flat_map(in_version).collect()

@@ -18,6 +18,8 @@ pub(crate) struct ServedKind {
     pub(crate) short_names: Vec<String>,
     /// True if objects live in namespaces.
     pub(crate) is_namespaced: bool,
+    /// True if kubectl would take another version for the name alone.
+    pub(crate) needs_version: bool,
 }
 
 impl ServedKind {
@@ -34,6 +36,9 @@ impl ServedKind {
     /// A name that kubectl always understands.
     #[must_use]
     pub(crate) fn full_name(&self) -> String {
+        if self.needs_version {
+            return format!("{}.{}.{}", self.plural, self.version, self.group);
+        }
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 }
@@ -57,6 +62,7 @@ mod tests {
             singular: "proxy".to_owned(),
             short_names: vec!["px".to_owned()],
             is_namespaced: true,
+            needs_version: false,
         }
     }
 
@@ -72,6 +78,9 @@ mod tests {
         for word in ["", "prox", "proxies.third.example", ".demo.example"] {
             assert_eq!(found(word), None, "{word}");
         }
+        let stored = ServedKind { needs_version: true, ..served("demo.example", "v1beta1") };
+        assert_eq!(stored.full_name(), "proxies.v1beta1.demo.example");
+        assert_eq!(all[0].full_name(), "proxies.demo.example");
         assert!(served("", "v1").is_called("px.v1"), "the core group has no name");
     }
 }

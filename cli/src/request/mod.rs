@@ -8,6 +8,7 @@ use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{KubeconfigSettings, ObjectClient, ObjectPages};
+use drift_kube::kinds::locate_writable_kind;
 use drift_kube::process::clock;
 use drift_language::LabelSelector;
 
@@ -136,16 +137,16 @@ async fn find_objects(
     (named, selector): (&NamedObjects<'_>, &LabelSelector),
 ) -> Result<Vec<(ServedKind, LeanObject)>, CommandError> {
     let served = served_kinds(client).await.map_err(|error| unanswered("the kinds of the cluster", &error))?;
-    let kind_of = |word: &str| {
+    let kind_of = async |word: &str| {
         let message =
             || CommandError::BadUsage(format!("the cluster has no kind {word}: kubectl api-resources lists them"));
-        find_kind(&served, word).cloned().ok_or_else(message)
+        writable(client, &served, find_kind(&served, word).ok_or_else(message)?).await
     };
     let mut found = Vec::new();
     match named {
         NamedObjects::Each(names) => {
             for (word, name) in names {
-                let kind = kind_of(word)?;
+                let kind = kind_of(word).await?;
                 let Some(object) = read_object(client, &resolved(&kind), (namespace, name)).await? else {
                     let place = if kind.is_namespaced { format!(" in namespace {namespace}") } else { String::new() };
                     return Err(CommandError::BadUsage(format!("there is no {} {name}{place}", kind.kind)));
@@ -154,12 +155,27 @@ async fn find_objects(
             }
         }
         NamedObjects::OfKind(word) => {
-            let kind = kind_of(word)?;
+            let kind = kind_of(word).await?;
             let objects = selected(client, &resolved(&kind), (namespace, selector)).await?;
             found.extend(objects.into_iter().map(|object| (kind.clone(), object)));
         }
     }
     Ok(found)
+}
+
+/// The kind in a version through which a write changes no other field of the stored object.
+async fn writable(
+    client: &kube::Client,
+    served: &[ServedKind],
+    meant: &ServedKind,
+) -> Result<ServedKind, CommandError> {
+    let noted = resolved(meant).resource.api_version;
+    let kind = locate_writable_kind(client, &meant.group, &meant.kind, std::iter::once(noted.as_str())).await;
+    let version = kind.map_err(|error| CommandError::CannotTell(error.to_string()))?.resource.version;
+    // kubectl takes the first version if none is named.
+    let preferred = served.iter().find(|kind| kind.group == meant.group && kind.plural == meant.plural);
+    let needs_version = preferred.is_some_and(|preferred| preferred.version != version);
+    Ok(ServedKind { version, needs_version, ..meant.clone() })
 }
 
 async fn selected(

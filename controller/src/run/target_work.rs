@@ -28,17 +28,26 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
     // Without a resolved kind the target is unattested, which the metric must show too.
     metrics.attested.get_or_create(&labels).set(0);
     let _holds = context.holds.begin(&target.name);
-    work_until_stopped(context, target, stop).await;
+    loop {
+        let round = stop.child_token();
+        work_until_stopped(&context, &target, &round).await;
+        // A round that ends by itself has found its kind unusable, and the next one waits until it is usable.
+        if stop.is_cancelled() || !round.is_cancelled() {
+            break;
+        }
+        metrics.attested.get_or_create(&labels).set(0);
+    }
     // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
     metrics.breaker_open.remove(&labels);
 }
 
-async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
-    let announcer = Announcer::new(context.events.clone(), &target, &context.home);
+/// Works on a target until `stop`, which it cancels itself if the kind becomes unusable.
+async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: &CancellationToken) {
+    let announcer = Announcer::new(context.events.clone(), target, &context.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = context.kinds.find(&target, |news| {
+        kind = context.kinds.find(target, |news| {
             context.holds.set_kind_unusable(&target.name, matches!(news, KindNews::Unusable(_)));
             announcer.kind(news);
         }) => kind,
@@ -46,10 +55,10 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     context.holds.set_kind_unusable(&target.name, false);
     let _note = tokio::select! {
         () = stop.cancelled() => return,
-        note = context.notes.hold(&target) => note,
+        note = context.notes.hold(target) => note,
     };
-    let mut needed = rights_of_controller(&target, &found);
-    needed.extend(rights_outside(&context, &target).await);
+    let mut needed = rights_of_controller(target, &found);
+    needed.extend(rights_outside(context, target).await);
     let mut missing = context.rights.follow_missing(needed.clone());
     let _rights = context.rights.need(needed);
     let (teller, holds) = (announcer.clone(), context.holds.clone());
@@ -60,8 +69,14 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
             teller.rights(&news);
         }
     };
+    let kind = found.clone();
+    let keeping = async {
+        context.kinds.until_lossy(&kind).await;
+        stop.cancel();
+        std::future::pending::<()>().await;
+    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let subscription = context.watches.subscribe(&target, &found, &target.all_fields);
+    let subscription = context.watches.subscribe(target, &found, &target.all_fields);
     let executor = Executor {
         writer: context.writer(found, target.all_fields.clone()),
         requests: context.request_sender(),
@@ -71,7 +86,7 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
         metrics: context.metrics.clone(),
         reported_causes: ReportedCauses::default(),
     };
-    let (handover, limits_edited) = context.handovers.take(&target);
+    let (handover, limits_edited) = context.handovers.take(target);
     let mut actor = TargetActor::new(executor, context.clone(), handover);
     if limits_edited {
         actor.let_pass();
@@ -80,9 +95,10 @@ async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: Ca
     let ((), handover) = tokio::select! {
         done = working => done,
         never = telling => never,
+        () = keeping => return,
     };
     let is_active = context.configuration.borrow().targets.contains_key(&target.name);
-    context.handovers.leave(target, handover, is_active);
+    context.handovers.leave(target.clone(), handover, is_active);
 }
 
 /// Returns the permissions on the cluster objects that are external resources. If their kind is not served, the

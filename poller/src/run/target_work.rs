@@ -26,32 +26,48 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
     let labels = of_target(&target.name);
     // Without a resolved kind the target is unattested, which the metric must show too.
     attested.get_or_create(&labels).set(0);
-    work_until_stopped(context, target, stop).await;
+    loop {
+        let round = stop.child_token();
+        work_until_stopped(&context, &target, &round).await;
+        // A round that ends by itself has found its kind unusable, and the next one waits until it is usable.
+        if stop.is_cancelled() || !round.is_cancelled() {
+            break;
+        }
+        attested.get_or_create(&labels).set(0);
+    }
     // An alert on an unattested target must not outlive the target.
     attested.remove(&labels);
 }
 
-async fn work_until_stopped(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
-    let say = |news| crate::run::notices::tell_of_kind(&context.events, &target, &context.home, news);
+/// Works on a target until `stop`, which it cancels itself if the kind becomes unusable.
+async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: &CancellationToken) {
+    let say = |news| crate::run::notices::tell_of_kind(&context.events, target, &context.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = context.kinds.find(&target, say) => kind,
+        kind = context.kinds.find(target, say) => kind,
     };
     let _note = tokio::select! {
         () = stop.cancelled() => return,
-        note = context.notes.hold(&target) => note,
+        note = context.notes.hold(target) => note,
     };
-    let needed = rights_of_poller(&target, &found);
+    let needed = rights_of_poller(target, &found);
+    let kind = found.clone();
+    let keeping = async {
+        context.kinds.until_lossy(&kind).await;
+        stop.cancel();
+        std::future::pending::<()>().await;
+    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let (inbox, hinted) = hints::inbox(&context, &target);
-    let subscription = context.watches.subscribe(&target, &found, &target.poll_fields);
+    let (inbox, hinted) = hints::inbox(context, target);
+    let subscription = context.watches.subscribe(target, &found, &target.poll_fields);
     let writer = context.writer(found, target.poll_fields.clone());
     let actor = TargetActor::new(target.clone(), context.clone(), writer);
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, hinted, stop.clone())) };
     tokio::select! {
         _ = working => {}
-        () = follow_rights(&context, &target, needed) => {}
+        () = follow_rights(context, target, needed) => {}
         // Boxed, because the future of a connection attempt is large.
-        () = Box::pin(hints::hear(&context, inbox)) => {}
+        () = Box::pin(hints::hear(context, inbox)) => {}
+        () = keeping => {}
     }
 }

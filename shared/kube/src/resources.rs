@@ -20,7 +20,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::client;
 use crate::client::ResolvedKind;
 use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
-use crate::kinds::discover_kind;
+use crate::kinds::{LOOK_UP_AGAIN, ServedKind, discover_kind, find_lossy_version};
 use crate::process::clock;
 use drift_api::names::MANIFEST_MANAGER;
 use drift_api::{ClusterResource, Moment, ResourceError};
@@ -50,7 +50,11 @@ type CachedKind = Arc<AsyncMutex<Lookup>>;
 enum Lookup {
     #[default]
     Unknown,
-    Served(ResolvedKind),
+    Served {
+        kind: ResolvedKind,
+        /// The last time at which its version was found fit for writes.
+        writable: Option<Moment>,
+    },
     NotServed {
         since: Moment,
     },
@@ -142,7 +146,7 @@ impl ResourceClient {
     /// # Errors
     /// [`ResourceError`]; status 409 if the name exists.
     pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
-        let (_, path) = self.collection(resource).await?;
+        let (_, path) = self.writable_collection(resource).await?;
         let written = self.write(Method::POST, &format!("{path}?{}", writing()), JSON, manifest).await;
         // The namespace may be missing, which the details of the status show.
         self.judge(resource, written, |status| status.details.is_some()).await
@@ -154,7 +158,7 @@ impl ResourceClient {
     /// # Errors
     /// [`ResourceError`]; status 409 if the object is in another state.
     pub async fn apply(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
-        let (kind, path) = self.collection(resource).await?;
+        let (kind, path) = self.writable_collection(resource).await?;
         let path = format!("{path}/{}?{}&force=true", resource.name, writing());
         let written = self.write(Method::PATCH, &path, APPLY, manifest).await;
         self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
@@ -166,17 +170,39 @@ impl ResourceClient {
     /// # Errors
     /// [`ResourceError`]; status 404 if it is gone, 409 if another object has its name.
     pub async fn delete(&self, resource: &ClusterResource, uid: &str) -> Result<Value, ResourceError> {
-        let (kind, path) = self.collection(resource).await?;
+        let (kind, path) = self.writable_collection(resource).await?;
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
             "preconditions": {"uid": uid}});
         let written = self.write(Method::DELETE, &format!("{path}/{}", resource.name), JSON, &options).await;
         self.judge(resource, written, |status| says_absent(status, &kind, &resource.name)).await
     }
 
-    async fn collection(&self, resource: &ClusterResource) -> Result<(ResolvedKind, String), ResourceError> {
+    /// Returns the kind and the path of its objects, if a write there changes no other field of a stored object. A deletion
+    /// is such a write, too: it stores the time of the deletion while finalizers run.
+    async fn writable_collection(&self, resource: &ClusterResource) -> Result<(ResolvedKind, String), ResourceError> {
         let kind = self.kind_of(resource).await?;
+        self.ensure_writable(resource).await?;
         let path = collection_of(&kind, resource)?;
         Ok((kind, path))
+    }
+
+    /// Fails if a write in this version changes other fields of stored objects. Asked again after a while, because a
+    /// CustomResourceDefinition may be edited.
+    async fn ensure_writable(&self, resource: &ClusterResource) -> Result<(), ResourceError> {
+        let found = self.found(resource);
+        let mut known = found.lock().await;
+        let Lookup::Served { writable, .. } = &mut *known else { return Ok(()) };
+        let now = clock::now();
+        if writable.is_some_and(|since| !now.is_past(since, LOOK_UP_AGAIN)) {
+            return Ok(());
+        }
+        *writable = None;
+        match find_lossy_version(&self.client, &resource.api_version, &resource.kind).await {
+            Ok(None) => *writable = Some(now),
+            Ok(Some(lossy)) => return Err(ResourceError::LossyVersion(lossy.to_string())),
+            Err(error) => return Err(ResourceError::Unreachable(error.to_string())),
+        }
+        Ok(())
     }
 
     async fn write(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Vec<u8>, CallError> {
@@ -210,19 +236,18 @@ impl ResourceClient {
         // Concurrent callers wait for the same look-up.
         let mut known = found.lock().await;
         match &*known {
-            Lookup::Served(kind) => return Ok(kind.clone()),
+            Lookup::Served { kind, .. } => return Ok(kind.clone()),
             Lookup::NotServed { since } if !clock::now().is_past(*since, NOT_SERVED_FOR) => {
                 return Err(not_served(resource));
             }
             Lookup::NotServed { .. } | Lookup::Unknown => {}
         }
         let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await.map_err(error_of)?;
-        let readable = served.filter(|(_, capabilities)| capabilities.supports_operation(verbs::GET));
-        let Some((kind, _)) = readable else {
+        let Some(ServedKind { kind, .. }) = served.filter(|served| served.supports(verbs::GET)) else {
             *known = Lookup::NotServed { since: clock::now() };
             return Err(not_served(resource));
         };
-        *known = Lookup::Served(kind.clone());
+        *known = Lookup::Served { kind: kind.clone(), writable: None };
         Ok(kind)
     }
 
@@ -419,5 +444,51 @@ mod tests {
         let client = client(|_| Response::new(Body::from("<html>")));
         let found = client.get(&resource(Some("n")), DEADLINE).await;
         assert!(matches!(found, Err(ResourceError::Unreadable)), "{found:?}");
+    }
+
+    /// A cluster that stores v1 of Stack, with a field that v1alpha1 lacks.
+    fn of_two_versions(sent: &Sent) -> Response<Body> {
+        let version = |name: &str, storage: bool, spec: &Value| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": {"properties": {"spec": spec}}}});
+        let (old, new) = (json!({"properties": {}}), json!({"properties": {"extra": {"type": "string"}}}));
+        let kind = json!({"properties": {"spec": old}, "x-kubernetes-group-version-kind":
+            [{"group": "pulumi.com", "version": "v1alpha1", "kind": "Stack"}]});
+        let versions = json!([version("v1alpha1", false, &old), version("v1", true, &new)]);
+        match sent.uri.as_str() {
+            "/apis/pulumi.com/v1alpha1" => reply(
+                200,
+                &json!({"kind": "APIResourceList", "groupVersion": "pulumi.com/v1alpha1",
+                "resources": [{"name": "stacks", "singularName": "", "namespaced": true, "kind": "Stack", "verbs": ["get"]}]}),
+            ),
+            "/apis/pulumi.com" => reply(200, &json!({"kind": "APIGroup", "name": "pulumi.com", "versions": []})),
+            "/openapi/v3/apis/pulumi.com/v1alpha1" => {
+                reply(200, &json!({"components": {"schemas": {"com.pulumi.v1alpha1.Stack": kind}}}))
+            }
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stacks.pulumi.com" => reply(
+                200,
+                &json!({
+                "kind": "CustomResourceDefinition", "spec": {"group": "pulumi.com", "scope": "Namespaced",
+                "names": {"kind": "Stack", "plural": "stacks"}, "versions": versions}}),
+            ),
+            _ => reply(200, &json!({"kind": "Stack"})),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_would_take_stored_fields_is_not_sent() {
+        let (client, log) = answering(of_two_versions);
+        let client = ResourceClient::new(client, "api:443");
+        let stack =
+            ClusterResource { api_version: "pulumi.com/v1alpha1".into(), kind: "Stack".into(), ..resource(Some("n")) };
+        client.get(&stack, DEADLINE).await.unwrap();
+        for written in [
+            client.create(&stack, &json!({})).await,
+            client.apply(&stack, &json!({})).await,
+            client.delete(&stack, "u").await,
+        ] {
+            let error = written.unwrap_err();
+            assert!(matches!(error, ResourceError::LossyVersion(_)), "{error}");
+            assert!(error.to_string().contains("removes spec.extra"), "{error}");
+        }
+        assert!(log.lines().iter().all(|line| line.starts_with("GET ")), "{:?}", log.lines());
     }
 }

@@ -11,10 +11,13 @@ use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
 use drift_kube::kinds::lost_field;
 use drift_kube::process::clock;
 use drift_language::Target;
+use kube::core::{DynamicObject, Resource as _};
 use serde_json::Value;
 
 use super::target_findings::TargetFindings;
-use super::troubles::{lost_fields, trial_condition};
+use super::troubles::{changed_fields, lost_fields, trial_condition};
+use crate::check::document::Severity;
+use crate::cluster::get;
 
 /// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
 const TRIES: u32 = 5;
@@ -51,8 +54,20 @@ pub(super) async fn try_write(
         };
         let sent = trial_condition(&object, &clock::wall_seconds());
         let place = format!("tried on {}, without changing it", object.id);
+        let before = match read_whole(client, found.stored.as_ref().unwrap_or(kind), &object).await {
+            Ok(Some(before)) => before,
+            Ok(None) if tries_left > 0 => continue,
+            Ok(None) => return found.unasked(&question(kind), WriteError::Moved),
+            Err(error) => return found.unasked(&question(kind), error),
+        };
         match try_once(client, kind, (&object, &sent)).await {
             Ok(answer) => {
+                let changed = changed_fields(&before, &answer);
+                if !changed.is_empty() {
+                    let severity = if found.stored.is_some() { Severity::Error } else { Severity::Warning };
+                    let message = format!("a write of the condition also changes {} ({place})", changed.join(", "));
+                    found.said.push((severity, message));
+                }
                 let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(kind, field));
                 return lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
             }
@@ -69,6 +84,18 @@ pub(super) async fn try_write(
             },
         }
     }
+}
+
+/// The whole object as it is stored. `None` if it is not in the state that was listed.
+async fn read_whole(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    listed: &LeanObject,
+) -> Result<Option<Value>, CallError> {
+    let path = DynamicObject::url_path(&kind.resource, listed.id.namespace.as_deref().filter(|_| kind.namespaced));
+    let found = get(client, &path, &listed.id.name).await?;
+    let version = listed.resource_version.to_string();
+    Ok(found.filter(|found| found["metadata"]["resourceVersion"] == version))
 }
 
 fn question(kind: &ResolvedKind) -> String {

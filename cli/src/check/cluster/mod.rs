@@ -11,10 +11,10 @@ use drift_kube::access::{Account, Right, missing_rights_of};
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
 use drift_kube::config::documents_in;
-use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, locate_served_kind};
+use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, find_lossy_version, locate_served_kind};
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
-use drift_language::{DocumentName, Refused, Source, Target, Texts};
+use drift_language::{Destination, DocumentName, Refused, Source, Target, Texts};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use crate::check::document::{Document, Remark, Severity, Source as Text};
@@ -207,6 +207,12 @@ async fn find_kind(
 /// The kind of what `read.kubernetes` reads, which a manifest makes too.
 async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut TargetFindings) -> Option<ResolvedKind> {
     let Source::Kubernetes(read) = &target.read.source else { return None };
+    if matches!(target.correct.destination, Some(Destination::Kubernetes(_))) {
+        match find_lossy_version(client, &read.api_version, &read.kind).await {
+            Ok(lossy) => lossy.into_iter().for_each(|lossy| found.error(format!("correct.kubernetes: {lossy}"))),
+            Err(error) => found.unasked(&format!("the stored version of {}", read.kind), error),
+        }
+    }
     match locate_served_kind(client, read.group(), &read.kind, std::iter::once(&*read.api_version)).await {
         Ok(kind) => Some(kind),
         Err(KindError::Missing { .. }) => {

@@ -16,6 +16,8 @@ pub(super) struct TargetFindings {
     pub(super) said: Vec<(Severity, String)>,
     /// Of Secrets, by name.
     pub(super) secrets: Vec<(String, (Severity, String))>,
+    /// The version in which objects are stored, if a write through the target's version changes other fields of them.
+    pub(super) stored: Option<ResolvedKind>,
     /// The number of objects that the target selects.
     pub(super) objects: Option<u64>,
     /// The reason for which no write of the condition was tried, if it is no mistake.
@@ -32,10 +34,10 @@ impl TargetFindings {
     /// Takes the findings about a kind, and returns the kind and whether the target can work with it.
     pub(super) fn take(&mut self, text: &str, examined: ExaminedKind) -> (ResolvedKind, bool) {
         self.mistakes = examined.type_mistakes(text);
-        let ExaminedKind { kind, problems, unknown, .. } = examined;
+        let ExaminedKind { kind, problems, unknown, stored, .. } = examined;
         let is_usable = problems.is_empty() && unknown.is_empty();
         problems.into_iter().for_each(|problem| self.error(problem));
-        self.unknown = unknown;
+        (self.unknown, self.stored) = (unknown, stored);
         (kind, is_usable)
     }
 

@@ -97,6 +97,54 @@ pub(crate) fn lost_fields(sent: &Condition, object: &Value) -> Vec<&'static str>
         .collect()
 }
 
+/// The fields of an object that differ after a write of `driftObserved`: all but that condition, the version, and what the
+/// API server notes about the write. A change of several fields of a list shows as the list.
+#[must_use]
+pub(crate) fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
+    let [before, after] = [before, after].map(without_our_write);
+    let mut changed = Vec::new();
+    compare(&before, &after, "", &mut changed);
+    changed
+}
+
+fn without_our_write(object: &Value) -> Value {
+    let mut object = object.clone();
+    let mut remove = |place: &str, fields: &[&str]| {
+        let place = object.pointer_mut(place).and_then(Value::as_object_mut);
+        place.into_iter().for_each(|place| place.retain(|field, _| !fields.contains(&field.as_str())));
+    };
+    remove("", &["apiVersion"]);
+    remove("/metadata", &["managedFields", "resourceVersion"]);
+    let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    if let Some(conditions) = conditions {
+        conditions.retain(|entry| entry["type"] != ConditionKind::Observed.as_str());
+        if conditions.is_empty() {
+            object["status"].as_object_mut().into_iter().for_each(|status| _ = status.remove("conditions"));
+        }
+    }
+    // An object without a status has an empty one.
+    if object["status"].is_null() {
+        object["status"] = Value::Object(serde_json::Map::new());
+    }
+    object
+}
+
+fn compare(before: &Value, after: &Value, path: &str, changed: &mut Vec<String>) {
+    let (Some(fields), Some(others)) = (before.as_object(), after.as_object()) else {
+        if before != after {
+            changed.push(path.to_owned());
+        }
+        return;
+    };
+    for name in fields.keys().chain(others.keys().filter(|name| !fields.contains_key(*name))) {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        match (fields.get(name), others.get(name)) {
+            (Some(before), Some(after)) => compare(before, after, &path, changed),
+            _ => changed.push(path),
+        }
+    }
+}
+
 /// Returns true if a value came back: a time may be written otherwise.
 fn is_same(sent: &Value, kept: &Value) -> bool {
     let time = |value: &Value| value.as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
@@ -131,6 +179,45 @@ mod tests {
         // A kind without generations has none to lose.
         let sent = Condition { observed_generation: None, ..sent };
         assert_eq!(lost_fields(&sent, &object(sent.to_json())), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_a_write_changes_beside_its_condition_is_told() {
+        let ours = |status: &str| json!({"type": "driftObserved", "status": status});
+        let ready = json!({"type": "Ready", "status": "True"});
+        let object = |version: &str, spec: Value, status: Value| {
+            json!({"apiVersion": version, "metadata": {"name": "a", "resourceVersion": version, "managedFields": [version]},
+                "spec": spec, "status": status})
+        };
+        let (spec, whole) = (json!({"size": 3}), json!({"size": 3, "extra": {"a": 1}}));
+        let before = object("v1", whole.clone(), json!({"phase": "Up", "conditions": [ready]}));
+        let after = |spec: &Value, status: Value| object("v1alpha1", spec.clone(), status);
+        for (after, expected) in [
+            (after(&whole, json!({"phase": "Up", "conditions": [ready, ours("True")]})), vec![]),
+            (after(&spec, json!({"phase": "Up", "conditions": [ours("True"), ready]})), vec!["spec.extra"]),
+            (
+                after(&json!({"size": 3, "extra": {}}), json!({"conditions": [ours("True")]})),
+                vec!["spec.extra.a", "status.conditions", "status.phase"],
+            ),
+            (
+                after(
+                    &json!({"size": 4, "extra": {"a": 1}, "mode": "x"}),
+                    json!({"phase": "Up", "conditions": [ready]}),
+                ),
+                vec!["spec.size", "spec.mode"],
+            ),
+        ] {
+            let mut changed = changed_fields(&before, &after);
+            changed.sort();
+            let mut expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
+            expected.sort();
+            assert_eq!(changed, expected, "{after}");
+        }
+        let fresh = json!({"metadata": {"name": "a"}});
+        assert_eq!(
+            changed_fields(&fresh, &json!({"metadata": {"name": "a"}, "status": {"conditions": [ours("True")]}})),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

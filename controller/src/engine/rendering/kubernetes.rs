@@ -192,6 +192,9 @@ pub fn reply_of(error: &ResourceError) -> ManifestReply {
             let said = sentence.strip_prefix(&status.to_string()).map_or(sentence.as_str(), str::trim_start).to_owned();
             ManifestReply::Refused(ApiRefusal { status: Some(*status), sentence: said, retry_after: *retry_after })
         }
+        ResourceError::LossyVersion(_) => {
+            ManifestReply::Refused(ApiRefusal { status: Some(CONFLICT), sentence, retry_after: None })
+        }
         _ => ManifestReply::Refused(ApiRefusal { status: None, sentence, retry_after: None }),
     }
 }

@@ -31,6 +31,8 @@ pub fn failure_of(error: &ResourceError, resource: &ClusterResource) -> Failure 
         ResourceError::NoNamespace(_) => {
             with(ObservedReason::RuleError, "read.kubernetes.namespace: the kind needs one, and the object has none")
         }
+        // Only writes fail so.
+        ResourceError::LossyVersion(_) => Failure::of(ObservedReason::ExternalError),
         ResourceError::Unreadable => invalid(&"not JSON"),
         ResourceError::TooLarge => invalid(&"too large"),
         ResourceError::TimedOut => Failure::of(ObservedReason::PollTimedOut),

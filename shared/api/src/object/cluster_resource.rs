@@ -60,6 +60,9 @@ pub enum ResourceError {
         /// The requested pause.
         retry_after: Option<Duration>,
     },
+    /// A write in this version would change other fields of stored objects, so nothing was sent. The sentence names them.
+    #[error("{0}")]
+    LossyVersion(String),
     /// There was no response in time.
     #[error("no answer within the target's timeout")]
     TimedOut,

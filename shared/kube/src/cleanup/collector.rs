@@ -234,7 +234,7 @@ impl<C: Cleaner> Collector<C> {
         }
     }
 
-    /// Resolves the kind in a version that the cluster serves.
+    /// Resolves the kind in a version that can be written.
     async fn locate(&self, name: &KindName) -> Result<ResolvedKind, KindError> {
         self.context.noted.all().locate(&self.context.client, name).await
     }

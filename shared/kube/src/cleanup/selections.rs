@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::KindName;
 use crate::client::ResolvedKind;
-use crate::kinds::{KindError, locate_served_kind};
+use crate::kinds::{KindError, locate_writable_kind};
 use drift_api::identity::ScopeId;
 use drift_language::{ObjectSelection, Target};
 
@@ -128,13 +128,13 @@ impl Selections {
         self.config_maps.keys().filter(move |selection| selection.kind_name() == *kind)
     }
 
-    /// Resolves a noted kind in a version that the cluster serves.
+    /// Resolves a noted kind in a served version, through which a write changes no other field of the stored objects.
     ///
     /// # Errors
     /// [`KindError`]; `Missing` if no served version has it.
     pub async fn locate(&self, client: &kube::Client, kind: &KindName) -> Result<ResolvedKind, KindError> {
         let noted = self.of_kind(kind).map(|selection| selection.api_version.as_str());
-        locate_served_kind(client, &kind.group, &kind.kind, noted).await
+        locate_writable_kind(client, &kind.group, &kind.kind, noted).await
     }
 }
 

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::kinds::ExaminedKind;
-use crate::kinds::schema::Schema;
+use crate::kinds::schema::{OF_EVERY_OBJECT, Schema};
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::cel::did_you_mean;
 use drift_language::{KindSchema, TypeMistake, UnknownField, type_mistakes};
@@ -16,9 +16,6 @@ const READY: &str = "ready";
 /// The fix for a kind without that field.
 const NEEDED_BY_READY: &str =
     ": add observedGeneration: {type: integer, format: int64} to the properties of status in its schema";
-
-/// Fields that every object has, regardless of its schema.
-const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 
 impl ExaminedKind {
     /// Returns the templates of a target's text that certainly fail on some object of the kind.

@@ -1,23 +1,29 @@
 //! Looks up a target's `apiVersion` and `kind` in the cluster, and checks the kind before it is used.
 
 mod declared;
+mod discovery;
+mod lossy_version;
+mod lost_fields;
 mod schema;
 mod search;
 mod written;
 
+pub(crate) use discovery::{ServedKind, discover_kind};
+pub(crate) use lossy_version::lossy_version;
+pub use lossy_version::{LossyVersion, find_lossy_version};
 pub use schema::lost_field;
 pub use search::{KindNews, KindSearch, find_kind};
 pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
 pub use written::WrittenKinds;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup;
-use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
-use kube::discovery::{ApiCapabilities, Scope, pinned_kind, verbs};
+use kube::core::ApiResource;
+use kube::discovery::verbs;
 use serde_json::Value;
 
 use crate::client;
-use crate::client::{CALL_DEADLINE, CallError, LIST_DEADLINE, ResolvedKind, within};
+use crate::client::{CallError, LIST_DEADLINE, ResolvedKind};
 use declared::{undeclared_fields, undeclared_status};
+use discovery::served_versions;
 use drift_language::{Target, UnknownField};
 use schema::{Schema, schema_problems};
 
@@ -34,7 +40,8 @@ pub enum KindError {
         /// The kind in the target.
         kind: String,
     },
-    /// It does not support the conditions. One sentence for each required addition.
+    /// It does not support the conditions, or a write through its version changes fields of stored objects. One sentence for
+    /// each required change.
     #[error("{}", .0.join("; "))]
     Unsuitable(Vec<String>),
     /// The API server does not answer or refuses.
@@ -64,10 +71,13 @@ pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<Reso
 pub struct ExaminedKind {
     /// The resolved kind.
     pub kind: ResolvedKind,
-    /// The additions that the kind needs to support the conditions, one sentence each.
+    /// The additions that the kind needs to support the conditions, one sentence each, and the fields that a write through
+    /// its version would take from stored objects.
     pub problems: Vec<String>,
     /// The fields that the target reads or writes and no object of the kind has.
     pub unknown: Vec<UnknownField>,
+    /// The served version in which objects are stored, if a write through the kind's own version changes fields of them.
+    pub stored: Option<ResolvedKind>,
     /// The document that contains the kind's schema. Null if the kind has none.
     document: Value,
 }
@@ -77,16 +87,20 @@ pub struct ExaminedKind {
 /// # Errors
 /// [`KindError`], if the kind cannot be examined.
 pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
-    let (kind, document) = published_kind(client, target).await?;
-    Ok(ExaminedKind::by(document, kind, target))
+    let served = locate_kind(client, &target.objects.api_version, &target.objects.kind).await?;
+    let document = schema_document(client, &served.kind.resource).await?;
+    let lossy = lossy_version(client, &served, Some(&document)).await?;
+    Ok(ExaminedKind::by(document, served.kind, lossy, target))
 }
 
 impl ExaminedKind {
     /// Finds the missing parts of a kind in its schema document.
-    fn by(document: Value, kind: ResolvedKind, target: &Target) -> Self {
+    fn by(document: Value, kind: ResolvedKind, lossy: Option<LossyVersion>, target: &Target) -> Self {
         let schema = Schema { document: &document, kind: &kind };
-        let (problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
-        Self { kind, problems, unknown, document }
+        let (mut problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
+        let stored = lossy.as_ref().and_then(|lossy| lossy.stored_kind(&kind));
+        problems.extend(lossy.map(|lossy| lossy.to_string()));
+        Self { kind, problems, unknown, stored, document }
     }
 }
 
@@ -104,67 +118,20 @@ fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
     fields
 }
 
-/// Returns the kind of a target and the document that contains its schema.
-async fn published_kind(client: &kube::Client, target: &Target) -> Result<(ResolvedKind, Value), KindError> {
-    let (api_version, kind) = (target.objects.api_version.as_str(), target.objects.kind.as_str());
-    let resolved = locate_kind(client, api_version, kind).await?;
-    let request = http::Request::get(schema_path(&resolved.resource))
-        .body(Vec::new())
-        .map_err(|error| KindError::Unavailable(error.to_string()))?;
-    match client::request(client, LIST_DEADLINE, request).await {
-        // Discovery knows a newly installed group before its schema is published.
-        Err(error) if error.code() == Some(404) => {
-            Err(KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() })
-        }
-        other => Ok((resolved, other?)),
-    }
-}
-
-/// Resolves a kind without checking that it supports the conditions, for the clean-up.
-///
-/// # Errors
-/// Returns a [`KindError`].
-async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ResolvedKind, KindError> {
+/// Resolves a kind without checking that it supports the conditions.
+async fn locate_kind(client: &kube::Client, api_version: &str, kind: &str) -> Result<ServedKind, KindError> {
     let missing = || KindError::Missing { api_version: api_version.to_owned(), kind: kind.to_owned() };
-    let (kind, capabilities) = discover_kind(client, api_version, kind).await?.ok_or_else(missing)?;
+    let served = discover_kind(client, api_version, kind).await?.ok_or_else(missing)?;
     for verb in [verbs::LIST, verbs::WATCH, verbs::PATCH] {
-        if !capabilities.supports_operation(verb) {
-            let sentence = format!("{api_version} {} does not support {verb}", kind.resource.kind);
+        if !served.supports(verb) {
+            let sentence = format!("{api_version} {kind} does not support {verb}");
             return Err(KindError::Unsuitable(vec![sentence]));
         }
     }
-    Ok(kind)
+    Ok(served)
 }
 
-/// Resolves a kind at the API server. `None` if it is not served.
-///
-/// # Errors
-/// Fails if the API server does not answer or refuses.
-pub(crate) async fn discover_kind(
-    client: &kube::Client,
-    api_version: &str,
-    kind: &str,
-) -> Result<Option<(ResolvedKind, ApiCapabilities)>, CallError> {
-    let Ok(version) = api_version.parse::<GroupVersion>() else { return Ok(None) };
-    let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
-    let found = async {
-        match pinned_kind(client, &named).await {
-            // The complete list does not contain it.
-            Err(kube::Error::Discovery(_)) => Ok(None),
-            other => other.map(Some),
-        }
-    };
-    let found = match within(CALL_DEADLINE, found).await {
-        Err(error) if error.code() == Some(404) => None,
-        other => other?,
-    };
-    Ok(found.map(|(resource, capabilities)| {
-        let namespaced = capabilities.scope == Scope::Namespaced;
-        (ResolvedKind { resource, namespaced }, capabilities)
-    }))
-}
-
-/// Resolves a kind in any version that the cluster serves, the `noted` ones first. An object is the same in all
+/// Resolves a kind for reads, in any version that the cluster serves, the `noted` ones first. An object exists in all
 /// versions, so a kind is gone only if no served version has it.
 ///
 /// # Errors
@@ -175,14 +142,11 @@ pub async fn locate_served_kind<'a>(
     kind: &str,
     noted: impl Iterator<Item = &'a str>,
 ) -> Result<ResolvedKind, KindError> {
-    let served = served_versions(client, group).await?;
-    let is_served = |version: &&str| served.iter().any(|one| one == version);
-    let noted: Vec<&str> = noted.filter(is_served).collect();
-    let others = served.iter().map(String::as_str).filter(|version| !noted.contains(version));
+    let versions = served_versions(client, group).await?;
     let mut error = KindError::Missing { api_version: group.to_owned(), kind: kind.to_owned() };
-    for version in noted.iter().copied().chain(others) {
+    for version in in_order(&versions, noted) {
         match locate_kind(client, version, kind).await {
-            Ok(kind) => return Ok(kind),
+            Ok(served) => return Ok(served.kind),
             // The kind is missing only if all versions lack it.
             Err(KindError::Missing { .. }) => {}
             Err(other) => error = other,
@@ -191,25 +155,65 @@ pub async fn locate_served_kind<'a>(
     Err(error)
 }
 
-/// Returns every served `apiVersion` of a group, the preferred one first.
-async fn served_versions(client: &kube::Client, group: &str) -> Result<Vec<String>, KindError> {
-    if group.is_empty() {
-        return Ok(vec!["v1".to_owned()]);
-    }
-    let request = http::Request::get(format!("/apis/{group}"))
-        .body(Vec::new())
-        .map_err(|error| KindError::Unavailable(error.to_string()))?;
-    let found: APIGroup = match client::request(client, CALL_DEADLINE, request).await {
-        Err(error) if error.code() == Some(404) => return Ok(Vec::new()),
-        other => other?,
-    };
-    let mut versions: Vec<String> = found.preferred_version.into_iter().map(|version| version.group_version).collect();
-    for version in found.versions {
-        if !versions.contains(&version.group_version) {
-            versions.push(version.group_version);
+/// Resolves a kind for writes that need no certain version: in the first version through which a write changes no other
+/// field, the `noted` ones first. The stored version always is one, if it is served.
+///
+/// # Errors
+/// [`KindError`]; `Missing` only if no served version of the group has the kind, and `Unsuitable` if a write through each
+/// of them changes fields of stored objects.
+pub async fn locate_writable_kind<'a>(
+    client: &kube::Client,
+    group: &str,
+    kind: &str,
+    noted: impl Iterator<Item = &'a str>,
+) -> Result<ResolvedKind, KindError> {
+    let versions = served_versions(client, group).await?;
+    let mut error = KindError::Missing { api_version: group.to_owned(), kind: kind.to_owned() };
+    for version in in_order(&versions, noted) {
+        let served = match locate_kind(client, version, kind).await {
+            Ok(served) => served,
+            Err(KindError::Missing { .. }) => continue,
+            Err(other) => {
+                error = other;
+                continue;
+            }
+        };
+        match lossy_version(client, &served, None).await? {
+            None => return Ok(served.kind),
+            Some(lossy) => error = KindError::Unsuitable(vec![lossy.to_string()]),
         }
     }
-    Ok(versions)
+    Err(error)
+}
+
+/// Returns the served versions of a group, the `noted` ones first.
+fn in_order<'s, 'n>(served: &'s [String], noted: impl Iterator<Item = &'n str>) -> Vec<&'s str> {
+    let served_one = |version: &'n str| served.iter().find(|one| *one == version).map(String::as_str);
+    let mut versions: Vec<&str> = noted.filter_map(served_one).collect();
+    for version in served {
+        if !versions.contains(&version.as_str()) {
+            versions.push(version);
+        }
+    }
+    versions
+}
+
+/// Returns the document that contains the schema of a kind.
+///
+/// # Errors
+/// [`KindError`]; `Missing` if it is not published yet.
+async fn schema_document(client: &kube::Client, resource: &ApiResource) -> Result<Value, KindError> {
+    let request = http::Request::get(schema_path(resource))
+        .body(Vec::new())
+        .map_err(|error| KindError::Unavailable(error.to_string()))?;
+    match client::request(client, LIST_DEADLINE, request).await {
+        // Discovery knows a newly installed group before its schema is published.
+        Err(error) if error.code() == Some(404) => {
+            let (api_version, kind) = (resource.api_version.clone(), resource.kind.clone());
+            Err(KindError::Missing { api_version, kind })
+        }
+        other => Ok(other?),
+    }
 }
 
 fn schema_path(resource: &ApiResource) -> String {

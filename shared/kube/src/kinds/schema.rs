@@ -3,6 +3,7 @@
 //! The API server silently drops fields that the schema does not declare, so a condition would seem written and never
 //! change. The target is rejected instead, with the addition to the CRD and its place. Pure.
 
+use kube::core::ApiResource;
 use serde_json::Value;
 
 use crate::client::ResolvedKind;
@@ -21,6 +22,9 @@ const FIELDS: [(&str, &str); 6] = [
 
 /// Path of the list of conditions in the schema of a kind's version.
 const CONDITIONS: &str = ".properties.status.properties.conditions";
+
+/// Fields that every object has, regardless of its schema.
+pub(super) const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 
 /// Maximum number of followed references, because a document may refer to itself.
 const MAX_REFERENCES: usize = 8;
@@ -95,6 +99,21 @@ impl<'a> Schema<'a> {
 
     /// Returns the schema of the kind itself.
     pub(super) fn of_kind(&self) -> Option<&'a Value> {
+        self.component().map(|(_, schema)| schema)
+    }
+
+    /// Returns the schema of the kind itself, if its name is that of a CustomResourceDefinition's kind: its group
+    /// backwards, its version and its kind. Kubernetes' own kinds have the names of their Go packages, and so have those
+    /// of most aggregated APIs.
+    pub(super) fn of_custom_kind(&self) -> Option<&'a Value> {
+        let ApiResource { group, version, kind, .. } = &self.kind.resource;
+        let backwards: Vec<&str> = group.rsplit('.').collect();
+        let custom = format!("{}.{version}.{kind}", backwards.join("."));
+        self.component().filter(|(name, _)| **name == custom).map(|(_, schema)| schema)
+    }
+
+    /// Returns the schema of the kind itself with its name in the document.
+    fn component(&self) -> Option<(&'a String, &'a Value)> {
         let resource = &self.kind.resource;
         let is_it = |named: &Value| {
             let text = |field: &str| named.get(field).and_then(Value::as_str);
@@ -102,7 +121,7 @@ impl<'a> Schema<'a> {
                 == (Some(&resource.group), Some(&resource.version), Some(&resource.kind))
         };
         let schemas = self.document.pointer("/components/schemas")?.as_object()?;
-        schemas.values().find(|schema| {
+        schemas.iter().find(|(_, schema)| {
             let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
             kinds.is_some_and(|kinds| kinds.iter().any(is_it))
         })

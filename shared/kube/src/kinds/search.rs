@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::client::ResolvedKind;
-use crate::kinds::{KindError, resolve_kind};
+use crate::kinds::{KindError, find_lossy_version, resolve_kind};
 use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use drift_language::Target;
+use kube::core::ApiResource;
 
-/// Retry interval for an unusable kind. CRDs are rarely installed, and 15 seconds are short for a person who just did.
+/// Retry interval for an unusable kind, and interval between two looks at the stored version of a usable one. CRDs are
+/// rarely installed or edited, and 15 seconds are short for a person who just did.
 pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
 /// Failed look-ups of a missing kind before it is reported. The schema of a new kind is published some seconds after
@@ -66,6 +68,20 @@ impl KindSearch {
             say(KindNews::Usable);
         }
         kind
+    }
+
+    /// Waits until a write through the version of this kind would change other fields of stored objects: its
+    /// CustomResourceDefinition was edited. While the cluster does not say, nothing is known to have changed.
+    pub async fn until_lossy(&self, kind: &ResolvedKind) {
+        let ApiResource { api_version, kind, .. } = &kind.resource;
+        loop {
+            tokio::time::sleep(LOOK_UP_AGAIN).await;
+            match find_lossy_version(&self.client, api_version, kind).await {
+                Ok(Some(_)) => return,
+                Ok(None) => {}
+                Err(error) => tracing::debug!(kind, "the versions of a kind cannot be looked at: {error}"),
+            }
+        }
     }
 
     /// Records reported trouble of a target. Returns true if that is a change.
@@ -193,5 +209,43 @@ spec:
         let told = news.into_inner().unwrap();
         let is_trouble = |one: &KindNews| matches!(one, KindNews::Unusable(_));
         assert!(told.len() == 3 && told[..2].iter().all(is_trouble) && told[2] == KindNews::Usable, "{told:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_of_the_definition_is_noticed_soon() {
+        let begun = clock::now();
+        let (client, _) = client(move |sent| {
+            let is_edited = clock::now() - begun > 2 * LOOK_UP_AGAIN;
+            Box::pin(async move {
+                let fields = |names: &[&str]| {
+                    let fields = names.iter().map(|name| ((*name).to_owned(), json!({"type": "string"})));
+                    json!({"properties": {"spec": {"properties": Value::Object(fields.collect())}}})
+                };
+                let stored = if is_edited { fields(&["a", "b"]) } else { fields(&["a"]) };
+                let version = |name: &str, storage: bool, schema: &Value| json!({"name": name, "served": !storage, "storage": storage, "schema": {"openAPIV3Schema": schema}});
+                let mut kind = fields(&["a"]);
+                kind["x-kubernetes-group-version-kind"] =
+                    json!([{"group": "demo.example", "version": "v1", "kind": "Proxy"}]);
+                match sent.uri.as_str() {
+                    "/apis/demo.example/v1" => reply(200, &resources()),
+                    "/apis/demo.example" => {
+                        reply(200, &json!({"kind": "APIGroup", "name": "demo.example", "versions": []}))
+                    }
+                    "/openapi/v3/apis/demo.example/v1" => {
+                        reply(200, &json!({"components": {"schemas": {"example.demo.v1.Proxy": kind}}}))
+                    }
+                    _ => reply(
+                        200,
+                        &json!({"kind": "CustomResourceDefinition", "spec": {"group": "demo.example", "scope": "Cluster",
+                        "names": {"kind": "Proxy", "plural": "proxies"},
+                        "versions": [version("v1", false, &fields(&["a"])), version("v2", true, &stored)]}}),
+                    ),
+                }
+            })
+        });
+        let search = KindSearch::new(client.clone(), Health::default(), DocumentCounts::default());
+        let kind = crate::kinds::discover_kind(&client, "demo.example/v1", "Proxy").await.unwrap().unwrap().kind;
+        search.until_lossy(&kind).await;
+        assert_eq!(clock::now() - begun, 3 * LOOK_UP_AGAIN);
     }
 }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::client::ResolvedKind;
 use crate::kinds::ExaminedKind;
+use crate::kinds::lossy_version::{Loss, LossyVersion};
+use crate::kinds::lost_fields::lost_fields;
 use drift_language::cel::did_you_mean;
 use drift_language::{ObjectSelection, Target};
 
@@ -54,13 +56,15 @@ const OF_KUBERNETES: &[(&str, &str, &str, Home)] = &[
 
 /// The content of one CustomResourceDefinition.
 #[derive(Debug)]
-struct Defined {
+pub(super) struct Defined {
     group: String,
     kind: String,
     plural: String,
     home: Home,
     /// The content of `spec.versions`.
     versions: Value,
+    /// True if a webhook converts between versions.
+    is_converted: bool,
 }
 
 /// Kinds that are known without a cluster.
@@ -108,6 +112,13 @@ impl WrittenKinds {
         did_you_mean(&objects.kind, beside.map(|one| one.kind.as_str()))
     }
 
+    /// Returns the reason for which no write may go through this version of a kind. `None` also if no definition has it.
+    #[must_use]
+    pub fn lossy(&self, api_version: &str, kind: &str) -> Option<LossyVersion> {
+        let version = api_version.parse::<GroupVersion>().ok()?;
+        self.defined(&version, kind)?.lossy(&version.version)
+    }
+
     /// Examines the target's kind by its definition; `None` if there is none.
     #[must_use]
     pub fn examine(&self, target: &Target) -> Option<ExaminedKind> {
@@ -123,10 +134,11 @@ impl WrittenKinds {
                 kind: resolved,
                 problems: vec![problem],
                 unknown: Vec::new(),
+                stored: None,
                 document: Value::Null,
             });
         };
-        Some(ExaminedKind::by(document, resolved, target))
+        Some(ExaminedKind::by(document, resolved, defined.lossy(&version), target))
     }
 }
 
@@ -148,6 +160,21 @@ impl Defined {
         self.versions.as_array()?.iter().find(is_it)
     }
 
+    /// Returns the reason for which no write may go through a version. `None` also if it is not served.
+    pub(super) fn lossy(&self, version: &str) -> Option<LossyVersion> {
+        let written = self.served(version).filter(|_| !self.is_converted)?;
+        let stored = self.versions.as_array()?.iter().find(|entry| entry["storage"] == true)?;
+        let name = stored["name"].as_str().filter(|name| *name != version)?;
+        let [written, stored_schema] = [written, stored].map(|entry| &entry["schema"]["openAPIV3Schema"]);
+        let fields = lost_fields(written, stored_schema);
+        if fields.is_empty() {
+            return None;
+        }
+        let loss = Loss::Certain { stored: name.to_owned(), is_served: stored["served"] != false, fields };
+        let (group, plural, version) = (self.group.clone(), self.plural.clone(), version.to_owned());
+        Some(LossyVersion { group, plural, version, loss })
+    }
+
     /// Returns the schema that the API server would publish for a version; `None` if it would not serve it.
     fn published(&self, version: &str) -> Option<Value> {
         let entry = self.served(version)?;
@@ -161,7 +188,8 @@ impl Defined {
     }
 }
 
-fn defined(manifest: &Value) -> Option<Defined> {
+/// Reads a CustomResourceDefinition. `None` for any other manifest.
+pub(super) fn defined(manifest: &Value) -> Option<Defined> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     if manifest.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
         return None;
@@ -173,6 +201,7 @@ fn defined(manifest: &Value) -> Option<Defined> {
         plural: text("/spec/names/plural")?,
         home,
         versions: manifest.pointer("/spec/versions").cloned().unwrap_or_default(),
+        is_converted: text("/spec/conversion/strategy").is_some_and(|strategy| strategy == "Webhook"),
     })
 }
 
@@ -217,6 +246,39 @@ mod tests {
             "{other:?}"
         );
         assert_eq!((examined("v1", "Service"), examined("g.example/v1", "Cow")), (None, None));
+    }
+
+    #[test]
+    fn a_definition_tells_which_versions_lose_fields() {
+        let schema = |fields: &[&str]| {
+            let fields = fields.iter().map(|name| ((*name).to_owned(), json!({"type": "string"})));
+            json!({"openAPIV3Schema": {"properties": {"spec": {"properties": Value::Object(fields.collect())}}}})
+        };
+        let version = |name: &str, storage: bool, fields: &[&str]| json!({"name": name, "served": true, "storage": storage, "schema": schema(fields)});
+        let kinds = |conversion: Value| {
+            let versions = json!([
+                version("v1alpha1", false, &["a"]),
+                version("v1beta1", false, &["a", "b"]),
+                version("v1", true, &["a", "b"])
+            ]);
+            let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
+                "names": {"kind": "Ox", "plural": "oxen"}, "versions": versions, "conversion": conversion}});
+            WrittenKinds::read([&definition])
+        };
+        let lost = "oxen.g.example are stored as v1, and each write through v1alpha1 removes spec.b from the stored object: \
+                    write apiVersion g.example/v1";
+        for (conversion, version, expected) in [
+            (Value::Null, "g.example/v1alpha1", Some(lost)),
+            (json!({"strategy": "None"}), "g.example/v1alpha1", Some(lost)),
+            (json!({"strategy": "Webhook"}), "g.example/v1alpha1", None),
+            (Value::Null, "g.example/v1beta1", None),
+            (Value::Null, "g.example/v1", None),
+            (Value::Null, "g.example/v2", None),
+        ] {
+            let lossy = kinds(conversion).lossy(version, "Ox").map(|lossy| lossy.to_string());
+            assert_eq!(lossy.as_deref(), expected, "{version}");
+        }
+        assert_eq!(kinds(Value::Null).lossy("g.example/v1", "Cow"), None);
     }
 
     #[test]

@@ -104,6 +104,8 @@ fn what_is_gone_is_deleted_and_cannot_be_changed() {
     assert_eq!(update.judge(0, &ManifestReply::Done), StepOutcome::Accepted);
     let error = |status| reply_of(&ResourceError::Refused { status, sentence: "409 x".to_owned(), retry_after: None });
     assert!(matches!(update.judge(0, &error(409)), StepOutcome::Refused { .. }));
+    let lossy = reply_of(&ResourceError::LossyVersion("removes spec.a".to_owned()));
+    assert!(is_refused(&update.judge(0, &lossy)) && is_refused(&delete.judge(0, &lossy)), "nothing was sent");
     for doubtful in [error(403), error(500), error(0), reply_of(&ResourceError::TimedOut)] {
         assert!(matches!(update.judge(0, &doubtful), StepOutcome::Indefinite(_)), "{doubtful:?}");
     }
