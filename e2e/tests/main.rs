@@ -47,6 +47,7 @@ mod replicas;
 mod rights;
 mod scopes;
 mod secrets;
+mod sent_secrets;
 mod silence;
 mod staleness;
 mod steps;
