@@ -4,6 +4,7 @@ mod admission;
 mod api_server;
 mod approval;
 mod attestations;
+mod carried_masks;
 mod chart;
 mod claim;
 mod cleanup;

@@ -282,8 +282,8 @@ impl Execution {
 
 /// Returns the outcome of a correction that ends because a request could not be rendered.
 pub(super) fn unrendered(step: FailedStep, why: Doubt) -> Outcome {
-    // Another try would find as many items, until a poll brings something new.
-    let is_definite = step.reach == Reach::Further || why == Doubt::TooManyItems;
+    // Another try would find the same, until a poll brings something new.
+    let is_definite = step.reach == Reach::Further || matches!(why, Doubt::TooManyItems | Doubt::RepeatsAnswer);
     let uncertainty = Uncertainty::unanswered(why);
     match is_definite {
         true => Outcome::Halted(step, uncertainty),
