@@ -143,7 +143,8 @@ impl Execution {
     fn carry_out(&mut self, decision: Decision) -> Step {
         let write = match &decision {
             Decision::Nothing(_) | Decision::Wait { .. } => return Step::End(ExecutionEnd::Nothing),
-            Decision::Correct(_) => {
+            Decision::Correct(correction) => {
+                self.progress.noted = correction.before.secrets.clone();
                 self.decision = decision;
                 return Step::Prepare;
             }
@@ -200,7 +201,6 @@ impl Execution {
             }
             Readiness::Ready(plan) => {
                 self.progress.plan = plan;
-                self.expect_secrets();
                 self.turn_to(0)
             }
         }

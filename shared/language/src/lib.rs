@@ -22,6 +22,7 @@ mod spec;
 mod systems;
 mod target;
 mod types;
+mod unreadable;
 mod values;
 mod yaml;
 

@@ -517,3 +517,31 @@ fn a_config_map_for_another_namespace_is_a_warning() {
         assert!(remarks.iter().all(|remark| remark.message.contains("ConfigMap m is for namespace team-a")));
     }
 }
+
+#[test]
+fn a_mask_that_an_update_carries_is_refused() {
+    let checked_with = |body: &str| {
+        let more = format!(
+            "  secrets: {{apiKey: {{secretRef: {{name: s, key: k}}}}}}\n  correct:\n    mode: Correct\n    http:\n      update:\n      - {{name: look, method: GET, url: \"https://h.example/x\"}}\n      - {{method: PUT, url: \"https://h.example/x\", body: \"${{{body}}}\"}}\n      - {{method: PATCH, url: \"https://h.example/x\", text: \"${{secrets.apiKey}}\", when: \"${{'apiKey' in differs}}\"}}\n"
+        );
+        let text = target("a", "A", &more).replace(
+            "compare: {desired: {a: 1}}",
+            "compare: {desired: {a: 1}, writeOnly: [{path: /apiKey, secret: apiKey}]}",
+        );
+        checked(&[("a.yaml", &text)])
+    };
+    let (targets, remarks) = checked_with("mergeDeep(without(steps.look.body, ['id']), desired)");
+    assert!(targets.is_empty());
+    let expected = "error a.yaml:16:57 correct.http.update[1].body: it sends back what an answer gives for /apiKey, which holds \
+                    secrets.apiKey; many APIs answer a mask there. Set it, mergeDeep(…, {'apiKey': secrets.apiKey}), or \
+                    leave it out, without(…, ['apiKey'])";
+    assert_eq!(remarks, [expected]);
+    let (targets, remarks) = checked_with("mergeDeep(without(steps.look.body, ['apiKey']), desired)");
+    assert_eq!(targets.len(), 1);
+    let doubted = "correct.http.update[1].body: a PUT without /apiKey may clear it outside; set it from its Secret: \
+                   mergeDeep(…, {'apiKey': secrets.apiKey})";
+    assert!(remarks.iter().any(|remark| remark == &format!("warning a.yaml:16:57 {doubted}")), "{remarks:#?}");
+    let (targets, remarks) = checked_with("mergeDeep(steps.look.body, merge(desired, {'apiKey': secrets.apiKey}))");
+    assert_eq!(targets.len(), 1);
+    assert!(!remarks.iter().any(|remark| remark.contains("/apiKey")), "{remarks:#?}");
+}

@@ -26,6 +26,8 @@ pub enum Doubt {
     TemplateFails,
     /// `forEach` of a step gives more items than are sent. Nothing of that step was sent.
     TooManyItems,
+    /// The body repeats what an answer gives for a field that holds a secret. The request was not sent.
+    RepeatsAnswer,
     /// The API server, which is the target of the correction itself, did not respond, or responded with 5xx.
     ApiServerUnavailable,
     /// The API server responded with 429.
@@ -50,6 +52,7 @@ impl Doubt {
                 | Self::AddressRefused
                 | Self::TemplateFails
                 | Self::TooManyItems
+                | Self::RepeatsAnswer
         )
     }
 
@@ -85,6 +88,7 @@ impl Doubt {
             Self::AddressRefused => "the host's address is in a network that the target does not allow",
             Self::TemplateFails => "a template of the correction cannot be evaluated for this object",
             Self::TooManyItems => "forEach gives more than 100 items",
+            Self::RepeatsAnswer => "not sent: the body repeats what an answer shows in place of a secret",
             Self::ApiServerUnavailable => "the API server gives no usable answer",
             Self::ApiServerBusy => "the API server asks for fewer requests",
             Self::JobUnseen => "a Job was begun, and what became of it cannot be seen",
@@ -108,6 +112,7 @@ impl Doubt {
             Self::AddressRefused => "address_refused",
             Self::TemplateFails => "template_fails",
             Self::TooManyItems => "too_many_items",
+            Self::RepeatsAnswer => "repeats_answer",
             Self::ApiServerUnavailable => "api_server_unavailable",
             Self::ApiServerBusy => "api_server_busy",
             Self::RightMissing => "right_missing",

@@ -613,12 +613,12 @@ fn the_operator_has_its_own_turn_after_an_edit() {
 
 fn marks(version: &str) -> SecretMarks {
     let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };
-    [("password".to_owned(), SecretMark::of("password", "k", &version))].into_iter().collect()
+    [("password".to_owned(), Some(SecretMark::of("password", "k", &version)))].into_iter().collect()
 }
 
 /// Returns an object in sync that received the secret in version 1 and now has the version `now`.
 fn sent(now: Option<&str>) -> Scene {
-    let sent = NotedSecrets::default().after_sending(&["password".to_owned()].into(), &marks("1"));
+    let sent = NotedSecrets::default().after_sending(&["password".to_owned()].into(), &[].into(), &marks("1"));
     Scene::new().observed(ObservedReason::InSync).with(|scene| {
         let noted = CorrectionStatus { secrets: sent, ..status(7, owns("db")) };
         let applied = noted.keeping(CorrectedReason::CorrectionApplied, "updated", scene.object.generation);

@@ -14,6 +14,8 @@ use crate::engine::rendering::plan::Plan;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     pub(super) plan: Plan,
+    /// Index of the first step that is not done. The number of steps if all are.
+    pub(super) reached: usize,
     /// True if the claim was written for this correction.
     pub(super) claimed: bool,
     /// True if the object was not read since a look-up.
@@ -36,7 +38,7 @@ pub(super) struct Progress {
     pub(super) telling: Option<JobStage>,
     /// Secrets that the previous record listed.
     pub(super) noted: NotedSecrets,
-    /// Secrets that the external system accepted.
+    /// Secrets in writes that the external system accepted, or may have received.
     pub(super) sent: BTreeSet<String>,
     /// Parts of the responses to store in the object's status.
     pub(super) stored: StatusFields,

@@ -28,7 +28,7 @@ impl Execution {
     /// Writes the outcome to the object. A completed or skipped deletion needs no status, because the
     /// object is removed.
     pub(super) fn record(&mut self, outcome: Outcome) -> Step {
-        self.note_secrets(&outcome);
+        self.conclude_secrets(&outcome);
         let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
         if is_deletion && matches!(outcome, Outcome::Applied | Outcome::AllSkipped) {
             return self.corrected(outcome, None, false);

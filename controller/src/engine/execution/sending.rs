@@ -22,6 +22,7 @@ impl Execution {
     /// Continues with a step. The deletion of a replacement must be complete before the next steps.
     pub(super) fn turn_to(&mut self, index: usize) -> Step {
         let progress = &mut self.progress;
+        progress.reached = index;
         let deletion = progress.plan.deletion;
         if index == deletion
             && let Some((_, underway)) = progress.underway.take_if(|(step, _)| *step < deletion)
@@ -80,6 +81,7 @@ impl Execution {
     }
 
     pub(super) fn claim(&mut self, index: usize) -> Step {
+        self.note_secrets();
         match self.correction().filter(|correction| correction.is_announced()).map(Correction::claim) {
             Some(claim) if self.still_stands() => {
                 self.stage = Stage::Claiming(index);
@@ -202,6 +204,9 @@ impl Execution {
             StepOutcome::Open(_) => false,
             StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::LeftBehind => true,
         };
+        if !did_nothing {
+            self.note_received(index);
+        }
         let asked_nobody = match &answer {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
             _ => false,
@@ -235,7 +240,6 @@ impl Execution {
     /// Handles an accepted write. In a deletion, the last write determines if the resource is gone.
     fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
         self.progress.wrote = true;
-        self.note_accepted(index);
         let deletes = index < self.progress.plan.deletion;
         self.progress.made |= !deletes;
         let lists_answers = self.progress.plan.steps.get(index).is_some_and(|step| step.lists_answers);
@@ -278,8 +282,8 @@ impl Execution {
 
 /// Returns the outcome of a correction that ends because a request could not be rendered.
 pub(super) fn unrendered(step: FailedStep, why: Doubt) -> Outcome {
-    // Another try would find as many items, until a poll brings something new.
-    let is_definite = step.reach == Reach::Further || why == Doubt::TooManyItems;
+    // Another try would find the same, until a poll brings something new.
+    let is_definite = step.reach == Reach::Further || matches!(why, Doubt::TooManyItems | Doubt::RepeatsAnswer);
     let uncertainty = Uncertainty::unanswered(why);
     match is_definite {
         true => Outcome::Halted(step, uncertainty),

@@ -8,6 +8,7 @@ mod answers;
 mod fingerprint;
 mod items;
 mod parts;
+mod step_facts;
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -20,7 +21,7 @@ use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
-use drift_language::{ForEach, Format, HttpStep, Target};
+use drift_language::{ForEach, HttpStep, Target};
 use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -150,18 +151,6 @@ impl Rendering {
         names_sent(&self.target, |name| step.sends(name))
     }
 
-    /// Returns the deadline of the step's request; `None` for the default.
-    #[must_use]
-    pub fn timeout(&self, index: usize) -> Option<Duration> {
-        self.parts().step(index)?.timeout
-    }
-
-    /// Returns the format of the response to the step's request.
-    #[must_use]
-    pub fn format(&self, index: usize) -> Option<&Format> {
-        self.parts().step(index).map(|step| &step.format)
-    }
-
     /// Returns the next request of this step, with an idempotency key if it is a write; `None` if the step is skipped,
     /// or no item of its list is left.
     ///
@@ -181,6 +170,7 @@ impl Rendering {
             return Ok(None);
         }
         let mut request = step.request.render(&variables).map_err(|error| self.failing(index, error))?;
+        self.check_repeats(index, step, &request)?;
         let (sent, host) = (self.sent_by(step), request.host());
         let allowed = self.secrets.check_host(&sent, &host, request.has_chosen_host);
         allowed.map_err(|error| Unrenderable::at(self.label(index), "", Some(&error)))?;
@@ -293,6 +283,8 @@ impl fmt::Debug for Rendering {
     }
 }
 
+#[cfg(test)]
+mod repeats_tests;
 #[cfg(test)]
 mod secrecy_tests;
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub struct Plan {
     pub steps: Vec<PlannedStep>,
     /// Number of leading steps that delete the resource. The last write among them determines if it is gone.
     pub deletion: usize,
-    /// Versions of the object's secrets that are sent.
+    /// Current versions of the object's secrets.
     pub secrets: SecretMarks,
 }
 
@@ -36,10 +36,10 @@ impl Plan {
         self.steps.get(index).is_some_and(|step| !step.looks_up)
     }
 
-    /// Returns the names of all secrets that its writes send.
+    /// Returns the names of all secrets that its writes from this step on may send.
     #[must_use]
-    pub fn sends(&self) -> BTreeSet<String> {
-        let writes = self.steps.iter().filter(|step| !step.looks_up);
+    pub fn sends_from(&self, index: usize) -> BTreeSet<String> {
+        let writes = self.steps.iter().skip(index).filter(|step| !step.looks_up);
         writes.flat_map(|step| step.sends.iter().cloned()).collect()
     }
 

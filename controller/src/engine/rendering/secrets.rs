@@ -67,10 +67,11 @@ impl ObjectSecrets {
         self.there().map(|(name, current)| (name.clone(), text(current))).collect()
     }
 
-    /// Returns the current versions of the secrets.
+    /// Returns the current versions of all declared secrets.
     #[must_use]
     pub fn marks(&self) -> SecretMarks {
-        self.there().map(|(name, current)| (name.clone(), current.mark)).collect()
+        let mark = |secret: &Result<CurrentSecret, _>| secret.as_ref().ok().map(|current| current.mark);
+        self.declared.iter().map(|(name, secret)| (name.clone(), mark(secret))).collect()
     }
 
     /// Returns the reason why one of these secrets is missing.
@@ -161,7 +162,7 @@ pub fn watched_marks(target: &Target, object: &LeanObject, known: AvailableSecre
     let mark = |secret: &DeclaredSecret| {
         let FoundSecret { called, secret: labelled, key } = find(secret, object, known).ok()?;
         labelled.text(&called, key).ok()?;
-        Some((secret.name.clone(), SecretMark::of(&secret.name, key, labelled.version())))
+        Some((secret.name.clone(), Some(SecretMark::of(&secret.name, key, labelled.version()))))
     };
     Some(target.secrets.iter().filter(is_watched).filter_map(mark).collect())
 }

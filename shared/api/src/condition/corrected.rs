@@ -94,7 +94,7 @@ pub struct CorrectionStatus {
     pub correction: u64,
     /// Returns the claimed name.
     pub claim: Option<Claim>,
-    /// The secrets that were sent. Kept only with a claim.
+    /// The secrets that count as sent. Kept only with a claim.
     pub secrets: NotedSecrets,
     /// True if the last correction replaced the external resource, deleted it for a replacement, or created it after
     /// such a deletion, and no poll has confirmed the result yet. Kept only with a claim.

@@ -22,6 +22,7 @@ use crate::spec::polling::{Confirm, confirm_chosen_ids, read_confirm, read_times
 use crate::spec::requirements::{Requirement, read_requirements};
 use crate::spec::status_fields::{StatusTemplates, check_published, read_status_templates};
 use crate::target::Target;
+use crate::unreadable::check::check_carried_back;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
 use crate::yaml::problem::{DocumentName, Problem};
@@ -256,6 +257,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     check_published(reader, &fields, &publish, written)?;
     check_credentials(reader, spec, insecure, &read, &correct);
     check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
+    check_carried_back(reader, spec, &read, &compare, &correct);
     check_replacement(reader, spec, &correct);
     check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
     correct.section().into_iter().for_each(|own| own.check_fit(reader, spec, objects.as_ref(), read.source.section()));

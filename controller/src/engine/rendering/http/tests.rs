@@ -34,7 +34,7 @@ spec:
 UPDATE
 "#;
 
-fn target_of(desired: &str, update: &str) -> Arc<Target> {
+pub(super) fn target_of(desired: &str, update: &str) -> Arc<Target> {
     parsed(TEXT, desired, update)
 }
 
@@ -61,7 +61,7 @@ fn differing(target: &Arc<Target>, fields: DifferingFields) -> Result<Rendering,
     Rendering::new(target, &object(), &Correction { fields, ..correction(Action::Update) }, ObjectSecrets::default())
 }
 
-fn reply(status: u16, body: &str) -> HttpReply {
+pub(super) fn reply(status: u16, body: &str) -> HttpReply {
     let status = StatusCode::from_u16(status).unwrap_or_default();
     HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.as_bytes().to_vec()) }
 }

@@ -157,7 +157,8 @@ fn a_secret_that_moved_is_polled_for_at_once() {
     let noted = |state: &ObjectState, ending: &str, version: u32| {
         let mut object = object(&spec(), 0, version);
         let condition = object.conditions.corrected.as_mut().unwrap();
-        condition.condition.message = format!("owns \"x\": done [scope 00000000, secrets 00000001{ending}]").into();
+        condition.condition.message =
+            format!("owns \"x\": done [scope 00000000, secrets password@00000001{ending}]").into();
         (object, state.rendered().clone())
     };
     let (sent, rendered) = noted(&state, "", 2);

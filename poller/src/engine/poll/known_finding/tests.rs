@@ -52,7 +52,7 @@ fn read(
 /// The object in this version, with this field, and with a changed password or not.
 fn object(target: &Target, version: usize, (a, moved): (i64, bool)) -> LeanObject {
     let moved = if moved { ", moved password" } else { "" };
-    let message = format!("correction 1, owns \"web\": done [scope 00000000, secrets 9f31c2d4{moved}]");
+    let message = format!("correction 1, owns \"web\": done [scope 00000000, secrets password@9f31c2d4{moved}]");
     let corrected =
         json!({"type": names::DRIFT_CORRECTED, "status": "True", "reason": "CorrectionApplied", "message": message});
     let status = json!({"conditions": [corrected]});

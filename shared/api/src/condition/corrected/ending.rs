@@ -1,4 +1,4 @@
-//! The ending of a `driftCorrected` message: `[scope 3f2a9c71, secrets 9f31c2d4, replaced]`.
+//! The ending of a `driftCorrected` message: `[scope 3f2a9c71, secrets password@9f31c2d4, replaced]`.
 //!
 //! Any text in another format is not an ending.
 
@@ -13,7 +13,7 @@ use crate::identity::ScopeId;
 pub(super) struct Ending {
     /// The scope of the claim.
     pub(super) scope: Option<ScopeId>,
-    /// The secrets that were sent.
+    /// The secrets that count as sent.
     pub(super) secrets: NotedSecrets,
     /// True if the last correction was an accepted replacement.
     pub(super) replaced: bool,

@@ -69,18 +69,22 @@ fn version(at: &str) -> SecretVersion {
 
 /// Secrets that were sent in version 1 and now have the version `now`.
 fn sent(names: &[&str], now: &str) -> NotedSecrets {
-    let marks = |at| names.iter().map(|name| ((*name).to_owned(), SecretMark::of(name, "k", &version(at)))).collect();
+    let marks =
+        |at| names.iter().map(|name| ((*name).to_owned(), Some(SecretMark::of(name, "k", &version(at))))).collect();
     let sent = names.iter().map(|name| (*name).to_owned()).collect();
-    NotedSecrets::default().after_sending(&sent, &marks("1")).compared(&marks(now))
+    NotedSecrets::default().after_sending(&sent, &[].into(), &marks("1")).compared(&marks(now))
 }
 
 #[test]
 fn secrets_that_were_sent_stand_at_the_end() {
     let noted = |secrets| CorrectionStatus { secrets, ..status(7, Some(Claim::Owns(name("x", Some("s")))), "updated") };
     let hash = SecretMark::of("password", "k", &version("1"));
+    let marks = || [("password".to_owned(), Some(hash)), ("token".to_owned(), None)].into();
+    let unsent = NotedSecrets::default().after_sending(&[].into(), &["token".to_owned()].into(), &marks());
     let cases = [
-        (noted(sent(&["password"], "1")), format!("[scope 043a7187, secrets {hash}]")),
-        (noted(sent(&["password"], "2")), format!("[scope 043a7187, secrets {hash}, moved password]")),
+        (noted(sent(&["password"], "1")), format!("[scope 043a7187, secrets password@{hash}]")),
+        (noted(sent(&["password"], "2")), format!("[scope 043a7187, secrets password@{hash}, moved password]")),
+        (noted(unsent), format!("[scope 043a7187, secrets password@{hash} token@unsent]")),
     ];
     for (status, ending) in cases {
         let message = format!("correction 7, owns \"x\": updated {ending}");
@@ -89,11 +93,14 @@ fn secrets_that_were_sent_stand_at_the_end() {
     }
     for ending in [
         "[secrets]",
-        "[secrets 1]",
+        "[secrets a@1]",
+        "[secrets 9f31c2d4]",
+        "[secrets @9f31c2d4]",
+        "[secrets b@unsent a@unsent]",
         "[moved b a]",
         "[moved ]",
         "[replaced, scope 043a7187]",
-        "[scope 043a7187, moved a, secrets 9f31c2d4]",
+        "[scope 043a7187, moved a, secrets a@9f31c2d4]",
     ] {
         let text = format!("text {ending}");
         assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), &text), "{ending}");

@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use crate::cel::check::check;
 use crate::cel::check::mistake::{ANSWERS, Mistake, parts_without_answer};
+use crate::cel::check::origin::Origin;
 use crate::cel::check::rewrite::depth;
 use crate::cel::check::site::{EvaluationError, Site};
-use crate::cel::check::variables::{Bound, DIFFERS, SELF, STEPS, Variables};
+use crate::cel::check::variables::{Bound, ITEM, SELF, STEPS, Variables};
 use crate::cel::evaluation::constants::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
 use crate::cel::evaluation::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
 use crate::cel::evaluation::cost::Cost;
@@ -27,15 +28,17 @@ use drift_api::object::field_paths::FieldPaths;
 #[derive(Debug)]
 pub struct Expression {
     site: Site,
-    form: Form,
+    pub(super) form: Form,
     /// Field names written in the expression. Only they are repeated in errors.
-    names: BTreeSet<String>,
-    fields: FieldPaths,
-    variables: BTreeSet<Cow<'static, str>>,
+    pub(super) names: BTreeSet<String>,
+    pub(super) fields: FieldPaths,
+    pub(super) variables: BTreeSet<Cow<'static, str>>,
+    /// The parts of answers to earlier steps in its value. Boxed: few expressions read any.
+    pub(super) origin: Option<Box<Origin>>,
 }
 
 #[derive(Debug)]
-enum Form {
+pub(super) enum Form {
     /// A variable and fields selected on it. This is the most common form and is read straight from the JSON.
     Path { variable: String, fields: Vec<String> },
     /// Any other expression, and the stack size that it needs.
@@ -78,34 +81,21 @@ impl Expression {
         let (mut expression, info) = parse_source(source).map_err(|error| vec![error])?;
         let mark = take_mark(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal)])?;
         site.names.replace(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal.to_string())])?;
+        let origin = stacker::grow(PARSE_STACK_BYTES, || Origin::of(&expression));
         let checked = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
         let form = as_path(&expression, site).unwrap_or_else(|| {
             let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
             Form::Cel(expression, stack)
         });
         let (names, fields, variables) = (checked.names, checked.fields, checked.variables);
-        Ok((mark, Self { site: site.clone(), form, names, fields, variables }))
+        let reads_answers = [STEPS, ITEM].iter().any(|variable| variables.contains(*variable));
+        let origin = reads_answers.then(|| Box::new(origin));
+        Ok((mark, Self { site: site.clone(), form, names, fields, variables, origin }))
     }
 
     /// Returns the place of the expression in its target.
     pub(crate) fn site(&self) -> &Site {
         &self.site
-    }
-
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> &FieldPaths {
-        &self.fields
-    }
-
-    /// The field names written in it.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
-    }
-
-    /// Returns true if it reads a variable of the language, or a secret by its name (`secrets.password`).
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.variables.contains(variable)
     }
 
     /// Evaluates to JSON. `None` for an optional without value.
@@ -183,15 +173,6 @@ impl Expression {
             Some(other) => Err(self.site.error(format!("the result is a {}, not a list", json_type(&other)))),
             None => Err(self.site.error("the optional has no value; write .orValue([])")),
         }
-    }
-
-    /// Returns true if it is always false when this is the only key of the desired state that differs, for any
-    /// object and response.
-    pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
-        let differs = Value::from(vec![key]);
-        let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };
-        // Other variables have no known value here.
-        self.variables.iter().all(|variable| variable == DIFFERS) && self.evaluate_bool(&variables) == Ok(false)
     }
 
     /// Attributes an evaluation error to the object or to the response.

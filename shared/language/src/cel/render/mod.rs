@@ -2,6 +2,7 @@
 
 pub(super) mod authority;
 pub(super) mod expression;
+mod known_facts;
 pub(super) mod lets;
 pub(super) mod text;
 pub(super) mod url;

@@ -98,6 +98,14 @@ impl TextTemplate {
         self.parts.iter().any(|part| matches!(part, TextPart::Expression(expression) if expression.reads(variable)))
     }
 
+    /// The expressions in it.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.parts.iter().filter_map(|part| match part {
+            TextPart::Literal(_) => None,
+            TextPart::Expression(expression) => Some(expression),
+        })
+    }
+
     /// Returns true if it contains no expression.
     pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))

@@ -99,6 +99,27 @@ impl Node {
         }
     }
 
+    /// Collects the expressions in it, each with its path. The items of a list have the path of the list.
+    pub(crate) fn collect_expressions<'n>(
+        &'n self,
+        path: &mut Vec<&'n str>,
+        found: &mut Vec<(Vec<&'n str>, &'n Expression)>,
+    ) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Expression(expression) => found.push((path.clone(), expression)),
+            Self::Text(text) => found.extend(text.expressions().map(|expression| (path.clone(), expression))),
+            Self::List(items) => items.iter().for_each(|item| item.collect_expressions(path, found)),
+            Self::Map(entries) => {
+                for (name, field) in entries {
+                    path.push(name);
+                    field.collect_expressions(path, found);
+                    path.pop();
+                }
+            }
+        }
+    }
+
     fn reads(&self, variable: &str) -> bool {
         match self {
             Self::Constant(_) => false,

@@ -84,6 +84,19 @@ impl Body {
         }
     }
 
+    /// The expressions in it, each with its path in a JSON body or a form. Others have no paths.
+    pub(crate) fn expressions(&self) -> Vec<(Vec<&str>, &Expression)> {
+        let mut found = Vec::new();
+        match self {
+            Self::Json(tree) | Self::Form(tree) => tree.root().collect_expressions(&mut Vec::new(), &mut found),
+            Self::Text(text) | Self::Xml(text) => {
+                found.extend(text.expressions().map(|expression| (Vec::new(), expression)));
+            }
+            Self::Raw(bytes) => found.push((Vec::new(), bytes)),
+        }
+        found
+    }
+
     /// Returns true if it reads a variable of the language.
     pub(crate) fn reads(&self, variable: &str) -> bool {
         match self {

@@ -1,0 +1,229 @@
+use serde_json::{Value, json};
+
+use crate::cel::SecretValues;
+use crate::document::catalogue::Catalogue;
+use crate::systems::Destination;
+use crate::target::Target;
+
+/// A target whose update writes this body with this method, after a look-up of the whole resource.
+fn text(write: &str, observed: &str, path: &str) -> String {
+    format!(
+        r#"apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Connection}}
+  identity: "${{self.metadata.name}}"
+  secrets: {{apiKey: {{secretRef: {{name: s, key: key}}}}, token: {{secretRef: {{name: s, key: token}}}}}}
+  read: {{http: {{url: "https://h/x", observed: {observed}}}}}
+  compare:
+    desired: {{host: "${{self.spec.host}}"}}
+    writeOnly: [{{path: {path}, secret: apiKey}}]
+  correct:
+    http:
+      create:
+      - {{method: PUT, url: "https://h/x", body: {{host: "${{desired.host}}", login: {{token: "${{secrets.token}}"}}, x: "${{secrets.apiKey}}"}}}}
+      update:
+      - {{name: key, method: PATCH, url: "https://h/x", body: {{x: "${{secrets.apiKey}}"}}, when: "${{'{first}' in differs}}"}}
+      - {{name: look, method: GET, url: "https://h/x"}}
+      - {{url: "https://h/x", {write}}}
+"#,
+        first = path.split('/').nth(1).unwrap_or_default(),
+    )
+}
+
+fn refusal(text: &str) -> Option<String> {
+    crate::fixtures::parsed(text).err().map(|problems| problems.join("\n"))
+}
+
+/// The warnings of a good target.
+fn doubts(text: &str) -> Vec<String> {
+    let texts = [("c".to_owned(), [("k".to_owned(), text.to_owned())].into())].into();
+    let catalogue = Catalogue::default().update(&texts);
+    assert!(catalogue.problems().is_empty(), "{:?}", catalogue.problems());
+    catalogue.doubts().into_iter().map(|doubt| doubt.message).collect()
+}
+
+fn of_body(expression: &str) -> String {
+    text(&format!("method: PATCH, body: \"${{{expression}}}\""), "\"${response.body}\"", "/apiKey")
+}
+
+#[test]
+fn a_body_that_carries_the_field_is_refused() {
+    let carrying = [
+        "mergeDeep(without(steps.look.body, ['id']), desired)",
+        "mergeDeep({'apiKey': secrets.apiKey}, steps.look.body)",
+        "merge(steps.look.body, {'config': {'apiKey': secrets.apiKey}})",
+        "steps.look.body",
+        "steps.?look.body.orValue({})",
+        "{'apiKey': steps.look.body.apiKey}",
+        "{'key': steps.look.body['apiKey']}",
+        "self.spec.host == 'a' ? desired : steps.look.body",
+        "json.parse(steps.look.text)",
+        "{'all': steps.look.text}",
+        "{'items': steps.look.body.items.map(i, i)}",
+        "merge(steps.look.body.filter(i, i.id == 1)[0], desired)",
+        "{?'apiKey': optional.of(secrets.apiKey), 'rest': steps.look.body}",
+        "mergeDeep(steps.look.body, {?'apiKey': optional.none()})",
+        "json.text(steps.look.body)",
+    ];
+    for expression in carrying {
+        let refused = refusal(&of_body(expression)).unwrap_or_default();
+        let expected =
+            "correct.http.update[2].body: it sends back what an answer gives for /apiKey, which holds secrets.apiKey";
+        assert!(refused.contains(expected), "{expression}: {refused}");
+    }
+    let refused = refusal(&of_body("steps.look.body")).unwrap_or_default();
+    let advice = "Set it, mergeDeep(…, {'apiKey': secrets.apiKey}), or leave it out, without(…, ['apiKey'])";
+    assert!(refused.contains(advice), "{refused}");
+}
+
+#[test]
+fn a_body_without_the_field_is_good() {
+    let good = [
+        "mergeDeep(without(steps.look.body, ['id', 'apiKey', 'x', 'login']), desired)",
+        "mergeDeep(without(steps.look.body, ['x', 'login']), merge(desired, {'apiKey': secrets.apiKey}))",
+        "merge(without(steps.look.body, ['x', 'login']), {'apiKey': secrets.apiKey})",
+        "{'host': desired.host, 'pool': steps.look.body.pool}",
+        "{'host': desired.host, 'count': size(steps.look.body)}",
+        "{'ids': steps.look.body.items.map(i, i.id)}",
+        "steps.look.body.exists(k, k == 'a') ? desired : {'host': 'b'}",
+        "steps.look.status == 200 ? desired : {'host': steps.look.headers.etag}",
+        "{'token': steps.look.body.token}",
+        "desired",
+    ];
+    for expression in good {
+        assert_eq!(refusal(&of_body(expression)), None, "{expression}");
+    }
+}
+
+#[test]
+fn names_that_double_each_other_are_bounded() {
+    let doubled = |name: &str| format!(".optMap({name}, {{'l': {name}, 'r': {name}}})");
+    let chain: String = (0..9).map(|number| doubled(&format!("n{number}"))).collect();
+    let refused =
+        refusal(&of_body(&format!("optional.of(steps.look.body.pool){chain}.orValue({{}})"))).unwrap_or_default();
+    assert!(refused.contains("it sends back what an answer gives for /apiKey"), "{refused}");
+}
+
+#[test]
+fn every_kind_of_body_is_checked() {
+    for write in [
+        "method: PATCH, body: {wrapped: [\"${steps.look.body}\"]}",
+        "method: PATCH, form: {all: \"${json.text(steps.look.body)}\"}",
+        "method: PATCH, text: \"a ${steps.look.text}\"",
+        "method: PATCH, xml: \"<a>${steps.look.body}</a>\"",
+        "method: PATCH, raw: \"${steps.look.raw}\"",
+        "method: PATCH, forEach: \"${steps.look.body.items}\", body: \"${merge(item, desired)}\"",
+    ] {
+        let refused = refusal(&text(write, "\"${response.body}\"", "/apiKey")).unwrap_or_default();
+        assert!(refused.contains("it sends back what an answer gives for /apiKey"), "{write}: {refused}");
+    }
+}
+
+#[test]
+fn the_mapping_of_the_read_says_where_the_field_is() {
+    let refused = |expression: &str, observed: &str, path: &str| {
+        let write = format!("method: PATCH, body: \"${{{expression}}}\"");
+        refusal(&text(&write, observed, path)).unwrap_or_default()
+    };
+    let inside = "\"${response.body.result}\"";
+    let table = [
+        ("steps.look.body.result", inside, "/apiKey", Some("/result/apiKey")),
+        ("without(steps.look.body.result, ['apiKey'])", inside, "/apiKey", None),
+        ("steps.look.body.auth", "\"${response.body}\"", "/auth/key", Some("/auth/key")),
+        ("steps.look.body.other", "\"${response.body}\"", "/auth/key", None),
+        (
+            "merge(without(steps.look.body, ['x', 'login']), {'auth': without(steps.look.body.auth, ['key'])})",
+            "\"${response.body}\"",
+            "/auth/key",
+            None,
+        ),
+        (
+            "mergeDeep(without(steps.look.body, ['x', 'login']), {'auth': {'key': secrets.apiKey}})",
+            "\"${response.body}\"",
+            "/auth/key",
+            None,
+        ),
+        ("steps.look.body", "{host: \"${response.body.host}\"}", "/password", Some("/password")),
+        ("without(steps.look.body, ['password'])", "{host: \"${response.body.host}\"}", "/password", Some("/x")),
+        (
+            "without(steps.look.body, ['password', 'x'])",
+            "{host: \"${response.body.host}\"}",
+            "/password",
+            Some("/login/token"),
+        ),
+    ];
+    for (expression, observed, path, expected) in table {
+        let refused = refused(expression, observed, path);
+        match expected {
+            Some(place) => assert!(refused.contains(&format!("gives for {place}, which")), "{expression}: {refused}"),
+            None => assert_eq!(refused, "", "{expression}"),
+        }
+    }
+}
+
+#[test]
+fn a_put_that_leaves_the_field_out_is_doubted() {
+    let put = |expression: &str| {
+        text(&format!("method: PUT, body: \"${{{expression}}}\""), "\"${response.body}\"", "/apiKey")
+    };
+    let leaving = put("mergeDeep(without(steps.look.body, ['apiKey', 'x', 'login']), desired)");
+    let expected = "correct.http.update[2].body: a PUT without /apiKey may clear it outside; set it from its Secret: \
+                    mergeDeep(…, {'apiKey': secrets.apiKey})";
+    assert_eq!(doubts(&leaving), [expected]);
+    let setting = put("mergeDeep(without(steps.look.body, ['x', 'login']), {'apiKey': secrets.apiKey})");
+    assert!(doubts(&setting).is_empty());
+    assert!(
+        doubts(&leaving.replace("method: PUT, body: \"${mergeDeep", "method: PATCH, body: \"${mergeDeep")).is_empty()
+    );
+}
+
+/// A target whose last step passes the check of templates, because the answer is wrapped in a map.
+fn wrapped() -> Target {
+    let write = "method: PATCH, body: \"${mergeDeep(steps.look.body.data, desired)}\"";
+    crate::fixtures::target(&text(write, "{host: \"${response.body.data.host}\"}", "/apiKey"))
+}
+
+fn repeated(sent: &Value, answer: &Value) -> Option<String> {
+    let target = wrapped();
+    let Some(Destination::Http(http)) = &target.correct.destination else { return None };
+    let answers = json!({"look": {"status": 200, "body": answer}});
+    let secrets: SecretValues = [("apiKey".to_owned(), "real-key-1234".to_owned())].into_iter().collect();
+    target.repeated_answer(&http.update[2], sent.to_string().as_bytes(), &answers, &secrets)
+}
+
+#[test]
+fn a_repeated_mask_is_found_before_sending() {
+    let masks = json!({"data": {"host": "a", "apiKey": "•", "x": null, "labels": [{"name": "n"}]}});
+    let table = [
+        (json!({"host": "b", "apiKey": "•"}), true),
+        (json!({"params": [{"apiKey": "•"}]}), true),
+        (json!({"host": "b", "apiKey": "real-key-1234"}), false),
+        (json!({"host": "b", "apiKey": "another"}), false),
+        (json!({"host": "b"}), false),
+        (json!({"host": "•"}), false),
+        (json!({"x": null}), true),
+    ];
+    for (sent, is_repeated) in table {
+        let found = repeated(&sent, &masks);
+        assert_eq!(found.is_some(), is_repeated, "{sent}: {found:?}");
+    }
+    let real = json!({"apiKey": "real-key-1234"});
+    assert_eq!(repeated(&real, &real), None, "the API gives the secret back");
+    let found = repeated(&json!({"apiKey": "•"}), &masks).unwrap_or_default();
+    assert!(found.starts_with("the body repeats what an answer gives for /apiKey") && !found.contains('•'), "{found}");
+}
+
+#[test]
+fn a_mask_is_found_under_the_name_of_a_secret() {
+    let masks = ["***", "sk-***9f", "••••••", "<redacted>", "(sensitive value)", "HIDDEN", "[MASKED]"];
+    let values = ["", "*", "strict", "a-b", "${TOKEN}", "0"];
+    for (text, is_mask) in masks.iter().map(|text| (text, true)).chain(values.iter().map(|text| (text, false))) {
+        let document = json!({"smtp": {"smtpPassword": text}});
+        assert_eq!(repeated(&document, &json!({"data": document})).is_some(), is_mask, "{text}");
+    }
+    let wildcard = json!({"origins": "***"});
+    assert_eq!(repeated(&wildcard, &wildcard), None, "no name of a secret");
+    assert_eq!(repeated(&json!({"password": "***"}), &json!({})), None, "no answer gave it");
+}
