@@ -99,7 +99,9 @@ impl ObjectRequest {
                     )
                 ) =>
             {
-                Some("a retry hastens what AttemptsExhausted or DeletionUnclear holds, or what could not be sent, and nothing else")
+                Some(
+                    "a retry hastens what AttemptsExhausted or DeletionUnclear holds, or what could not be sent, and nothing else",
+                )
             }
             Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,
             Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),

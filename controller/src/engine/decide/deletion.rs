@@ -88,8 +88,8 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
     let (delay, now) = (&situation.memory.delay, situation.now);
     let ready = delay.deletion_ready_at(now);
     let retry = situation.object.retry_requested();
-    let is_hastened = status.reason == Some(CorrectedReason::DeletionUnclear)
-        && situation.memory.retry_is_requested(retry);
+    let is_hastened =
+        status.reason == Some(CorrectedReason::DeletionUnclear) && situation.memory.retry_is_requested(retry);
     if now < ready && !is_hastened {
         return Decision::Wait { until: ready, why: delay.awaits(now) };
     }
@@ -337,18 +337,22 @@ mod tests {
         for reason in [ObservedReason::PollTimedOut, ObservedReason::Settling] {
             assert_eq!(tried(&Outcome::FoundNothing, reason).decide(), hour, "{reason}");
         }
-        let unpolled = tried(&Outcome::FoundNothing, ObservedReason::InSync)
-            .with(|scene| scene.object.conditions.observed = None);
+        let unpolled =
+            tried(&Outcome::FoundNothing, ObservedReason::InSync).with(|scene| scene.object.conditions.observed = None);
         assert_eq!(unpolled.decide(), hour);
         let later = unpolled.clone().with(|scene| scene.now = at(999 + 3600));
         assert!(matches!(later.decide(), Decision::Correct(_)), "{:?}", later.decide());
-        let asked = unpolled.clone().with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
+        let asked =
+            unpolled.clone().with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
         assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
         let edited = unpolled.clone().with(|scene| scene.target.correct_hash += 1);
         assert_eq!(edited.decide(), Decision::Wait { until: at(1001), why: Held::Delayed }, "other steps");
-        for end in [|scene: &mut Scene| scene.object.orphan = true, |scene: &mut Scene| {
-            scene.object.asked.get_or_insert_default().give_up = Some("db".into());
-        }] {
+        for end in [
+            |scene: &mut Scene| scene.object.orphan = true,
+            |scene: &mut Scene| {
+                scene.object.asked.get_or_insert_default().give_up = Some("db".into());
+            },
+        ] {
             assert_eq!(unpolled.clone().with(end).decide(), released(true));
         }
     }
@@ -390,7 +394,9 @@ mod tests {
         assert!(!expects(deleting().with(|scene| scene.object.conditions.observed = None)));
         let before = |reason| deleting().observed(ObservedReason::InSync).corrected(reason, 8, owns("db"));
         assert!(!expects(before(CorrectionStarted)), "a deletion was accepted since");
-        assert!(expects(before(CorrectedReason::CorrectionFailed)) && expects(before(CorrectedReason::CorrectionApplied)));
+        assert!(
+            expects(before(CorrectedReason::CorrectionFailed)) && expects(before(CorrectedReason::CorrectionApplied))
+        );
         let polled = before(CorrectionStarted).observed(ObservedReason::InSync);
         assert!(expects(polled), "a poll found it after the deletion was accepted");
     }

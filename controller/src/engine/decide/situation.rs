@@ -81,8 +81,8 @@ impl Situation<'_> {
     fn expects_resource(&self, status: &CorrectionStatus) -> bool {
         let status = self.memory.lost_status(self.object).unwrap_or(status);
         let was_found = self.object.conditions.observed().and_then(CurrentVerdict::read).is_some_and(|current| {
-            let is_underway = status.reason == Some(CorrectedReason::CorrectionStarted)
-                && status.correction > current.tag.correction;
+            let is_underway =
+                status.reason == Some(CorrectedReason::CorrectionStarted) && status.correction > current.tag.correction;
             current.reason.is_presence() && !is_underway
         });
         was_found || status.reason == Some(CorrectedReason::DeletionUnclear)

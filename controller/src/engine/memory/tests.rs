@@ -1,8 +1,6 @@
 use super::*;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::fixtures::{
-    at, bare_object, correction, doubtful as unsent, doubtful_until, owns, status,
-};
+use crate::engine::fixtures::{at, bare_object, correction, doubtful as unsent, doubtful_until, owns, status};
 use serde_json::json;
 
 fn doubtful(retry_after: Option<u64>) -> Outcome {
