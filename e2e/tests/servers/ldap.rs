@@ -90,6 +90,10 @@ async fn refuse_a_wrong_password(world: &World, server: &Slapd, subject: &page::
     Ok(())
 }
 
+/// Names of the page's roles.
+const POLLERS: &str = "drift-poller-directorygroups";
+const CONTROLLERS: &str = "drift-controller-directorygroups";
+
 const CLOSED: &str =
     "dn: ou=closed,ou=groups,dc=example,dc=org\nchangetype: add\nobjectClass: organizationalUnit\nou: closed\n";
 
@@ -105,7 +109,9 @@ async fn an_entry_that_was_moved_keeps_its_object() -> Result<()> {
         let by_dn = "base: \"cn=${self.spec.name},ou=groups,dc=example,dc=org\"";
         let by_name = "base: ou=groups,dc=example,dc=org\n          scope: subtree\n          \
                        filter: \"(&(objectClass=groupOfNames)(cn=${self.spec.name}))\"";
-        let replaced = [("directory.ldap.svc:389", &*server.address), (by_dn, by_name)];
+        let mut replaced = vec![("directory.ldap.svc:389", &*server.address), (by_dn, by_name)];
+        // The page's roles are of the whole cluster, and another test needs its own.
+        replaced.extend([(POLLERS, "moved-poller"), (CONTROLLERS, "moved-controller")]);
         let subject = page::follow(world, "ldap.md", &replaced).await?;
         subject.wait_until_healed_by(1).await?;
         let (here, closed) = ("ou=groups,dc=example,dc=org", "ou=closed,ou=groups,dc=example,dc=org");
@@ -132,7 +138,10 @@ fn hidden(what: &str) -> String {
 async fn what_the_reader_may_not_see_is_no_drift() -> Result<()> {
     World::run("ldap-hidden", async |world| {
         let mut server = Slapd::start(world.folder(), "").await?;
-        let subject = page::follow(world, "ldap.md", &[("directory.ldap.svc:389", &server.address)]).await?;
+        let address = server.address.clone();
+        let replaced =
+            [("directory.ldap.svc:389", &*address), (POLLERS, "hidden-poller"), (CONTROLLERS, "hidden-controller")];
+        let subject = page::follow(world, "ldap.md", &replaced).await?;
         subject.wait_until_healed_by(1).await?;
         let (written, groups) = (server.changes().await?, "dn.subtree=\"ou=groups,dc=example,dc=org\"");
         for (what, told) in [
