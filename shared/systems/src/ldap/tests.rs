@@ -197,7 +197,7 @@ async fn an_absence_needs_a_container_in_sight() {
 
 #[tokio::test]
 async fn a_server_that_sends_too_much_is_cut_off() {
-    let large = entry(&[("mail", &[&vec![b'a'; 700_000]])]);
+    let large = entry(&[("mail", &[&vec![b'a'; 700_000]]), ("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![large.clone(), large]).await;
     assert_eq!(found, Err(LdapFailure::Unreadable("larger than 1 MiB")));
     // Elements within elements, more than a stack has frames.
