@@ -101,12 +101,12 @@ async fn a_deletion_under_way_holds_the_object() -> Result<()> {
     World::run("done later", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         let target = Target::shipped(world, outside.url())?
-            .with("/spec/correct/http/delete/0/accept", json!([202]))
-            .with("/spec/correct/http/delete/0/doneOn", json!([404]));
+            .with("/spec/correct/http/delete/0/accept", json!([202, 204]))
+            .with("/spec/correct/http/delete/0/doneOn", json!([204, 404]));
         let object = begin(world, &target).await?;
         // Twice the deletion is only accepted. Then it is done, but that response waits for the checks.
         let done = Hold::default();
-        outside.on("DELETE", WEB, Answer::json(404, &json!({})).held_by(&done));
+        outside.on("DELETE", WEB, Answer::forwarded().held_by(&done));
         for _ in 0..2 {
             outside.once("DELETE", WEB, Answer::status(202));
         }
@@ -122,12 +122,12 @@ async fn a_deletion_under_way_holds_the_object() -> Result<()> {
         let (keys, gaps) = deletions(&outside, &object)?;
         ensure!(keys == ["-2-delete", "-3-delete", "-4-delete"], "{keys:?}");
         let missed = world.events().await?.into_iter().find(|event| event["reason"] == "DeletionFoundNothing");
-        ensure!(missed.is_none(), "it was asked for before: {missed:?}");
+        ensure!(missed.is_none(), "it was found: {missed:?}");
         world.shows(Shown::new(
             Group::Deletion,
             "A deletion is answered 202 and done later",
-            "DELETE is answered 202 twice, then 404; `accept: [202]`, `doneOn: [404]`",
-            "the finalizer stays until the outside says that nothing is there; each request has a key of its own",
+            "DELETE is answered 202 twice, then 204; `accept: [202, 204]`, `doneOn: [204, 404]`",
+            "the finalizer stays until the outside says that it is done; each request has a key of its own",
             format!("{} requests, pauses of {} s", keys.len(), seconds(&gaps)),
         ));
         Ok(())
@@ -136,16 +136,64 @@ async fn a_deletion_under_way_holds_the_object() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_deletion_that_finds_nothing_is_told() -> Result<()> {
+async fn a_resource_that_the_read_still_finds_keeps_its_object() -> Result<()> {
     World::run("nothing to delete", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
         begin(world, &Target::shipped(world, outside.url())?).await?;
         outside.on("DELETE", WEB, Answer::json(404, &json!({})));
         world.delete_proxy("web").await?;
-        world.wait_until_gone("web").await?;
-        world.wait_for_event("DeletionFoundNothing", "web").await?;
-        ensure!(outside.requests_to("DELETE", WEB).len() == 1, "{:?}", outside.requests());
+        let event = world.wait_for_event("DeletionFoundNothing", "web").await?;
+        let told = world.wait_for_note("web", "False", "DeletionUnclear").await?;
+        ensure!(is_held(&told), "{told}");
+        ensure!(describe(&told, names::DRIFT_OBSERVED) == "False/InSync", "the read finds it: {told}");
+        ensure!(event["note"].as_str().is_some_and(|note| note.contains("the read still finds")), "{event}");
         ensure!(toxiproxy.proxy("web").await?.is_some(), "the deletion was not passed on");
+        let began = Instant::now();
+        toxiproxy.delete("web").await?;
+        world.wait_until_gone("web").await?;
+        let gone = began.elapsed();
+        let tries = outside.requests_to("DELETE", WEB).len();
+        world.shows(Shown::new(
+            Group::Deletion,
+            "A deletion finds nothing, and the read still finds the resource",
+            "DELETE is answered 404 while GET answers 200; later the resource is deleted by hand",
+            "DeletionUnclear and the Event DeletionFoundNothing; the finalizer stays until a poll finds the resource absent",
+            format!("{tries} tries, gone {:.1} s after the resource", gone.as_secs_f64()),
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_deletion_ends_with_what_the_read_calls_absent() -> Result<()> {
+    World::run("never done", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let absent = "${response.status == 404 || response.status == 200 && response.body.enabled == false}";
+        let target = Target::shipped(world, outside.url())?
+            .with("/spec/read/http/absentWhen", json!(absent))
+            .with("/spec/correct/http/delete/0/accept", json!([202]))
+            .with("/spec/correct/http/delete/0/doneOn", json!([404]));
+        begin(world, &target).await?;
+        outside.on("DELETE", WEB, Answer::status(202));
+        world.delete_proxy("web").await?;
+        outside.wait_for_next("DELETE", WEB, 1).await?;
+        let waiting = world.wait_for_note("web", "Unknown", "CorrectionStarted").await?;
+        ensure!(is_held(&waiting), "{waiting}");
+        let began = Instant::now();
+        toxiproxy.update("web", json!({"enabled": false})).await?;
+        world.wait_until_gone("web").await?;
+        let gone = began.elapsed();
+        ensure!(toxiproxy.proxy("web").await?.is_some(), "it is only marked");
+        let missed = world.events().await?.into_iter().find(|event| event["reason"] == "DriftObserved");
+        ensure!(missed.is_none(), "a deletion is no incident: {missed:?}");
+        world.shows(Shown::new(
+            Group::Deletion,
+            "A deleted resource stays, marked as deleted",
+            "DELETE is answered 202 for ever; the read's `absentWhen` takes the mark for absence",
+            "the finalizer stays until a poll finds the resource absent; no Event of drift",
+            format!("gone {:.1} s after the mark", gone.as_secs_f64()),
+        ));
         Ok(())
     })
     .await

@@ -1,7 +1,7 @@
 //! The explanation of an object that is being deleted: since when, what keeps it, what happens outside, and what holds
 //! that.
 //!
-//! Such an object is neither polled nor corrected, so it has no verdict. Delays, limits and other objects with the same
+//! Such an object has no verdict: a poll only shows if its external resource is gone. Delays, limits and other objects with the same
 //! identity are known to the controller alone.
 
 use drift_api::condition::CorrectedReason;
@@ -133,6 +133,7 @@ fn last_try(object: &LeanObject) -> Option<String> {
     let why = match note.reason.filter(|_| is_of_it)? {
         CorrectedReason::CorrectionFailed => "did not delete it, and another follows",
         CorrectedReason::CorrectionStarted => "is under way",
+        CorrectedReason::DeletionUnclear => "found nothing to delete, and a poll decides",
         _ => return None,
     };
     let text = printable(&note.text);

@@ -90,10 +90,20 @@ impl ObjectRequest {
         }
         match self {
             Self::Retry
-                if !matches!(reason, Some(CorrectedReason::AttemptsExhausted | CorrectedReason::CorrectionFailed)) =>
+                if !matches!(
+                    reason,
+                    Some(
+                        CorrectedReason::AttemptsExhausted
+                            | CorrectedReason::CorrectionFailed
+                            | CorrectedReason::DeletionUnclear
+                    )
+                ) =>
             {
-                Some("a retry hastens what AttemptsExhausted holds, or what could not be sent, and nothing else")
+                Some(
+                    "a retry hastens what AttemptsExhausted or DeletionUnclear holds, or what could not be sent, and nothing else",
+                )
             }
+            Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,
             Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),
             Self::GiveUp(_) if object.deleting => {
                 Some("it is being deleted, and the external resource that it gives up stays as it is")

@@ -32,7 +32,7 @@ pub enum Report {
     BreakerOpen(bool),
     /// A deletion is held until a person acts.
     DeletionHeld(Box<LeanObject>, Held),
-    /// A deletion found nothing where the last poll saw the resource.
+    /// A deletion finds nothing where a poll still finds the resource.
     DeletionFoundNothing(Box<LeanObject>),
     /// The object is owned by another target (the first by name wins).
     ClaimedTwice(Box<LeanObject>),

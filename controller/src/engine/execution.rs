@@ -5,7 +5,6 @@
 //! object. Each step receives the result of the previous one. The state machine neither waits nor sends: the shell does
 //! that, or random histories in tests.
 
-mod deletion_found_nothing;
 mod end;
 mod progress;
 mod progress_reports;

@@ -129,7 +129,7 @@ pub(in crate::engine) fn correction(action: Action) -> Correction {
         resumes: false,
         by_job: false,
         was_begun: false,
-        may_be_gone: false,
+        expects_resource: false,
     }
 }
 

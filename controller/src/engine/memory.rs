@@ -37,8 +37,6 @@ pub struct ObjectMemory {
     pub deleted_outside: bool,
     /// True if the target skipped every deletion step, so that the external resource remains.
     pub deletion_skipped: bool,
-    /// True if a request may have removed the external resource since it was last found in sync.
-    pub may_be_gone: bool,
     /// Identifies the spec of the object.
     spec: Option<SpecMark>,
     /// True once the object was seen being deleted.
@@ -81,8 +79,6 @@ impl ObjectMemory {
     pub fn of(object: &LeanObject, now: Moment) -> Self {
         let mut memory = Self::new(now, object.retry_requested());
         memory.adopt_status(object);
-        // An earlier process may have requested a removal. An object in sync proves that the resource exists.
-        memory.may_be_gone = true;
         memory
     }
 
@@ -93,7 +89,6 @@ impl ObjectMemory {
             writes: WritePace::default(),
             deleted_outside: false,
             deletion_skipped: false,
-            may_be_gone: false,
             spec: None,
             deleting: false,
             written: None,
@@ -170,7 +165,6 @@ impl ObjectMemory {
             self.retry_seen = answered;
         }
         self.delay.finish(correction, outcome, now);
-        self.may_be_gone |= correction.may_have_taken_away(outcome);
         if correction.action == Action::Delete {
             self.deleted_outside |= *outcome == Outcome::Applied;
             self.deletion_skipped |= *outcome == Outcome::AllSkipped;
@@ -227,14 +221,14 @@ impl ObjectMemory {
         // A verdict on a deleting object is older than its deletion, whose outcome may be in doubt.
         if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.delay.end_doubt();
-            self.may_be_gone = false;
         }
         self.give_room_back(now);
         let used_up = current.is_some_and(|current| current.tag.unhealed >= allowed_attempts);
         // A failed poll does not show if another replacement is needed.
         let exhausted = || used_up || self.delay.lost_something() || object.conditions.correction_status().replaced;
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
-        if !(drifted && exhausted() || self.delay.could_not_send()) {
+        let is_unclear = object.conditions.correction_status().reason == Some(CorrectedReason::DeletionUnclear);
+        if !(drifted && exhausted() || is_unclear || self.delay.could_not_send()) {
             self.see_retry_request(object.retry_requested());
         }
     }

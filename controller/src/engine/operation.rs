@@ -122,12 +122,6 @@ impl OngoingDecision {
         self.due
     }
 
-    /// Returns true if this end is a deletion that found nothing although the last poll saw the resource.
-    #[must_use]
-    pub fn misses_what_was_seen(&self, end: &ExecutionEnd) -> bool {
-        self.execution.misses_what_was_seen(end)
-    }
-
     /// Processes the result of an operation.
     pub fn take(&mut self, event: Event, now: Moment) -> Next {
         match event {

@@ -9,6 +9,7 @@ use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, Rights
 use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
+use crate::engine::corrections::correction::STILL_FOUND;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
 
@@ -43,7 +44,10 @@ impl Announcer {
     pub fn status(&self, kind: &ResolvedKind, object: &LeanObject, status: &CorrectionStatus) {
         let Some(reason) = status.reason else { return };
         let (news, reason) = match reason {
-            CorrectedReason::CorrectionStarted | CorrectedReason::IdentityFree => return,
+            // What a deletion did not find is reported once a poll has judged it.
+            CorrectedReason::CorrectionStarted | CorrectedReason::IdentityFree | CorrectedReason::DeletionUnclear => {
+                return;
+            }
             CorrectedReason::CorrectionApplied => (NoticeKind::Normal, "DriftCorrected"),
             CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
             CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),
@@ -87,11 +91,9 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
     }
 
-    /// Reports that the deletion did not find the resource that the last poll saw.
+    /// Reports that the deletion finds nothing where a poll still finds the resource.
     pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
-        let note = "the external system has nothing to delete where the last poll saw the resource: it was removed outside, or the \
-                    requests of read and delete name different resources"
-            .to_owned();
+        let note = STILL_FOUND.to_owned();
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
         tracing::warn!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);

@@ -162,7 +162,7 @@ impl Bench {
             resumes: false,
             by_job: false,
             was_begun: false,
-            may_be_gone: false,
+            expects_resource: false,
         }))
     }
 

@@ -312,7 +312,8 @@ impl Acting {
 
 /// Records a deletion that was reported as done.
 fn note_deleted(asked: Asked<'_>, outcome: &StepOutcome, scene: &mut Scene<'_>) {
-    let is_done = matches!(outcome, StepOutcome::Accepted | StepOutcome::NotThere);
+    let is_moved = scene.outside.moved.contains(&*asked.correction.resource.identity);
+    let is_done = matches!(outcome, StepOutcome::Accepted | StepOutcome::NotThere) && !is_moved;
     if asked.correction.action == Action::Delete && is_done {
         scene.ledger.decisions.note_deleted(&asked.object.id.uid);
     }

@@ -9,7 +9,6 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::{Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
@@ -190,7 +189,7 @@ impl Controller {
             match effect {
                 Effect::Do(uid, work) => match &work.operation {
                     Operation::Check => self.check((number, uid), &work, clock),
-                    Operation::End(_) => self.end(number, uid, missed.take().and(work.correction)),
+                    Operation::End(_) => self.end(number, uid, missed.take()),
                     _ => self.assign((number, uid), work, clock),
                 },
                 Effect::ReadAnew(known) => unreachable!("a list is older than what is known of {}", known.id),
@@ -223,10 +222,10 @@ impl Controller {
         self.tasks.push(Task { text: number, uid, since: now, acting });
     }
 
-    fn end(&mut self, number: u64, uid: Uid, missed: Option<Box<Correction>>) {
+    fn end(&mut self, number: u64, uid: Uid, missed: Option<Box<LeanObject>>) {
         self.tasks.retain(|task| task.text != number || task.uid != uid);
         let is_forgotten = self.targets.values().all(|at_work| at_work.number != number);
-        let missed = missed.map(|correction| correction.resource.identity.clone());
+        let missed = missed.and_then(|object| Some(object.conditions.correction_status().owned()?.identity.clone()));
         self.ended.push(Ended { uid, is_forgotten, missed });
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Decisions {
     begun: HashMap<(String, Uid), Vec<Begun>>,
     /// Objects whose external deletion was reported as done.
     deleted: HashSet<Uid>,
+    /// Objects that a poll truly found absent, each with the K of that poll.
+    absent: HashSet<(Uid, u64)>,
 }
 
 impl Decisions {
@@ -80,6 +82,11 @@ impl Decisions {
         self.deleted.insert(uid.clone());
     }
 
+    /// Records a poll that truly found the resource absent.
+    pub(crate) fn note_absent(&mut self, uid: &Uid, correction: u64) {
+        self.absent.insert((uid.clone(), correction));
+    }
+
     /// Records that the target forgets the object.
     pub(crate) fn forget(&mut self, target: &str, uid: &Uid) {
         self.begun.remove(&(target.to_owned(), uid.clone()));
@@ -94,7 +101,9 @@ impl Decisions {
     pub(crate) fn check(&self, decided: &Decided, api: &ApiServer, active: &[Arc<Target>]) -> Result<(), String> {
         let uid = &decided.object.id.uid;
         let Some(correction) = &decided.correction else {
-            let is_known = !decided.says_deleted || self.deleted.contains(uid);
+            let found_absent = (uid.clone(), decided.object.conditions.correction());
+            let is_polled = decided.is_attested && self.absent.contains(&found_absent);
+            let is_known = !decided.says_deleted || self.deleted.contains(uid) || is_polled;
             return is_known
                 .then_some(())
                 .ok_or_else(|| format!("a finalizer goes before the resource: that of {uid}"));

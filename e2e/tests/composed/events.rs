@@ -122,6 +122,13 @@ pub(crate) enum Event {
         resource: usize,
         value: u8,
     },
+    /// Moves the resource away from its address, where reads still find it, or back.
+    Move {
+        resource: usize,
+        away: bool,
+    },
+    /// No deletion is answered as done from now on.
+    NeverDone,
     Target {
         target: usize,
         text: Option<Text>,
@@ -173,6 +180,9 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
             let claimants = world.ledger.claims.by_claim(RESOURCES[resource], &world.api);
             world.outside.make(RESOURCES[resource], i64::from(value), &claimants);
         }
+        Event::Move { resource, away: true } => drop(world.outside.moved.insert(RESOURCES[resource].to_owned())),
+        Event::Move { resource, away: false } => drop(world.outside.moved.remove(RESOURCES[resource])),
+        Event::NeverDone => world.outside.never_done = true,
         Event::Change { resource, value } => {
             if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
                 resource.value = i64::from(value);

@@ -4,9 +4,9 @@
 
 use crate::events::Event;
 use crate::events::Event::{
-    Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Pass, Pause,
-    RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, StripFinalizer, TakeSecret,
-    Target,
+    Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Move, NeverDone,
+    Pass, Pause, RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, StripFinalizer,
+    TakeSecret, Target,
 };
 use crate::history::History;
 use crate::jobs::JobEvent;
@@ -67,6 +67,38 @@ fn a_claim_that_was_cleaned_up_stays_lost() {
 fn a_deletion_waits_for_no_refused_status() {
     let events = [Rest, Delete { object: 0 }, RefuseCredential(true), RefuseStatus(true), Rest];
     ends_well(one_object(), events, Ending::StatusRefused);
+}
+
+#[test]
+fn a_deletion_that_is_never_done_ends_by_a_poll() {
+    let edition = Text { edition: 2, ..PLAIN };
+    let created = Create { object: 0, resource: 0, value: 1, labels: 1 };
+    let begun = active(edition, [created, Rest, Pass(10), Rest, NeverDone, Delete { object: 0 }]);
+    ends_well(begun.clone(), [Rest], Ending::Free);
+    ends_well(begun.clone(), [Rest, Crash(Controller), Rest, Crash(Poller), Rest], Ending::Free);
+    ends_well(begun, [Attend(Controller), Step(Controller, 0, Fault::None), Crash(Controller), Rest], Ending::Free);
+}
+
+#[test]
+fn a_resource_that_moved_away_keeps_its_object() {
+    let moved = |resource| [Rest, Pass(10), Rest, Move { resource, away: true }, Delete { object: 0 }, Rest];
+    let back = [Move { resource: 0, away: false }, Rest];
+    let pass = [Pass(30), Rest, Pass(30), Rest];
+    let table: [&[Event]; 5] = [
+        &[],
+        &pass,
+        &[Crash(Controller), Rest],
+        &[Crash(Poller), Rest, Pass(700), Rest],
+        &[Crash(Poller), Crash(Controller), Rest, Event::Retry { object: 0, request: 1 }, Rest],
+    ];
+    for between in table {
+        let events: Vec<_> = moved(0).into_iter().chain(between.iter().cloned()).collect();
+        ends_well(one_object(), events.iter().cloned().chain(back.clone()), Ending::Free);
+        let removed = [Remove { resource: 0 }, Rest];
+        ends_well(one_object(), events.iter().cloned().chain(removed), Ending::Free);
+        let unread = [RefuseCredential(true), Rest, RefuseCredential(false), Rest];
+        ends_well(one_object(), events.into_iter().chain(unread).chain(back.clone()), Ending::Free);
+    }
 }
 
 #[test]

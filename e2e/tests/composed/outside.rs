@@ -65,6 +65,10 @@ pub(crate) struct Outside {
     /// The controller's credential is rejected.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
+    /// Resources that reads still find and that no write finds at its address.
+    pub(crate) moved: BTreeSet<String>,
+    /// A deletion is always accepted, and never answered as done.
+    pub(crate) never_done: bool,
     /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
 }
@@ -136,6 +140,7 @@ impl Outside {
         let password = body.and_then(|body| body["password"].as_str()?.parse().ok());
         match (request.method.as_str(), self.resources.get_mut(&identity)) {
             ("POST", Some(_)) => 409,
+            (_, Some(_)) if self.moved.contains(&identity) => 404,
             ("POST", None) => {
                 self.taken.remove(&identity);
                 self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()), password });
@@ -148,8 +153,9 @@ impl Outside {
             ("DELETE", Some(_)) => {
                 self.resources.remove(&identity);
                 self.taken.insert(identity, uid.clone());
-                204
+                if self.never_done { 202 } else { 204 }
             }
+            ("DELETE", None) if self.never_done => 202,
             _ => 404,
         }
     }

@@ -323,6 +323,9 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
                 // A field that cannot be read back counts only if it would be sent.
                 let is_sent = !target.compare.write_only.is_empty();
                 let has_moved = target.correct.mode.corrects() && is_sent && !moved.is_empty();
+                if real.is_none() {
+                    scene.ledger.decisions.note_absent(&uid, begun.basis.correction);
+                }
                 let differs = real != open["spec"]["value"].as_i64() || has_moved;
                 scene.ledger.note_read(&uid, &begun.basis, differs);
             }

@@ -3,6 +3,7 @@
 //!
 //! The correct state follows only from the objects, the targets and the claims.
 
+use drift_api::condition::CurrentVerdict;
 use drift_api::identity::Uid;
 use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION};
 use drift_api::object::LeanObject;
@@ -28,7 +29,8 @@ const MOST_LOOKS: usize = 100;
 pub(crate) enum Ending {
     /// No rejection at all.
     Free,
-    /// No status can be written, and every object is deleted. The deletions must complete.
+    /// No status can be written, and every object is deleted. The deletions must complete, except for one that finds
+    /// nothing where the last verdict found the resource.
     StatusRefused,
     /// Another writer undoes the same thing every other second for five minutes. We answer at our own pace.
     War(War),
@@ -163,6 +165,15 @@ fn lift_bars(world: &mut World, ending: Ending) {
     world.configure(Who::Controller);
 }
 
+/// Returns true if the last verdict found a resource that a deletion cannot find. Only a poll ends that, and its verdict
+/// cannot be written.
+fn is_unclear(world: &World, object: &Value) -> bool {
+    let lean = LeanObject::prune(object, &FieldPaths::default());
+    let was_found = lean.conditions.observed().and_then(CurrentVerdict::read);
+    let was_found = was_found.is_some_and(|current| current.reason.is_presence());
+    was_found && owns(object).is_some_and(|resource| !world.outside.resources.contains_key(&resource))
+}
+
 fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     let texts = &world.documents;
     let targets: Vec<_> = texts.iter().map(|(name, text)| target(name, *text)).collect();
@@ -172,6 +183,9 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     for (name, object) in &world.api.objects {
         let held = object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|it| it == FINALIZER));
         if !object["metadata"]["deletionTimestamp"].is_null() {
+            if ending == Ending::StatusRefused && is_unclear(world, object) {
+                continue;
+            }
             return Some(format!("a deleted object is held for ever: {name}"));
         }
         let text = target_of(object);

@@ -63,18 +63,20 @@ pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t
 /// The Secret that corrections by requests send.
 const SECRETS: &str = "secrets: {password: {secretRef: {name: password, key: key}}}";
 
-/// Returns corrections by requests. One edition skips correct resources, and the other always writes.
+/// Returns corrections by requests. Edition 1 skips correct resources, and the others always write. A deletion of edition
+/// 2 is only done on 404.
 fn requests(text: Text, url: &str) -> String {
     let Text { deletes, edition, .. } = text;
     let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
     let update = match edition {
-        0 => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
+        0 | 2 => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
         _ => format!(
             "[{{name: found, method: GET, url: \"{url}\"}}, \
              {{method: PUT, url: \"{url}\", when: \"${{steps.found.body.?value.orValue(-1) != desired.value || 'password' in differs}}\", body: {body}}}]"
         ),
     };
-    let delete = if deletes { format!(", delete: [{{method: DELETE, url: \"{url}\"}}]") } else { String::new() };
+    let done = if edition == 2 { ", doneOn: [404]" } else { "" };
+    let delete = if deletes { format!(", delete: [{{method: DELETE, url: \"{url}\"{done}}}]") } else { String::new() };
     let create =
         format!("[{{method: POST, url: \"{url}\", body: {body}}}, {{method: PUT, url: \"{url}\", body: {body}}}]");
     format!("http: {{create: {create}, update: {update}{delete}}}")

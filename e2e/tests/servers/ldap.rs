@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use drift_api::names;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{World, yaml};
+use drift_e2e::world::{World, condition, yaml};
 use serde_json::json;
 
 use crate::page;
@@ -87,4 +88,82 @@ async fn refuse_a_wrong_password(world: &World, server: &Slapd, subject: &page::
     subject.wait_until_healed_by(5).await?;
     ensure!(server.groups().await? == before);
     Ok(())
+}
+
+/// Names of the page's roles.
+const POLLERS: &str = "drift-poller-directorygroups";
+const CONTROLLERS: &str = "drift-controller-directorygroups";
+
+const CLOSED: &str =
+    "dn: ou=closed,ou=groups,dc=example,dc=org\nchangetype: add\nobjectClass: organizationalUnit\nou: closed\n";
+
+/// Returns the change that moves the group from one container to another.
+fn moved(from: &str, to: &str) -> String {
+    format!("dn: cn=payments,{from}\nchangetype: modrdn\nnewrdn: cn=payments\ndeleteoldrdn: 0\nnewsuperior: {to}\n")
+}
+
+#[tokio::test]
+async fn an_entry_that_was_moved_keeps_its_object() -> Result<()> {
+    World::run("ldap-moved", async |world| {
+        let server = Slapd::start(world.folder(), "").await?;
+        let by_dn = "base: \"cn=${self.spec.name},ou=groups,dc=example,dc=org\"";
+        let by_name = "base: ou=groups,dc=example,dc=org\n          scope: subtree\n          \
+                       filter: \"(&(objectClass=groupOfNames)(cn=${self.spec.name}))\"";
+        let mut replaced = vec![("directory.ldap.svc:389", &*server.address), (by_dn, by_name)];
+        // The page's roles are of the whole cluster, and another test needs its own.
+        replaced.extend([(POLLERS, "moved-poller"), (CONTROLLERS, "moved-controller")]);
+        let subject = page::follow(world, "ldap.md", &replaced).await?;
+        subject.wait_until_healed_by(1).await?;
+        let (here, closed) = ("ou=groups,dc=example,dc=org", "ou=closed,ou=groups,dc=example,dc=org");
+        server.change(CLOSED).await?;
+        server.change(&moved(here, closed)).await?;
+        subject.request_deletion().await?;
+        let told = subject.wait_until_told("the read still finds the external resource").await?;
+        ensure!(told["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty()), "{told}");
+        ensure!(server.groups().await?.contains(&format!("dn: cn=payments,{closed}")), "it outlives its address");
+        server.change(&moved(closed, here)).await?;
+        subject.wait_until_gone().await?;
+        ensure!(server.groups().await?.is_empty(), "{:?}", server.groups().await?);
+        Ok(())
+    })
+    .await
+}
+
+/// Rules that take these from the poller.
+fn hidden(what: &str) -> String {
+    format!("access to {what}\n  by dn.exact=\"cn=drift-poller,ou=services,dc=example,dc=org\" none\n  by * break\n")
+}
+
+#[tokio::test]
+async fn what_the_reader_may_not_see_is_no_drift() -> Result<()> {
+    World::run("ldap-hidden", async |world| {
+        let mut server = Slapd::start(world.folder(), "").await?;
+        let address = server.address.clone();
+        let replaced =
+            [("directory.ldap.svc:389", &*address), (POLLERS, "hidden-poller"), (CONTROLLERS, "hidden-controller")];
+        let subject = page::follow(world, "ldap.md", &replaced).await?;
+        subject.wait_until_healed_by(1).await?;
+        let (written, groups) = (server.changes().await?, "dn.subtree=\"ou=groups,dc=example,dc=org\"");
+        for (what, told) in [
+            (format!("{groups} attrs=member"), "does not show its attribute member"),
+            (format!("{groups} attrs=objectClass"), "that proves nothing"),
+            (groups.to_owned(), "that proves nothing"),
+        ] {
+            server.start_again_with(&hidden(&what)).await?;
+            let seen = subject.wait_for_verdict("Unknown/Unauthorized").await?;
+            let message = condition(&seen, names::DRIFT_OBSERVED).map(|observed| observed["message"].to_string());
+            ensure!(message.as_ref().is_some_and(|message| message.contains(told)), "{what}: {message:?}");
+            wait::throughout("no write to the directory", SOME_POLLS, async || {
+                let now = server.changes().await?;
+                Ok(if now == written { Seen::Met(()) } else { Seen::Instead(format!("{now:?}")) })
+            })
+            .await?;
+            subject.wait_for_verdict("Unknown/Unauthorized").await?;
+            server.start_again_with("").await?;
+            subject.wait_until_healed_by(1).await?;
+        }
+        ensure!(server.changes().await? == written);
+        Ok(())
+    })
+    .await
 }

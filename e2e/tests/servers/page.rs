@@ -170,9 +170,20 @@ impl Subject {
         Ok(())
     }
 
+    /// Requests its deletion.
+    pub(crate) async fn request_deletion(&self) -> Result<()> {
+        self.api.delete(&self.name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
     /// Deletes it and waits until it is gone.
     pub(crate) async fn delete(&self) -> Result<()> {
-        self.api.delete(&self.name, &DeleteParams::default()).await?;
+        self.request_deletion().await?;
+        self.wait_until_gone().await
+    }
+
+    /// Waits until it is gone.
+    pub(crate) async fn wait_until_gone(&self) -> Result<()> {
         wait::until(format!("{} to be gone", self.name), wait::DEADLINE, async || {
             let object = self.api.get_opt(&self.name).await?.map(serde_json::to_value).transpose()?;
             Ok(object.map_or(Seen::Met(()), |object| Seen::Instead(yaml(&object))))

@@ -28,10 +28,8 @@ impl Slapd {
     pub(crate) async fn start(parent: &Path, settings: &str) -> Result<Self> {
         let folder = parent.join("slapd");
         fs::create_dir_all(folder.join("data"))?;
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook/ldap.md");
-        let page = fs::read_to_string(page)?;
-        fs::write(folder.join("slapd.conf"), configuration(&folder, &blocks(&page, "conf").concat(), settings))?;
-        fs::write(folder.join("entries.ldif"), blocks(&page, "ldif").concat())?;
+        fs::write(folder.join("slapd.conf"), configuration(&folder, &page_rules()?, settings))?;
+        fs::write(folder.join("entries.ldif"), blocks(&page()?, "ldif").concat())?;
         let add =
             Launch::new("slapadd", program("slapadd", "slapd")?).argument("-f").argument(folder.join("slapd.conf"));
         installed::run(add.argument("-l").argument(folder.join("entries.ldif")), &folder).await?;
@@ -50,6 +48,14 @@ impl Slapd {
         Ok(())
     }
 
+    /// Starts it again with these access rules before those of the page.
+    pub(crate) async fn start_again_with(&mut self, rules: &str) -> Result<()> {
+        self.stop().await?;
+        let page = format!("{rules}{}", page_rules()?);
+        fs::write(self.folder.join("slapd.conf"), configuration(&self.folder, &page, ""))?;
+        self.start_again().await
+    }
+
     /// Applies changes in LDIF as the administrator.
     pub(crate) async fn change(&self, ldif: &str) -> Result<()> {
         let file = self.folder.join("change.ldif");
@@ -60,11 +66,20 @@ impl Slapd {
 
     /// Returns the lines of the groups in LDIF, sorted, without blank ones.
     pub(crate) async fn groups(&self) -> Result<Vec<String>> {
+        self.search(["description", "member"]).await
+    }
+
+    /// Returns the lines that change with each write to a group.
+    pub(crate) async fn changes(&self) -> Result<Vec<String>> {
+        self.search(["entryCSN", "entryUUID"]).await
+    }
+
+    async fn search(&self, attributes: [&str; 2]) -> Result<Vec<String>> {
         let file = self.folder.join("ldapsearch.log");
         let _ = fs::remove_file(&file);
-        let tool = self.tool("ldapsearch")?.arguments(["-LLL", "-o", "ldif-wrap=no", "-s", "one"]);
+        let tool = self.tool("ldapsearch")?.arguments(["-LLL", "-o", "ldif-wrap=no", "-s", "sub"]);
         let tool = tool.arguments(["-b", "ou=groups,dc=example,dc=org", "(objectClass=groupOfNames)"]);
-        installed::run(tool.arguments(["description", "member"]), &self.folder).await?;
+        installed::run(tool.arguments(attributes), &self.folder).await?;
         let text = fs::read_to_string(&file).with_context(|| format!("no {}", file.display()))?;
         let mut lines: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
         lines.sort();
@@ -76,6 +91,14 @@ impl Slapd {
         let url = format!("ldap://{}", self.address);
         Ok(launch.arguments(["-x", "-H", &url, "-D", ADMINISTRATOR, "-w", PASSWORD]))
     }
+}
+
+fn page() -> Result<String> {
+    Ok(fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook/ldap.md"))?)
+}
+
+fn page_rules() -> Result<String> {
+    Ok(blocks(&page()?, "conf").concat())
 }
 
 async fn launch(folder: &Path, address: &str, tls_address: &str) -> Result<Process> {

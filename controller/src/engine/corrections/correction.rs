@@ -12,6 +12,14 @@ use drift_api::{
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};
 
+/// Text of a deletion that found nothing, until a poll decides.
+const FOUND_NOTHING: &str =
+    "delete: nothing is at its address, and the last poll found the external resource: the next poll decides";
+
+/// Text of a deletion that found nothing after a poll that found the resource.
+pub const STILL_FOUND: &str = "the deletion finds nothing at its address, and the read still finds the external resource: correct the steps \
+     of delete, delete the resource by hand, or annotate the object with driftpoller.dev/orphan=true; it is tried again";
+
 /// One correction to execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
@@ -46,8 +54,9 @@ pub struct Correction {
     pub by_job: bool,
     /// True if this process created its Job and did not see its end.
     pub was_begun: bool,
-    /// True if an earlier request may have removed the resource.
-    pub may_be_gone: bool,
+    /// True for a deletion whose resource should exist: the last verdict found it, and no request to delete it was
+    /// accepted since.
+    pub expects_resource: bool,
 }
 
 /// Content of a correction, which distinguishes one Job from another.
@@ -66,18 +75,6 @@ pub struct AskedFor {
 }
 
 impl Correction {
-    /// Returns true if the resource may be gone after this outcome.
-    #[must_use]
-    pub fn may_have_taken_away(&self, outcome: &Outcome) -> bool {
-        let takes_away = match self.action {
-            Action::Delete | Action::Replace => true,
-            // One of the requests of an update may be a DELETE.
-            Action::Update => *outcome != Outcome::Applied,
-            Action::Create | Action::Nudge => false,
-        };
-        takes_away && !outcome.changed_nothing() && !outcome.was_turned_away()
-    }
-
     /// Returns true if its object needs the resource exclusively from now on, claimed before or not.
     #[must_use]
     pub fn takes_resource(&self) -> bool {
@@ -168,13 +165,20 @@ impl Correction {
         let reason = match outcome {
             Outcome::Applied => CorrectedReason::CorrectionApplied,
             Outcome::Underway { .. } => CorrectedReason::CorrectionStarted,
+            Outcome::FoundNothing => CorrectedReason::DeletionUnclear,
             Outcome::AllSkipped
             | Outcome::Refused(..)
             | Outcome::Unstored(..)
             | Outcome::Halted(..)
             | Outcome::Doubtful(..) => CorrectedReason::CorrectionFailed,
         };
-        let text = ended_text(self.action, outcome);
+        let text = match outcome {
+            // A poll has judged an earlier try, and its sentence stays until another poll does.
+            Outcome::FoundNothing if self.before.reason == Some(CorrectedReason::DeletionUnclear) => {
+                self.before.text.clone()
+            }
+            _ => ended_text(self.action, outcome),
+        };
         let mut status = match outcome {
             Outcome::Doubtful(_, Uncertainty { why: Doubt::JobUnseen, .. }) => self.underway(&text),
             _ => self.before.keeping(reason, &text, self.generation),
@@ -244,6 +248,7 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Applied => format!("{verb}d"),
         Outcome::Underway { .. } => format!("{verb}: accepted, and not done yet; it is asked for again"),
+        Outcome::FoundNothing => FOUND_NOTHING.to_owned(),
         Outcome::AllSkipped if action == Action::Replace => {
             format!("{verb}: every write that makes it anew was skipped")
         }

@@ -212,6 +212,9 @@ pub enum Outcome {
         /// Delay before the next request, as the external system asked.
         retry_after: Option<Duration>,
     },
+    /// A deletion that no write performed, because nothing is at its address, although the last poll found the resource.
+    /// A poll decides if it is gone.
+    FoundNothing,
     /// Every write that would have created or changed the resource was skipped. For a deletion: no request was sent, or
     /// the existing resource is not ours.
     AllSkipped,
@@ -239,7 +242,7 @@ impl Outcome {
     pub fn changed_nothing(&self) -> bool {
         match self {
             Self::Applied | Self::Underway { .. } => false,
-            Self::AllSkipped => true,
+            Self::AllSkipped | Self::FoundNothing => true,
             Self::Refused(step, _) | Self::Unstored(step, _) | Self::Halted(step, _) | Self::Doubtful(step, _) => {
                 matches!(step.reach, Reach::Unsent | Reach::Unwritten)
             }
@@ -274,6 +277,7 @@ impl Outcome {
         match self {
             Self::Applied => "applied",
             Self::Underway { .. } => "underway",
+            Self::FoundNothing => "found_nothing",
             Self::AllSkipped => "all_skipped",
             Self::Refused(..) => "refused",
             Self::Unstored(..) => "unstored",

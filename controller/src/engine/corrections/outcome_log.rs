@@ -11,6 +11,7 @@ impl Outcome {
         let text = match self {
             Self::Applied => "corrected",
             Self::Underway { .. } => "the deletion is accepted, but not done yet",
+            Self::FoundNothing => "the deletion finds nothing where the last poll found the resource: a poll decides",
             Self::AllSkipped => "not corrected: every write was skipped",
             Self::Refused(_, refusal) => return format!("the correction was refused: {}", refusal.code).into(),
             Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",

@@ -1,14 +1,17 @@
 //! The decision for an object that is being deleted: delete the external resource, or release the object.
 //!
 //! Removing a finalizer too early is worse for the external system than keeping it. Deleting a foreign resource is
-//! worse than leaving it. So only a claimed resource that no other object names is deleted. No verdict is needed,
-//! because the deletion is the desired state.
+//! worse than leaving it. So only a claimed resource that no other object names is deleted. No verdict is needed to
+//! begin, because the deletion is the desired state. A deletion that was sent and is not done, or found nothing where
+//! a resource should be, also ends with a poll that finds the resource absent.
 
 use drift_api::mutants::is_planted;
-use drift_api::{CorrectedReason, CorrectionStatus, Mutant, Ownership, ResourceName};
+use drift_api::{ConditionStatus, CorrectedReason, CorrectionStatus, Mutant, Ownership, ResourceName};
 
-use crate::engine::correction_limits::Room;
+use super::status_writes::write_once;
+use crate::engine::correction_limits::{RETRY_EVERY, Room};
 use crate::engine::corrections::claim::permit;
+use crate::engine::corrections::correction::STILL_FOUND;
 use crate::engine::corrections::{Action, Held, Permission};
 use crate::engine::decide::approval::without_approval;
 use crate::engine::decide::decision::Decision;
@@ -45,8 +48,35 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
         Ok(_) if !surroundings.scope_complete && !is_planted(Mutant::DeletedAmongSome) => {
             Decision::Nothing(Held::ScopeIncomplete)
         }
-        Ok(resource) => decide_timing(situation, status, &resource),
+        Ok(resource) => decide_by_poll(situation, status, &resource),
         Err(held) => Decision::Nothing(held),
+    }
+}
+
+/// Decides by the verdict on the last try, if these steps have sent one.
+fn decide_by_poll(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
+    let Situation { object, target, memory, surroundings, now, .. } = situation;
+    let timing = || decide_timing(situation, status, resource);
+    if !memory.delay.has_undone_deletion(target.correct_hash) {
+        return timing();
+    }
+    let is_unclear = status.reason == Some(CorrectedReason::DeletionUnclear);
+    match situation.verified(status) {
+        Some(reason) if reason.is_absence() && surroundings.attested => {
+            match memory.believed_from().filter(|until| now < until) {
+                Some(until) => Decision::Wait { until, why: Held::NotAttested },
+                None => Decision::ReleaseFinalizer { left_behind: false },
+            }
+        }
+        Some(reason) if is_unclear && reason.is_presence() && reason.status() != ConditionStatus::Unknown => {
+            write_once(situation, status, CorrectedReason::DeletionUnclear, STILL_FOUND, timing())
+        }
+        // Another try would only postpone the poll that decides. Without a poller, one follows each hour.
+        _ if is_unclear && !memory.retry_is_requested(object.retry_requested()) => {
+            let until = memory.delay.last_begun() + RETRY_EVERY;
+            if *now < until { Decision::Wait { until, why: Held::NotVerified } } else { timing() }
+        }
+        _ => timing(),
     }
 }
 
@@ -57,10 +87,12 @@ fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource:
     }
     let (delay, now) = (&situation.memory.delay, situation.now);
     let ready = delay.deletion_ready_at(now);
-    if now < ready {
+    let retry = situation.object.retry_requested();
+    let is_hastened =
+        status.reason == Some(CorrectedReason::DeletionUnclear) && situation.memory.retry_is_requested(retry);
+    if now < ready && !is_hastened {
         return Decision::Wait { until: ready, why: delay.awaits(now) };
     }
-    let retry = situation.object.retry_requested();
     if let Some(until) = situation.memory.unsent_until(retry, situation.now) {
         return Decision::Wait { until, why: Held::Unsendable };
     }
@@ -80,7 +112,10 @@ mod tests {
     use crate::engine::corrections::outcome::{Doubt, Outcome};
     use crate::engine::fixtures::{
         Scene, at, claims, correction, desired_hash, doubtful, doubtful_until, moved, owns, refused, resource,
+        set_corrected,
     };
+    use crate::engine::memory::ObjectMemory;
+    use drift_api::CorrectedReason::{CorrectionStarted, DeletionUnclear};
     use drift_api::condition::ObservedReason;
     use drift_api::identity::Holders;
     use drift_language::Mode;
@@ -245,5 +280,124 @@ mod tests {
         assert_eq!(again.number, 9, "a new request, which a stored answer does not stand for");
         let later = asked(Some(std::time::Duration::from_secs(60)));
         assert_eq!(later.decide(), Decision::Wait { until: at(1055), why: Held::Delayed });
+    }
+
+    /// An object whose eighth correction was a deletion that ended so, with this verdict after it.
+    fn tried(outcome: &Outcome, verdict: ObservedReason) -> Scene {
+        let reason = if *outcome == Outcome::FoundNothing { DeletionUnclear } else { CorrectionStarted };
+        let scene = deleting().corrected(reason, 8, owns("db")).observed(verdict);
+        scene.with(|scene| {
+            scene.memory.begin(at(999), None);
+            scene.memory.finish(&correction(Action::Delete), outcome, at(999));
+            scene.memory.begin(at(999), None);
+            scene.memory.finish(&correction(Action::Delete), outcome, at(999));
+        })
+    }
+
+    #[test]
+    fn a_poll_that_finds_it_absent_ends_a_deletion() {
+        for outcome in [Outcome::Underway { retry_after: None }, Outcome::FoundNothing, refused(409)] {
+            for absent in [ObservedReason::NotCreated, ObservedReason::ExternalMissing] {
+                assert_eq!(tried(&outcome, absent).decide(), released(false), "{outcome:?} {absent}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_current_attested_absence_ends_a_deletion() {
+        type Change = fn(&mut Scene);
+        let changes: &[(&str, Change)] = &[
+            ("not attested", |scene| scene.surroundings.attested = false),
+            ("of an earlier try", |scene| {
+                let conditions = &mut scene.object.conditions;
+                let said = conditions.correction_status();
+                set_corrected(conditions, &CorrectionStatus { correction: 9, ..said });
+            }),
+            ("of another generation", |scene| scene.object.generation = Some(4)),
+            ("of another desired state", |scene| scene.facts.desired_hash = None),
+            ("nothing was sent by this process", |scene| scene.memory = ObjectMemory::new(at(0), None)),
+            ("other steps were sent", |scene| scene.target.correct_hash += 1),
+            ("paused", |scene| scene.object.paused = true),
+        ];
+        for outcome in [Outcome::Underway { retry_after: None }, Outcome::FoundNothing] {
+            for (what, change) in changes {
+                let decision = tried(&outcome, ObservedReason::NotCreated).with(change).decide();
+                assert!(!matches!(decision, Decision::ReleaseFinalizer { .. }), "{what}: {decision:?}");
+            }
+            let held = tried(&outcome, ObservedReason::NotCreated).with(|scene| {
+                scene.memory.arrive(scene.object.conditions.observed(), at(995));
+            });
+            assert_eq!(held.decide(), Decision::Wait { until: at(1005), why: Held::NotAttested });
+        }
+    }
+
+    #[test]
+    fn a_deletion_that_found_nothing_waits_for_its_poll() {
+        let hour = Decision::Wait { until: at(999 + 3600), why: Held::NotVerified };
+        for reason in [ObservedReason::PollTimedOut, ObservedReason::Settling] {
+            assert_eq!(tried(&Outcome::FoundNothing, reason).decide(), hour, "{reason}");
+        }
+        let unpolled =
+            tried(&Outcome::FoundNothing, ObservedReason::InSync).with(|scene| scene.object.conditions.observed = None);
+        assert_eq!(unpolled.decide(), hour);
+        let later = unpolled.clone().with(|scene| scene.now = at(999 + 3600));
+        assert!(matches!(later.decide(), Decision::Correct(_)), "{:?}", later.decide());
+        let asked =
+            unpolled.clone().with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
+        assert!(matches!(asked.decide(), Decision::Correct(_)), "{:?}", asked.decide());
+        let edited = unpolled.clone().with(|scene| scene.target.correct_hash += 1);
+        assert_eq!(edited.decide(), Decision::Wait { until: at(1001), why: Held::Delayed }, "other steps");
+        for end in [
+            |scene: &mut Scene| scene.object.orphan = true,
+            |scene: &mut Scene| {
+                scene.object.asked.get_or_insert_default().give_up = Some("db".into());
+            },
+        ] {
+            assert_eq!(unpolled.clone().with(end).decide(), released(true));
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_still_found_is_told_once() {
+        for reason in [ObservedReason::InSync, ObservedReason::FieldsDiffer, ObservedReason::NotUpdated] {
+            let scene = tried(&Outcome::FoundNothing, reason);
+            let Decision::WriteStatus(status) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+            assert_eq!((status.reason, status.correction), (Some(DeletionUnclear), 8));
+            assert!(status.text.contains("the read still finds the external resource"), "{}", status.text);
+            let told = scene.with(|scene| set_corrected(&mut scene.object.conditions, &status));
+            assert_eq!(told.decide(), Decision::Wait { until: at(1001), why: Held::Delayed });
+            let again = told.with(|scene| scene.now = at(1001));
+            let Decision::Correct(correction) = again.decide() else { unreachable!("{:?}", again.decide()) };
+            assert!(correction.expects_resource);
+            assert_eq!(correction.ended(&Outcome::FoundNothing).text, status.text, "no news");
+        }
+    }
+
+    #[test]
+    fn a_deletion_expects_what_the_last_verdict_found() {
+        let expects = |scene: Scene| {
+            let scene = scene.with(|scene| scene.now = at(5000));
+            let Decision::Correct(correction) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+            correction.expects_resource
+        };
+        for reason in ObservedReason::ALL {
+            let is_found = [
+                ObservedReason::InSync,
+                ObservedReason::FieldsDiffer,
+                ObservedReason::NotUpdated,
+                ObservedReason::Settling,
+            ];
+            assert_eq!(expects(deleting().observed(*reason)), is_found.contains(reason), "{reason}");
+            let unclear = deleting().observed(*reason).corrected(DeletionUnclear, 8, owns("db"));
+            assert!(expects(unclear), "it found nothing before: {reason}");
+        }
+        assert!(!expects(deleting().with(|scene| scene.object.conditions.observed = None)));
+        let before = |reason| deleting().observed(ObservedReason::InSync).corrected(reason, 8, owns("db"));
+        assert!(!expects(before(CorrectionStarted)), "a deletion was accepted since");
+        assert!(
+            expects(before(CorrectedReason::CorrectionFailed)) && expects(before(CorrectedReason::CorrectionApplied))
+        );
+        let polled = before(CorrectionStarted).observed(ObservedReason::InSync);
+        assert!(expects(polled), "a poll found it after the deletion was accepted");
     }
 }

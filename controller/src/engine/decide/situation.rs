@@ -2,8 +2,8 @@
 
 use drift_api::mutants::is_planted;
 use drift_api::{
-    CorrectedReason, CorrectionStatus, DifferingFields, LeanObject, Moment, Mutant, NotedSecrets, ResourceName, Rights,
-    SecretMarks,
+    CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, LeanObject, Moment, Mutant, NotedSecrets,
+    ObservedReason, ResourceName, Rights, SecretMarks,
 };
 
 use crate::engine::correction_limits::Room;
@@ -76,6 +76,28 @@ impl Situation<'_> {
         (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
     }
 
+    /// Returns true if a deletion should find the resource: the last verdict found it, and no request to delete it was
+    /// accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent.
+    fn expects_resource(&self, status: &CorrectionStatus) -> bool {
+        let status = self.memory.lost_status(self.object).unwrap_or(status);
+        let was_found = self.object.conditions.observed().and_then(CurrentVerdict::read).is_some_and(|current| {
+            let is_underway =
+                status.reason == Some(CorrectedReason::CorrectionStarted) && status.correction > current.tag.correction;
+            current.reason.is_presence() && !is_underway
+        });
+        was_found || status.reason == Some(CorrectedReason::DeletionUnclear)
+    }
+
+    /// Returns the verdict on exactly this spec and the state after the last correction.
+    #[must_use]
+    pub fn verified(&self, status: &CorrectionStatus) -> Option<ObservedReason> {
+        let current = self.object.conditions.observed().and_then(CurrentVerdict::read)?;
+        let is_of_spec = current.generation == self.object.generation
+            && self.facts.desired_hash.is_some()
+            && current.tag.desired_hash == self.facts.desired_hash;
+        (is_of_spec && current.tag.correction == status.correction).then_some(current.reason)
+    }
+
     /// Returns true if the action continues one whose end this process did not see.
     fn resumes(&self, action: Action, status: &CorrectionStatus) -> bool {
         (action == Action::Create || self.target.by_job) && status.is_interrupted()
@@ -119,7 +141,7 @@ impl Situation<'_> {
             resumes,
             by_job: self.target.by_job,
             was_begun: false,
-            may_be_gone: self.memory.may_be_gone,
+            expects_resource: action == Action::Delete && self.expects_resource(status),
         };
         let was_begun = self.memory.delay.left_unseen(&correction.asked_for());
         Correction { was_begun, ..correction }

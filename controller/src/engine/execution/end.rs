@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::{CorrectionStatus, Moment};
+use drift_api::{CorrectedReason, CorrectionStatus, Moment};
 
 use crate::engine::corrections::{Correction, Outcome};
 use crate::engine::memory::ObjectMemory;
@@ -58,6 +58,12 @@ impl ExecutionEnd {
             Self::Corrected { outcome, .. } => outcome.sent_nothing(),
             _ => true,
         }
+    }
+
+    /// Returns true if it records a deletion that finds nothing where a poll still finds the resource.
+    #[must_use]
+    pub fn misses_what_is_seen(&self) -> bool {
+        matches!(self, Self::Written(status) if status.reason == Some(CorrectedReason::DeletionUnclear))
     }
 
     /// Updates the memory. `begun` is true if the memory already counts the correction as begun. Returns true if the

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use drift_api::condition::{NotedSecrets, StatusFields};
 use drift_api::requests::job::JobStage;
 
-use super::deletion_found_nothing::AnswersSeen;
 use crate::engine::corrections::outcome::Outcome;
 use crate::engine::rendering::plan::Plan;
 
@@ -24,8 +23,8 @@ pub(super) struct Progress {
     pub(super) wrote: bool,
     /// True if a write outside of the deletion part was accepted.
     pub(super) made: bool,
-    /// The statements of the answers about the resource.
-    pub(super) answers_seen: AnswersSeen,
+    /// True if a write was accepted that found the resource at its address.
+    pub(super) found: bool,
     /// Index and outcome of the last write, if it was accepted but is not complete. One such item is enough.
     pub(super) underway: Option<(usize, Outcome)>,
     /// Label of the item whose request was rendered last.

@@ -33,10 +33,24 @@ impl Execution {
             self.stage = Stage::Rendering(index);
             return Step::Render(index);
         }
-        // For a deletion, an answered look-up shows that nothing is left. Without any request, this is unknown.
-        let deletes = self.correction().is_some_and(|correction| correction.action == Action::Delete);
-        let is_gone = deletes && (self.progress.wrote || self.progress.looked_up);
-        self.record(if self.progress.made || is_gone { Outcome::Applied } else { Outcome::AllSkipped })
+        let outcome = match self.correction() {
+            Some(correction) if correction.action == Action::Delete => self.deleted(correction),
+            _ if self.progress.made => Outcome::Applied,
+            _ => Outcome::AllSkipped,
+        };
+        self.record(outcome)
+    }
+
+    /// Returns the outcome of a deletion whose requests were all accepted or skipped. An answered look-up shows that
+    /// nothing is left. Without any request, this is unknown. If no write found a resource that should exist, it may
+    /// have another address.
+    fn deleted(&self, correction: &Correction) -> Outcome {
+        let Progress { wrote, looked_up, found, .. } = self.progress;
+        match found {
+            _ if !(wrote || looked_up) => Outcome::AllSkipped,
+            false if correction.expects_resource => Outcome::FoundNothing,
+            _ => Outcome::Applied,
+        }
     }
 
     pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
@@ -211,7 +225,8 @@ impl Execution {
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.asked_nobody() && self.progress.is_silent(),
             _ => false,
         };
-        self.progress.answers_seen.note(&answer);
+        let is_accepted = matches!(answer, StepOutcome::Accepted | StepOutcome::Underway { .. });
+        self.progress.found |= is_write && is_accepted;
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
             StepOutcome::Open(sighting) => self.go_on(index, sighting),

@@ -111,7 +111,11 @@ impl Delay {
                 tried.end_doubt();
                 tried.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Unstored(..) => tried.end_doubt(),
+            Outcome::Applied
+            | Outcome::AllSkipped
+            | Outcome::FoundNothing
+            | Outcome::Refused(..)
+            | Outcome::Unstored(..) => tried.end_doubt(),
         }
         if matches!(outcome, Outcome::Unstored(..)) && !outcome.changed_nothing() {
             tried.unstored_hash = Some(correction.correct_hash);
@@ -119,6 +123,7 @@ impl Delay {
         let is_undone = outcome.is_definite() && *outcome != Outcome::Applied;
         if correction.action == Action::Delete && is_undone {
             tried.deletions_undone = tried.deletions_undone.saturating_add(1);
+            tried.undone_hash = Some(correction.correct_hash);
         }
     }
 
@@ -227,6 +232,12 @@ impl Delay {
         let count = u32::try_from(count).unwrap_or(u32::MAX).max(tried.doubtful).max(ineffective);
         let paced = self.last_begun() + Series::CORRECTION.delay(count);
         tried.not_before.map_or(paced, |not_before| paced.max(not_before))
+    }
+
+    /// Returns true if a deletion with these requests was answered and is not done.
+    #[must_use]
+    pub fn has_undone_deletion(&self, correct_hash: u64) -> bool {
+        self.tried().undone_hash == Some(correct_hash)
     }
 
     /// Returns the earliest start of the next deletion.

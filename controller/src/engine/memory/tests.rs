@@ -1,8 +1,6 @@
 use super::*;
 use crate::engine::corrections::outcome::Doubt;
-use crate::engine::fixtures::{
-    Scene, at, bare_object, correction, doubtful as unsent, doubtful_until, owns, refused, status,
-};
+use crate::engine::fixtures::{at, bare_object, correction, doubtful as unsent, doubtful_until, owns, status};
 use serde_json::json;
 
 fn doubtful(retry_after: Option<u64>) -> Outcome {
@@ -39,44 +37,6 @@ fn what_was_tried_long_ago_is_forgotten() {
     observe(&mut memory, 9000);
     assert!(!memory.delay.has_room_taken());
     assert_eq!(memory.delay.ready_at(3, at(9000)), at(6), "by the first sight, as of one that was never tried");
-}
-
-#[test]
-fn what_a_request_may_have_taken_away_is_not_missed() {
-    let after = |action, outcome: &Outcome| {
-        let mut memory = ObjectMemory::new(at(0), None);
-        memory.begin(at(0), None);
-        memory.finish(&correction(action), outcome, at(0));
-        memory
-    };
-    let underway = Outcome::Underway { retry_after: None };
-    for (action, outcome) in [
-        (Action::Delete, doubtful(None)),
-        (Action::Delete, underway),
-        (Action::Replace, refused(200)),
-        (Action::Update, doubtful(None)),
-    ] {
-        assert!(after(action, &outcome).may_be_gone, "{action:?} {outcome:?}");
-    }
-    let did_nothing =
-        [refused(409), unsent(Doubt::CredentialUnavailable), unsent(Doubt::CredentialRefused), Outcome::AllSkipped];
-    for outcome in did_nothing {
-        assert!(!after(Action::Delete, &outcome).may_be_gone, "{outcome:?}");
-    }
-    for (action, outcome) in [(Action::Update, Outcome::Applied), (Action::Create, doubtful(None))] {
-        assert!(!after(action, &outcome).may_be_gone, "{action:?} {outcome:?}");
-    }
-    let mut replaced = after(Action::Replace, &Outcome::Applied);
-    replaced.observe(&Scene::new().observed(ObservedReason::InSync).object, None, 10, at(1));
-    assert!(!replaced.may_be_gone, "it was seen since");
-    let found_deleting = LeanObject { deleting: true, ..bare_object() };
-    for reason in [ObservedReason::FieldsDiffer, ObservedReason::InSync] {
-        let object = Scene::new().observed(reason).object;
-        let mut memory = ObjectMemory::of(&object, at(0));
-        memory.observe(&object, None, 10, at(0));
-        assert_eq!(memory.may_be_gone, reason != ObservedReason::InSync, "a process before may have asked for it");
-    }
-    assert!(ObjectMemory::of(&found_deleting, at(0)).may_be_gone);
 }
 
 /// Returns the start times of eight corrections if the object is edited after each of them.

@@ -106,7 +106,11 @@ fn judge(failure: &LdapFailure) -> StepOutcome {
     let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
     let answered = |why, code| StepOutcome::Indefinite(Uncertainty::answered(why, Code::Ldap(code)));
     match failure {
-        LdapFailure::Unreachable(_) | LdapFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
+        // Only a search is answered by something hidden.
+        LdapFailure::Unreachable(_)
+        | LdapFailure::Unreadable(_)
+        | LdapFailure::AttributeHidden(_)
+        | LdapFailure::ContainerHidden => unanswered(Doubt::NoAnswer),
         LdapFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
         LdapFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
         LdapFailure::NotBound(code) | LdapFailure::Answered(code) if code.is_denial() => {

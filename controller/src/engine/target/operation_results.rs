@@ -51,7 +51,7 @@ impl<P: SharedState> Target<P> {
     fn end_work(&mut self, uid: &Uid, (work, end): (Box<Work>, &ExecutionEnd), now: Now) {
         let Some(underway) = self.under_way.remove(uid) else { return };
         let object = underway.ongoing.object().clone();
-        if underway.ongoing.misses_what_was_seen(end) {
+        if end.misses_what_is_seen() {
             self.report(Report::DeletionFoundNothing(Box::new(object.clone())));
         }
         self.effects.push(Effect::Do(uid.clone(), work));

@@ -1,22 +1,46 @@
-//! The expected end of an object's deletion, derived from public data: its finalizers and annotations, its conditions,
-//! and its target.
+//! The deletion of an object, as far as public data shows it: its finalizers and annotations, its conditions, and its
+//! target. It says if a poll may end the deletion, and how the deletion is expected to end.
 //!
 //! The controller decides and has more data: other objects with the same external resource, remembered statuses that
 //! another writer removed, delays and limits.
 
 use drift_api::names::{GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION};
-use drift_api::{Condition, LeanObject};
+use drift_api::{Condition, CorrectedReason, CurrentVerdict, LeanObject};
 use drift_language::Target;
 
 /// Placeholder for a verdict's reason while an object is being deleted.
 pub const DELETING: &str = "Deleting";
 /// Message for the placeholder reason.
-pub const NO_VERDICT: &str = "what is being deleted is neither polled nor corrected, so there is no verdict on it";
+pub const NO_VERDICT: &str =
+    "what is being deleted has no verdict: it is polled only to see if its external resource is gone";
 
 /// Returns the verdict on an object. An object that is being deleted has none, because its condition is from before.
 #[must_use]
 pub fn verdict_of(object: &LeanObject) -> Option<&Condition> {
     object.conditions.observed().filter(|_| !object.deleting)
+}
+
+/// Returns true if a poll may end the deletion of an object: a request to delete the external resource was answered, and
+/// the resource may be gone.
+#[must_use]
+pub fn awaits_absence(object: &LeanObject) -> bool {
+    if !object.deleting || !object.has_finalizer() {
+        return false;
+    }
+    let record = object.conditions.correction_status();
+    // A deletion raises the generation, so this record is about the deletion. An edit may follow it.
+    let is_of_deletion = record.generation == object.generation;
+    let is_polled = || {
+        let current = object.conditions.observed().and_then(CurrentVerdict::read);
+        current.is_some_and(|current| current.tag.correction >= record.correction)
+    };
+    match record.reason {
+        Some(CorrectedReason::DeletionUnclear) => true,
+        Some(CorrectedReason::CorrectionStarted) => is_of_deletion,
+        // A system may refuse to delete again what it is deleting already. One poll for each try is enough.
+        Some(CorrectedReason::CorrectionFailed) => is_of_deletion && !is_polled(),
+        _ => false,
+    }
 }
 
 /// Expected end of a deletion.

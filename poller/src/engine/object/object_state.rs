@@ -16,6 +16,7 @@ pub use polling::BegunPoll;
 pub use writing::BegunWrite;
 
 use crate::engine::judgement::{Basis, Confirmation, Failure, Flapping, Rendered};
+use crate::engine::object::deletion::awaits_absence;
 use crate::engine::object::owed_verdicts::Affair;
 use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;
@@ -171,7 +172,7 @@ impl ObjectState {
     /// another desired state at this very generation when this process started, or another writer set it to True.
     #[must_use]
     pub fn owes_verdict(&self) -> Option<Affair> {
-        let owing = self.writing().owing.filter(|_| !self.object.deleting)?;
+        let owing = self.writing().owing.filter(|_| self.is_polled())?;
         let is_own = owing == Owing::ForItself || self.writing().attempts.are_refused();
         Some(if is_own { Affair::OfObject } else { Affair::OfTarget })
     }
@@ -182,6 +183,12 @@ impl ObjectState {
     pub fn is_waited_for(&self, now: Moment) -> bool {
         let Some(Owing::Since(start)) = self.writing().owing else { return false };
         self.owes_verdict().is_some() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
+    }
+
+    /// Returns true if the object has polls and verdicts. While it is being deleted, it has them only where a poll may
+    /// end the deletion.
+    pub(super) fn is_polled(&self) -> bool {
+        !self.object.deleting || awaits_absence(&self.object)
     }
 
     /// Returns the state that a poll begun now would be about.
@@ -289,6 +296,10 @@ fn stands_true(object: &LeanObject) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod deletion_tests;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -39,6 +39,9 @@ pub fn failure_of(failure: &LdapFailure) -> Failure {
         LdapFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
         LdapFailure::AddressRefused { .. } => Failure::address_refused(),
         LdapFailure::NotBound(code) | LdapFailure::Answered(code) => of_code(*code),
+        LdapFailure::AttributeHidden(_) | LdapFailure::ContainerHidden => {
+            Failure { reason: ObservedReason::Unauthorized, text: failure.to_string() }
+        }
         LdapFailure::Unreadable(mistake) => invalid(mistake),
     }
 }
@@ -110,6 +113,10 @@ spec:
         for (code, reason) in table {
             assert_eq!(failure_of(&LdapFailure::Answered(ResultCode(code))).reason, reason, "{code}");
             assert_eq!(failure_of(&LdapFailure::NotBound(ResultCode(code))).reason, reason, "{code}");
+        }
+        for hidden in [LdapFailure::AttributeHidden("member".to_owned()), LdapFailure::ContainerHidden] {
+            let failure = failure_of(&hidden);
+            assert_eq!((failure.reason, failure.text), (Unauthorized, hidden.to_string()));
         }
         let text = failure_of(&LdapFailure::Answered(ResultCode(4))).text;
         assert_eq!(text, "the external system answers with an error: LDAP result 4 sizeLimitExceeded");

@@ -103,6 +103,9 @@ reasons! {
         IdentityContested => False,
         /// The external resource no longer belongs to another object. A poll comes first.
         IdentityFree => Unknown,
+        /// The deletion found nothing at its address, although the last poll found the resource. A poll that finds the
+        /// resource absent ends it.
+        DeletionUnclear => False,
     }
 }
 
@@ -117,6 +120,12 @@ impl ObservedReason {
     #[must_use]
     pub const fn is_absence(self) -> bool {
         matches!(self, Self::ExternalMissing | Self::NotCreated)
+    }
+
+    /// Returns true if the external resource was found. A resource that is still settling exists too.
+    #[must_use]
+    pub const fn is_presence(self) -> bool {
+        matches!(self, Self::InSync | Self::NotUpdated | Self::FieldsDiffer | Self::Settling)
     }
 
     /// Returns true if this Unknown was decided without a request to the external system, so that it

@@ -127,6 +127,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("read.ldap.scope", "The searched entries. Default: base."),
     ("read.ldap.filter", "The filter, with escaped values. Default: (objectClass=*)."),
     ("read.ldap.attributes", "1 to 64 attributes, each a list of texts in row."),
+    ("read.ldap.present", "Attributes that every entry must show. Default [objectClass]."),
     ("read.ldap.absentWhen", "The entry counts as no resource. Default: never."),
     ("read.ldap.validWhen", "The entry describes the resource."),
     ("read.ldap.settlingWhen", "The external system still works on a change."),

@@ -33,6 +33,16 @@ pub enum LdapFailure {
     /// The server rejected the operation.
     #[error("{0}")]
     Answered(ResultCode),
+    /// The entry does not show an attribute of this name that the target says every entry has.
+    #[error(
+        "the entry does not show its attribute {0}, which read.ldap.present names: the account may not read it, or it was removed"
+    )]
+    AttributeHidden(String),
+    /// The result is empty, and the account does not see where the entry would be.
+    #[error(
+        "no entry was found, and that proves nothing: the account does not see the entry above it, or the base of the search"
+    )]
+    ContainerHidden,
     /// The result is not usable, for the reason in this fixed text.
     #[error("the result: {0}")]
     Unreadable(&'static str),
@@ -69,7 +79,11 @@ impl LdapFailure {
             Self::NotBound(code) | Self::Answered(code) if code.is_outage() => {
                 Some(HostReply::AskedToWait(PAUSE_WHEN_NOT_TOLD))
             }
-            Self::NotBound(_) | Self::Answered(_) | Self::Unreadable(_) => Some(HostReply::Answer),
+            Self::NotBound(_)
+            | Self::Answered(_)
+            | Self::AttributeHidden(_)
+            | Self::ContainerHidden
+            | Self::Unreadable(_) => Some(HostReply::Answer),
             // Nothing was sent to the host.
             Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
         }

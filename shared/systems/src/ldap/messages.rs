@@ -7,6 +7,8 @@ pub(super) const INTEGER: u8 = 0x02;
 pub(super) const ENUMERATED: u8 = 0x0a;
 pub(super) const SET: u8 = 0x31;
 const BOOLEAN: u8 = 0x01;
+/// The filter that an attribute is present (RFC 4511, section 4.5.1.7).
+const PRESENT: u8 = 0x87;
 
 /// OID of StartTLS (RFC 4511, section 4.14.1).
 const START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
@@ -42,7 +44,7 @@ pub(super) fn search(search: &Search, limits: SearchLimits) -> Vec<u8> {
         SearchScope::One => 1,
         SearchScope::Subtree => 2,
     };
-    let attributes: Vec<u8> = search.attributes.iter().flat_map(|name| octets(name)).collect();
+    let attributes: Vec<u8> = requested(search).iter().flat_map(|name| octets(name)).collect();
     let parts = [
         octets(&search.base),
         element(ENUMERATED, &number(scope)),
@@ -76,6 +78,28 @@ pub(super) fn change(change: &Change) -> Vec<u8> {
             let edits: Vec<u8> = edits.iter().flat_map(edit).collect();
             element(0x66, &[octets(dn), element(SEQUENCE, &edits)].concat())
         }
+    }
+}
+
+/// Returns the attributes that a search asks for: those of its result, and those that only have to be there.
+pub(super) fn requested(search: &Search) -> Vec<String> {
+    let Search { attributes, present, .. } = search;
+    let is_extra = |name: &&String| !attributes.iter().any(|known| known.eq_ignore_ascii_case(name));
+    attributes.iter().chain(present.iter().filter(is_extra)).cloned().collect()
+}
+
+/// Returns the search for the entry above the result of another. It has no result but that entry.
+pub(super) fn container_of(search: &Search) -> Search {
+    const OBJECT_CLASS: &str = "objectClass";
+    Search {
+        secret: search.secret.clone(),
+        base: search.container.clone(),
+        scope: SearchScope::Base,
+        filter: format!("({OBJECT_CLASS}=*)"),
+        encoded_filter: element(PRESENT, OBJECT_CLASS.as_bytes()),
+        attributes: Vec::new(),
+        present: vec![OBJECT_CLASS.to_owned()],
+        container: String::new(),
     }
 }
 

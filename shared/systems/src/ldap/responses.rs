@@ -1,12 +1,13 @@
 //! Reads the responses of a server (RFC 4511). Never recurses, and never reads more than its allowance.
 
+use drift_api::requests::ldap::Search;
 use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE};
 use drift_api::requests::ldap::result_code::ResultCode;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::failure::LdapFailure;
-use super::messages::{ENUMERATED, INTEGER, SET};
+use super::messages::{ENUMERATED, INTEGER, SET, requested};
 
 /// Maximum bytes of a response without entries: a code, a DN and a diagnostic message.
 pub(super) const MAX_RESULT_BYTES: usize = 64 * 1024;
@@ -20,6 +21,17 @@ pub enum SearchAnswer {
     NoBase,
     /// The entries, each a map from the requested attributes to lists of texts, with `dn`.
     Entries(Vec<Value>),
+}
+
+impl SearchAnswer {
+    /// Returns true if no entry was found.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        match self {
+            Self::NoBase => true,
+            Self::Entries(entries) => entries.is_empty(),
+        }
+    }
 }
 
 /// One message of a server.
@@ -131,6 +143,23 @@ impl<'m> Response<'m> {
 }
 
 impl Entry<'_> {
+    /// Returns the result of a search: the attributes of an entry that shows all that must be present.
+    pub(super) fn to_result(&self, search: &Search) -> Result<Value, LdapFailure> {
+        let mut entry = self.to_json(&requested(search))?;
+        let shows = |name: &str| {
+            let values =
+                entry.as_object().and_then(|entry| entry.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
+            values.and_then(|(_, values)| values.as_array()).is_some_and(|values| !values.is_empty())
+        };
+        if let Some(hidden) = search.present.iter().find(|name| !shows(name)) {
+            return Err(LdapFailure::AttributeHidden(hidden.clone()));
+        }
+        if let Some(entry) = entry.as_object_mut() {
+            entry.retain(|name, _| name == "dn" || search.attributes.contains(name));
+        }
+        Ok(entry)
+    }
+
     /// Returns the entry with its requested attributes. An attribute without values is an empty list.
     pub(super) fn to_json(&self, requested: &[String]) -> Result<Value, LdapFailure> {
         let mut parts = self.0;

@@ -37,7 +37,7 @@ impl DirectoryServer<'_> {
         // The protocol has whole seconds, and 0 is no limit.
         let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX).max(1);
         let mut session = self.open().await?;
-        let found = session.search(search, SearchLimits { entries: ENOUGH_ENTRIES, seconds }).await;
+        let found = session.find(search, SearchLimits { entries: ENOUGH_ENTRIES, seconds }).await;
         session.close().await;
         found
     }
@@ -83,14 +83,28 @@ impl Session {
         }
     }
 
-    pub(super) async fn search(&mut self, search: &Search, limits: SearchLimits) -> Result<SearchAnswer, LdapFailure> {
+    /// Searches for one entry. A directory hides what the account may not see, so an empty result counts only if the
+    /// account sees the entry above.
+    async fn find(&mut self, search: &Search, limits: SearchLimits) -> Result<SearchAnswer, LdapFailure> {
+        let found = self.search(search, limits).await?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        match self.search(&messages::container_of(search), limits).await {
+            Ok(container) if !container.is_empty() => Ok(found),
+            Ok(_) | Err(LdapFailure::AttributeHidden(_)) => Err(LdapFailure::ContainerHidden),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn search(&mut self, search: &Search, limits: SearchLimits) -> Result<SearchAnswer, LdapFailure> {
         self.send(&messages::search(search, limits)).await?;
         let mut allowance = MAX_SEARCH_BYTES;
         let mut found: Vec<Value> = Vec::new();
         loop {
             let answer = self.receive(&mut allowance).await?;
             match Response::parse(&answer, self.last_id)? {
-                Response::Entry(entry) => found.push(entry.to_json(&search.attributes)?),
+                Response::Entry(entry) => found.push(entry.to_result(search)?),
                 // What is there is unknown, so a missing entry proves nothing.
                 Response::Reference => {
                     return Err(LdapFailure::Unreadable("a part of it is on another server (referral)"));

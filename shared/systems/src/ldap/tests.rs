@@ -77,19 +77,19 @@ fn entry(attributes: &[(&str, &[&[u8]])]) -> Vec<u8> {
     element(0x64, &[element(4, b"dc=a"), element(0x30, &attributes)].concat())
 }
 
-/// A server that answers the bind with a code, and the next request with these operations.
+/// A server that answers the bind with a code, and each further request with the next operations.
 #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
-async fn server(bind: u32, operations: Vec<Vec<u8>>) -> DirectoryParameters {
+async fn server(bind: u32, answers: Vec<Vec<Vec<u8>>>) -> DirectoryParameters {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("ldap://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         read_message(&mut stream, &mut { MAX_RESULT_BYTES }).await.unwrap();
         stream.write_all(&message(2, &result(0x61, bind))).await.unwrap();
-        if bind == 0 {
+        for (operations, id) in answers.into_iter().filter(|_| bind == 0).zip(3..) {
             read_message(&mut stream, &mut { MAX_RESULT_BYTES }).await.unwrap();
             for operation in operations {
-                stream.write_all(&message(3, &operation)).await.unwrap();
+                stream.write_all(&message(id, &operation)).await.unwrap();
             }
         }
         let _ = stream.read_to_end(&mut Vec::new()).await;
@@ -97,20 +97,36 @@ async fn server(bind: u32, operations: Vec<Vec<u8>>) -> DirectoryParameters {
     parameters(&[("url", &url), ("bindDn", "cn=a"), ("password", "p")], false).unwrap()
 }
 
+/// Searches where the entry above is seen.
 async fn search(scope: SearchScope, bind: u32, operations: Vec<Vec<u8>>) -> Result<SearchAnswer, LdapFailure> {
-    let parameters = server(bind, operations).await;
+    search_below(scope, bind, (operations, vec![seen(), result(0x65, 0)])).await
+}
+
+/// The entry above the one that is searched for.
+fn seen() -> Vec<u8> {
+    entry(&[("objectClass", &[b"organizationalUnit"])])
+}
+
+async fn search_below(
+    scope: SearchScope,
+    bind: u32,
+    (operations, container): (Vec<Vec<u8>>, Vec<Vec<u8>>),
+) -> Result<SearchAnswer, LdapFailure> {
+    let parameters = server(bind, vec![operations, container]).await;
     let server = DirectoryServer { parameters: &parameters, allow_networks: &[] };
     let attributes = vec!["mail".to_owned(), "cn".to_owned()];
     let (filter, encoded_filter) = ("(a=*)".to_owned(), b"\x87\x01a".to_vec());
-    let search = Search { secret: "s".to_owned(), base: "dc=a".to_owned(), scope, filter, encoded_filter, attributes };
+    let present = vec!["CN".to_owned(), "objectClass".to_owned()];
+    let (secret, base, container) = ("s".to_owned(), "dc=a,dc=b".to_owned(), "dc=b".to_owned());
+    let search = Search { secret, base, scope, filter, encoded_filter, attributes, present, container };
     server.search(&search, Duration::from_secs(5)).await
 }
 
 #[tokio::test]
 async fn only_a_complete_answer_is_an_observation() {
     use SearchScope::{Base, Subtree};
-    let found = entry(&[("MAIL", &[b"a", b"b"]), ("cn;lang-de", &[b"c"])]);
-    let row = json!({"dn": "dc=a", "mail": ["a", "b"], "cn": []});
+    let found = entry(&[("MAIL", &[b"a", b"b"]), ("mail;lang-de", &[b"c"]), ("cn", &[b"c"]), CLASS]);
+    let row = json!({"dn": "dc=a", "mail": ["a", "b"], "cn": ["c"]});
     let entries = |count| Ok(SearchAnswer::Entries(vec![row.clone(); count]));
     let code = |code| Err(LdapFailure::Answered(ResultCode(code)));
     let partial = LdapFailure::Unreadable("an attribute has more values than the server returns at once");
@@ -139,9 +155,49 @@ async fn only_a_complete_answer_is_an_observation() {
     assert_eq!(search(Base, 32, Vec::new()).await, Err(LdapFailure::NotBound(ResultCode(32))), "no absence");
 }
 
+/// An object class, as every entry has one.
+const CLASS: (&str, &[&[u8]]) = ("ObjectClass", &[b"person"]);
+
+#[tokio::test]
+async fn an_entry_that_hides_an_attribute_is_no_observation() {
+    let (mail, cn): (_, (_, &[&[u8]])) = (("mail", &[b"a" as &[u8]] as &[&[u8]]), ("cn", &[b"c"]));
+    for (shown, hidden) in [
+        (vec![mail, CLASS], Some("CN")),
+        (vec![mail, ("cn", &[]), CLASS], Some("CN")),
+        (vec![mail, cn], Some("objectClass")),
+        (vec![cn, CLASS], None),
+    ] {
+        let found = search(SearchScope::Base, 0, vec![entry(&shown), result(0x65, 0)]).await;
+        let failure = found.err();
+        assert_eq!(failure, hidden.map(|name| LdapFailure::AttributeHidden(name.to_owned())), "{shown:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_absence_needs_a_container_in_sight() {
+    let nothing = [vec![result(0x65, 0)], vec![result(0x65, 32)]];
+    let code = |code| Err(LdapFailure::Answered(ResultCode(code)));
+    let table = [
+        (vec![seen(), result(0x65, 0)], Ok(())),
+        (vec![result(0x65, 0)], Err(LdapFailure::ContainerHidden)),
+        (vec![result(0x65, 32)], Err(LdapFailure::ContainerHidden)),
+        (vec![entry(&[]), result(0x65, 0)], Err(LdapFailure::ContainerHidden)),
+        (vec![result(0x65, 50)], code(50)),
+        (vec![result(0x65, 51)], code(51)),
+    ];
+    for (container, expected) in table {
+        for nothing in &nothing {
+            let found = search_below(SearchScope::Base, 0, (nothing.clone(), container.clone())).await;
+            assert_eq!(found.map(|found| assert!(found.is_empty())), expected, "{container:?}");
+        }
+        let found = search_below(SearchScope::Subtree, 0, (vec![result(0x65, 0)], container.clone())).await;
+        assert_eq!(found.map(|found| assert!(found.is_empty())), expected, "{container:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_sends_too_much_is_cut_off() {
-    let large = entry(&[("mail", &[&vec![b'a'; 700_000]])]);
+    let large = entry(&[("mail", &[&vec![b'a'; 700_000]]), ("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![large.clone(), large]).await;
     assert_eq!(found, Err(LdapFailure::Unreadable("larger than 1 MiB")));
     // Elements within elements, more than a stack has frames.

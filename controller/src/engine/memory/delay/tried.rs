@@ -27,8 +27,10 @@ pub(super) struct Tried {
     pub(super) unstored_hash: Option<u64>,
     /// Earliest next attempt, as the external system requested.
     pub(super) not_before: Option<Moment>,
-    /// Deletions in a row that were answered but left the resource in place.
+    /// Deletions in a row that were answered but left the resource in place, or did not find it.
     pub(super) deletions_undone: u32,
+    /// Hash of the requests of the last one.
+    pub(super) undone_hash: Option<u64>,
     /// Corrections in a row that could not be sent.
     pub(super) unsent: u32,
     /// Time at which the last unsent correction ended.
@@ -50,6 +52,7 @@ impl Tried {
         unstored_hash: None,
         not_before: None,
         deletions_undone: 0,
+        undone_hash: None,
         unsent: 0,
         unsent_at: Moment::START,
         unseen_job: None,

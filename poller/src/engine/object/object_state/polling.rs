@@ -34,7 +34,7 @@ impl ObjectState {
     /// Returns the time of the next poll; `None` while one is running or none is wanted.
     #[must_use]
     pub fn poll_due(&self) -> Option<Moment> {
-        let wanted = self.polling.is_none() && !self.object.deleting && self.rendered.rejected.is_none();
+        let wanted = self.polling.is_none() && self.is_polled() && self.rendered.rejected.is_none();
         wanted.then(|| self.schedule.due())
     }
 
@@ -76,7 +76,7 @@ impl ObjectState {
     /// Returns the time at which to call [`ObjectState::notice_silence`].
     #[must_use]
     pub fn silence_due(&self) -> Option<Moment> {
-        let polled = !self.object.deleting && self.rendered.rejected.is_none();
+        let polled = self.is_polled() && self.rendered.rejected.is_none();
         polled.then(|| self.last_heard + self.schedule.interval().saturating_mul(SILENT_INTERVALS))
     }
 

@@ -84,7 +84,7 @@ impl ObjectState {
     /// Returns the next write.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
         self.writing.take_if(|writing| writing.is_nothing());
-        if self.object.deleting || self.writing().attempts.is_under_way() {
+        if !self.is_polled() || self.writing().attempts.is_under_way() {
             return NextWrite::Nothing;
         }
         let Some(Believed { verdict, .. }) = &self.writing().believed else {
@@ -174,7 +174,10 @@ impl ObjectState {
             fields
         };
         self.writing_mut().attempts.begin(condition.clone(), fields.clone());
-        let announcement = announce(self.last_definite().as_ref().map(Definite::reason), verdict.reason);
+        let before = self.last_definite();
+        // The change of a resource that is being deleted is no incident.
+        let announcement = announce(before.as_ref().map(Definite::reason), verdict.reason);
+        let announcement = announcement.filter(|_| !self.object.deleting);
         BegunWrite { condition, fields, announcement }
     }
 

@@ -33,6 +33,10 @@ pub struct Search {
     pub encoded_filter: Vec<u8>,
     /// The attributes to return.
     pub attributes: Vec<String>,
+    /// Attributes that every entry must show, or the account may not see all of it.
+    pub present: Vec<String>,
+    /// DN of an entry that the account must see before an empty result proves absence.
+    pub container: String,
 }
 
 impl fmt::Debug for Search {

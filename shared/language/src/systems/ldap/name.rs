@@ -33,6 +33,17 @@ pub(super) fn check(text: &str) -> Result<(), &'static str> {
     }
 }
 
+/// Returns the DN of the entry above this one. It is empty for a DN of one pair.
+pub(super) fn parent_of(dn: &str) -> &str {
+    let mut is_escaped = false;
+    let comma = dn.char_indices().find(|(_, letter)| {
+        let ends = *letter == ',' && !is_escaped;
+        is_escaped = *letter == '\\' && !is_escaped;
+        ends
+    });
+    comma.and_then(|(at, _)| dn.get(at + 1..)).map_or("", str::trim_start)
+}
+
 /// Returns true if the text after this beginning of a DN is in an attribute value.
 pub(super) fn is_in_value(beginning: &str) -> bool {
     matches!(scan(beginning), Ok(State::Value(_)))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::name::is_attribute;
+use super::name::{is_attribute, parent_of};
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
@@ -27,6 +27,8 @@ pub struct LdapRead {
     scope: SearchScope,
     filter: LdapTemplate,
     attributes: Vec<String>,
+    /// Attributes that every entry must show.
+    present: Vec<String>,
     /// The rules over the entry. A missing entry means that the resource is absent.
     pub rules: AnswerRules,
 }
@@ -40,7 +42,11 @@ impl LdapRead {
         let variables = Variables::of_object(object);
         let (base, filter) = (self.base.render(&variables)?, self.filter.render(&variables)?);
         let encoded_filter = self.filter.encode(&filter)?;
-        let Self { secret, scope, attributes, .. } = self;
+        let Self { secret, scope, attributes, present, .. } = self;
+        let container = match scope {
+            SearchScope::Base => parent_of(&base).to_owned(),
+            SearchScope::One | SearchScope::Subtree => base.clone(),
+        };
         Ok(Search {
             secret: secret.clone(),
             base,
@@ -48,6 +54,8 @@ impl LdapRead {
             filter,
             encoded_filter,
             attributes: attributes.clone(),
+            present: present.clone(),
+            container,
         })
     }
 }
@@ -104,12 +112,25 @@ const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when:
 /// The default filter. Every entry has an object class.
 const ANY_ENTRY: &str = "(objectClass=*)";
 
+/// Default of `present`. Every entry has an object class, so an entry without one is only seen in part.
+const OBJECT_CLASS: &str = "objectClass";
+
 const SCOPES: &[(&str, SearchScope)] =
     &[("base", SearchScope::Base), ("one", SearchScope::One), ("subtree", SearchScope::Subtree)];
 
 /// Keys of `read.ldap`.
-const KEYS: &[&str] =
-    &["secretRef", "base", "scope", "filter", "attributes", "absentWhen", "validWhen", "settlingWhen", "observed"];
+const KEYS: &[&str] = &[
+    "secretRef",
+    "base",
+    "scope",
+    "filter",
+    "attributes",
+    "present",
+    "absentWhen",
+    "validWhen",
+    "settlingWhen",
+    "observed",
+];
 
 pub(crate) fn read_ldap(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<LdapRead> {
     let fields = reader.fields(node, place, KEYS)?;
@@ -122,13 +143,15 @@ pub(crate) fn read_ldap(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         written.or_else(|| LdapTemplate::parse(ANY_ENTRY, &site, Form::Filter).ok())
     });
     let attributes = reader.needed(&fields, "attributes", read_attributes);
+    let present = reader.or(&fields, "present", vec![OBJECT_CLASS.to_owned()], read_attributes);
     let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
     let (attributes, mut rules) = (attributes?, rules?);
     if fields.get("observed").is_none() {
         let site = reader.site(&fields.place("observed"), Scope::Row);
         rules.observed = whole_entry(&attributes, site)?;
     }
-    Some(LdapRead { secret: secret?, base: base?, scope: scope?, filter: filter?, attributes, rules })
+    let (secret, base, scope, filter, present) = (secret?, base?, scope?, filter?, present?);
+    Some(LdapRead { secret, base, scope, filter, attributes, present, rules })
 }
 
 /// Returns the template of the whole entry with each attribute written out, so that a field of `desired` that is no

@@ -128,3 +128,38 @@ proptest! {
         let _ = name::check(&text);
     }
 }
+
+#[test]
+fn an_absence_is_proved_by_the_entry_above() {
+    for (dn, parent) in [
+        ("uid=a,ou=people,dc=x", "ou=people,dc=x"),
+        ("uid=a\\, b,dc=x", "dc=x"),
+        ("uid=a\\2Cb, dc=x", "dc=x"),
+        ("uid=a\\\\,dc=x", "dc=x"),
+        ("uid=a+cn=b,dc=x", "dc=x"),
+        ("dc=x", ""),
+    ] {
+        assert_eq!(super::name::parent_of(dn), parent, "{dn}");
+    }
+    let read = |more: &str| {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: Person}}
+  identity: "${{self.metadata.name}}"
+  read: {{ldap: {{secretRef: {{name: s}}, base: "uid=${{self.metadata.name}},dc=x", attributes: [mail]{more}}}}}
+  compare: {{desired: {{mail: [a]}}}}
+"#
+        );
+        let target = crate::fixtures::target(&text);
+        let crate::Source::Ldap(read) = &target.read.source else { panic!("no search") };
+        let search = read.render(&json!({"metadata": {"name": "a,b"}})).unwrap();
+        (search.present.join(" "), search.container)
+    };
+    let said = |present: &str, container: &str| (present.to_owned(), container.to_owned());
+    assert_eq!(read(""), said("objectClass", "dc=x"));
+    assert_eq!(read(", scope: one, present: [objectClass, member]"), said("objectClass member", "uid=a\\2Cb,dc=x"));
+}
