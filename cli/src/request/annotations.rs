@@ -92,7 +92,9 @@ impl ObjectRequest {
             Self::Retry
                 if !matches!(reason, Some(CorrectedReason::AttemptsExhausted | CorrectedReason::CorrectionFailed)) =>
             {
-                Some("a retry hastens what AttemptsExhausted holds, or what could not be sent, and nothing else")
+                Some(
+                    "a retry hastens what AttemptsExhausted or AbsenceContradicted holds, or what could not be sent, and nothing else",
+                )
             }
             Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),
             Self::GiveUp(_) if object.deleting => {

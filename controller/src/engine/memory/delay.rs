@@ -111,7 +111,11 @@ impl Delay {
                 tried.end_doubt();
                 tried.not_before = retry_after.map(|span| now + span);
             }
-            Outcome::Applied | Outcome::AllSkipped | Outcome::Refused(..) | Outcome::Unstored(..) => tried.end_doubt(),
+            Outcome::Applied
+            | Outcome::AllSkipped
+            | Outcome::Refused(..)
+            | Outcome::AlreadyExists(..)
+            | Outcome::Unstored(..) => tried.end_doubt(),
         }
         if matches!(outcome, Outcome::Unstored(..)) && !outcome.changed_nothing() {
             tried.unstored_hash = Some(correction.correct_hash);
