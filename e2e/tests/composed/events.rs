@@ -122,6 +122,11 @@ pub(crate) enum Event {
         resource: usize,
         value: u8,
     },
+    /// Hides a resource from every read, or shows it again.
+    Hide {
+        resource: usize,
+        hidden: bool,
+    },
     Target {
         target: usize,
         text: Option<Text>,
@@ -173,6 +178,8 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
             let claimants = world.ledger.claims.by_claim(RESOURCES[resource], &world.api);
             world.outside.make(RESOURCES[resource], i64::from(value), &claimants);
         }
+        Event::Hide { resource, hidden: true } => drop(world.outside.hidden.insert(RESOURCES[resource].to_owned())),
+        Event::Hide { resource, hidden: false } => drop(world.outside.hidden.remove(RESOURCES[resource])),
         Event::Change { resource, value } => {
             if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
                 resource.value = i64::from(value);
@@ -367,6 +374,7 @@ pub(crate) fn event(random: &mut Random) -> Event {
         88 => Event::TakeSecret(random.one_in(2)),
         86 => Event::Make { resource: two(random), value: random.below(3) },
         89..91 => Event::Jobs(job_event(random)),
+        91 => Event::Hide { resource: two(random), hidden: !random.one_in(3) },
         _ => object_event(random),
     }
 }

@@ -65,6 +65,10 @@ pub(crate) struct Outside {
     /// The controller's credential is rejected.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
+    /// Resources that no read shows, as if its credential might not see them.
+    pub(crate) hidden: BTreeSet<String>,
+    /// Number of creates of such a resource, all refused because it exists.
+    pub(crate) contradicted: usize,
     /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
 }
@@ -75,6 +79,11 @@ pub(crate) fn resource_of(request: &HttpRequest) -> String {
 }
 
 impl Outside {
+    /// Returns a resource as reads show it.
+    pub(crate) fn shown(&self, identity: &str) -> Option<&Resource> {
+        self.resources.get(identity).filter(|_| !self.hidden.contains(identity))
+    }
+
     /// Answers a read. `None` means no response.
     pub(crate) fn read(&self, identity: &str, fault: Fault) -> Option<HttpReply> {
         let (status, body) = match fault {
@@ -87,7 +96,7 @@ impl Outside {
             Fault::Maintenance => (200, json!({"error": "maintenance"}).to_string()),
             Fault::Empty => (200, "{}".to_owned()),
             Fault::Page => (404, "<html>no such page</html>".to_owned()),
-            Fault::None => match self.resources.get(identity) {
+            Fault::None => match self.shown(identity) {
                 Some(resource) => (200, json!({"value": resource.value}).to_string()),
                 None => (404, String::new()),
             },
@@ -135,7 +144,10 @@ impl Outside {
         let value = body.as_ref().and_then(|body| body["value"].as_i64()).unwrap_or_default();
         let password = body.and_then(|body| body["password"].as_str()?.parse().ok());
         match (request.method.as_str(), self.resources.get_mut(&identity)) {
-            ("POST", Some(_)) => 409,
+            ("POST", Some(_)) => {
+                self.contradicted += usize::from(self.hidden.contains(&identity));
+                409
+            }
             ("POST", None) => {
                 self.taken.remove(&identity);
                 self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()), password });

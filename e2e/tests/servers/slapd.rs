@@ -26,11 +26,17 @@ pub(crate) struct Slapd {
 impl Slapd {
     /// Starts a server. `settings` are lines of its configuration, after those of the database.
     pub(crate) async fn start(parent: &Path, settings: &str) -> Result<Self> {
+        Self::start_ruled(parent, settings, "").await
+    }
+
+    /// The same with rules of access that come before those of the page.
+    pub(crate) async fn start_ruled(parent: &Path, settings: &str, rules: &str) -> Result<Self> {
         let folder = parent.join("slapd");
         fs::create_dir_all(folder.join("data"))?;
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cookbook/ldap.md");
         let page = fs::read_to_string(page)?;
-        fs::write(folder.join("slapd.conf"), configuration(&folder, &blocks(&page, "conf").concat(), settings))?;
+        let rules = format!("{rules}{}", blocks(&page, "conf").concat());
+        fs::write(folder.join("slapd.conf"), configuration(&folder, &rules, settings))?;
         fs::write(folder.join("entries.ldif"), blocks(&page, "ldif").concat())?;
         let add =
             Launch::new("slapadd", program("slapadd", "slapd")?).argument("-f").argument(folder.join("slapd.conf"));
