@@ -13,6 +13,7 @@ mod commands;
 mod comparison;
 mod condition_writers;
 mod configuration;
+mod contradicted;
 mod control_plane;
 mod correction_record;
 mod corrections;

@@ -57,7 +57,7 @@ pub(super) fn try_files(
     let subject = Subject::from(&*view);
     let found = compare(&target, subject, polled.observed.clone());
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
+    let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
     let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
     let tried = is_due.then(|| TRIED.to_owned());

@@ -131,6 +131,10 @@ fn idle(facts: Facts<'_>) -> Option<String> {
         ConditionStatus::Unknown if verdict.reason == ObservedReason::Suspended => {
             Some("the target's `suspendWhen` holds for it: no polls and no corrections meanwhile".to_owned())
         }
+        ConditionStatus::Unknown if verdict.reason == ObservedReason::AbsenceContradicted => Some(format!(
+            "the external system refused the create because it exists already: one create an hour is tried, or one at once by a \
+             new value of the annotation {RETRY_REQUESTED_ANNOTATION}"
+        )),
         ConditionStatus::Unknown => {
             Some("the poll gave no result, and the controller corrects only drift that a poll found".to_owned())
         }

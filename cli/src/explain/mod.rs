@@ -223,7 +223,7 @@ async fn explain(
     let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observed.clone());
-    let verdict = judge(&object, &rendered, current.as_ref(), &found.finding);
+    let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
     let leases = Leases {
         poller: read_lease(client, home, poller_lease).await,
         controller: read_lease(client, home, &settings.controller_lease).await,
@@ -245,10 +245,15 @@ fn with_hint(error: CommandError) -> CommandError {
     }
 }
 
-fn judge(object: &LeanObject, rendered: &Rendered, current: Option<&CurrentVerdict>, finding: &Finding) -> Verdict {
-    let correction = object.conditions.correction();
-    let basis = Basis { generation: object.generation, desired_hash: rendered.desired_hash, correction, moved: 0 };
-    reach_verdict(finding, &basis, current, false)
+fn judge(
+    target: &Target,
+    (object, rendered): (&LeanObject, &Rendered),
+    current: Option<&CurrentVerdict>,
+    finding: &Finding,
+) -> Verdict {
+    let basis = Basis { moved: 0, ..Basis::of(object, rendered.desired_hash) };
+    let creates = target.correct.mode.corrects() && target.correct.actions().create;
+    reach_verdict(finding, &Basis { contradicted: basis.contradicted && creates, ..basis }, current, false)
 }
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {

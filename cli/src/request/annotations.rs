@@ -100,7 +100,7 @@ impl ObjectRequest {
                 ) =>
             {
                 Some(
-                    "a retry hastens what AttemptsExhausted or DeletionUnclear holds, or what could not be sent, and nothing else",
+                    "a retry hastens what AttemptsExhausted, AbsenceContradicted or DeletionUnclear holds, or what could not be sent, and nothing else",
                 )
             }
             Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,

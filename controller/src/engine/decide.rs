@@ -23,7 +23,7 @@ use drift_api::{
 };
 use drift_language::Existing;
 
-use self::drifted::{Drift, decide_drifted};
+use self::drifted::{Drift, decide_contradicted, decide_drifted};
 use self::ownership::{decide_among_others, without_given_up};
 use crate::engine::corrections::{Action, Held};
 use crate::engine::decide::decision::Decision;
@@ -158,6 +158,7 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
             let action = if current.tag.replace { Action::Replace } else { Action::Update };
             decide_drifted(situation, status, &Drift { current: &current, action, resource })
         }
+        ObservedReason::AbsenceContradicted => decide_contradicted(situation, status),
         _ => Decision::Nothing(Held::VerdictUnknown),
     }
 }

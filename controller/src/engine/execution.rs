@@ -17,7 +17,7 @@ mod step;
 use drift_api::mutants::is_planted;
 use drift_api::{CorrectionStatus, LeanObject, Mutant};
 
-use crate::engine::corrections::{Correction, FailedStep, Outcome, Reach};
+use crate::engine::corrections::{Action, Correction, FailedStep, Outcome, Reach};
 use crate::engine::decide::decision::Decision;
 use progress::Progress;
 use recording::Recording;
@@ -85,6 +85,12 @@ impl Execution {
             Decision::Correct(correction) => Some(correction),
             _ => None,
         }
+    }
+
+    /// Returns true if the correction creates what the poll did not find. A replacement does not: its deletion may still
+    /// be in progress, so that a refused create contradicts no poll.
+    fn creates(&self) -> bool {
+        self.correction().is_some_and(|correction| correction.action == Action::Create)
     }
 
     /// Processes the result of the last step. Returns the next step.

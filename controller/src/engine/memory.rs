@@ -225,7 +225,10 @@ impl ObjectMemory {
         self.give_room_back(now);
         let used_up = current.is_some_and(|current| current.tag.unhealed >= allowed_attempts);
         // A failed poll does not show if another replacement is needed.
-        let exhausted = || used_up || self.delay.lost_something() || object.conditions.correction_status().replaced;
+        let exhausted = || {
+            let record = object.conditions.correction_status();
+            used_up || self.delay.lost_something() || record.replaced || record.exists.is_some()
+        };
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         let is_unclear = object.conditions.correction_status().reason == Some(CorrectedReason::DeletionUnclear);
         if !(drifted && exhausted() || is_unclear || self.delay.could_not_send()) {

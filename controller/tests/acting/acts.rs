@@ -126,13 +126,14 @@ async fn a_refused_first_create_takes_the_claim_back() {
     let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
     assert_eq!(
         outcome(&end),
-        Some(Outcome::Refused(failed(Some("1"), Reach::Unwritten), Refusal { code: 409.into(), because: None }))
+        Some(Outcome::AlreadyExists(failed(Some("1"), Reach::Unwritten), Refusal { code: 409.into(), because: None }))
     );
     assert_eq!(
         bench.log()[1..],
         [
             "POST /proxies u-1-1",
-            "note CorrectionFailed correction 1: create, step 1: the external system refuses it with status 409",
+            "note CorrectionFailed correction 1: create, step 1: the external system refuses it with status 409; \
+             it seems to exist already, so the create is tried once an hour",
         ]
     );
 }

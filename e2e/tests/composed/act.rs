@@ -235,6 +235,7 @@ impl Acting {
             }
             StepOutcome::Accepted | StepOutcome::NotThere => is_last,
             StepOutcome::Refused { .. }
+            | StepOutcome::AlreadyExists(_)
             | StepOutcome::Unstored(_)
             | StepOutcome::Underway { .. }
             | StepOutcome::LeftBehind => true,

@@ -129,6 +129,11 @@ pub(crate) enum Event {
     },
     /// No deletion is answered as done from now on.
     NeverDone,
+    /// Hides a resource from every read, or shows it again.
+    Hide {
+        resource: usize,
+        hidden: bool,
+    },
     Target {
         target: usize,
         text: Option<Text>,
@@ -183,6 +188,8 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Move { resource, away: true } => drop(world.outside.moved.insert(RESOURCES[resource].to_owned())),
         Event::Move { resource, away: false } => drop(world.outside.moved.remove(RESOURCES[resource])),
         Event::NeverDone => world.outside.never_done = true,
+        Event::Hide { resource, hidden: true } => drop(world.outside.hidden.insert(RESOURCES[resource].to_owned())),
+        Event::Hide { resource, hidden: false } => drop(world.outside.hidden.remove(RESOURCES[resource])),
         Event::Change { resource, value } => {
             if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
                 resource.value = i64::from(value);
@@ -377,6 +384,7 @@ pub(crate) fn event(random: &mut Random) -> Event {
         88 => Event::TakeSecret(random.one_in(2)),
         86 => Event::Make { resource: two(random), value: random.below(3) },
         89..91 => Event::Jobs(job_event(random)),
+        91 => Event::Hide { resource: two(random), hidden: !random.one_in(3) },
         _ => object_event(random),
     }
 }

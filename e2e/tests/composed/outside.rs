@@ -69,6 +69,10 @@ pub(crate) struct Outside {
     pub(crate) moved: BTreeSet<String>,
     /// A deletion is always accepted, and never answered as done.
     pub(crate) never_done: bool,
+    /// Resources that no read shows, as if its credential might not see them.
+    pub(crate) hidden: BTreeSet<String>,
+    /// Number of creates of such a resource, all refused because it exists.
+    pub(crate) contradicted: usize,
     /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
 }
@@ -79,6 +83,11 @@ pub(crate) fn resource_of(request: &HttpRequest) -> String {
 }
 
 impl Outside {
+    /// Returns a resource as reads show it.
+    pub(crate) fn shown(&self, identity: &str) -> Option<&Resource> {
+        self.resources.get(identity).filter(|_| !self.hidden.contains(identity))
+    }
+
     /// Answers a read. `None` means no response.
     pub(crate) fn read(&self, identity: &str, fault: Fault) -> Option<HttpReply> {
         let (status, body) = match fault {
@@ -91,7 +100,7 @@ impl Outside {
             Fault::Maintenance => (200, json!({"error": "maintenance"}).to_string()),
             Fault::Empty => (200, "{}".to_owned()),
             Fault::Page => (404, "<html>no such page</html>".to_owned()),
-            Fault::None => match self.resources.get(identity) {
+            Fault::None => match self.shown(identity) {
                 Some(resource) => (200, json!({"value": resource.value}).to_string()),
                 None => (404, String::new()),
             },
@@ -139,7 +148,10 @@ impl Outside {
         let value = body.as_ref().and_then(|body| body["value"].as_i64()).unwrap_or_default();
         let password = body.and_then(|body| body["password"].as_str()?.parse().ok());
         match (request.method.as_str(), self.resources.get_mut(&identity)) {
-            ("POST", Some(_)) => 409,
+            ("POST", Some(_)) => {
+                self.contradicted += usize::from(self.hidden.contains(&identity));
+                409
+            }
             (_, Some(_)) if self.moved.contains(&identity) => 404,
             ("POST", None) => {
                 self.taken.remove(&identity);

@@ -319,14 +319,14 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
             scene.ledger.note_poll(&uid);
             let reply = scene.outside.read(&resource, fault);
             if fault == Fault::None {
-                let real = scene.outside.resources.get(&resource).map(|real| real.value);
+                let shown = scene.outside.shown(&resource).map(|real| real.value);
                 // A field that cannot be read back counts only if it would be sent.
                 let is_sent = !target.compare.write_only.is_empty();
                 let has_moved = target.correct.mode.corrects() && is_sent && !moved.is_empty();
-                if real.is_none() {
+                if shown.is_none() {
                     scene.ledger.decisions.note_absent(&uid, begun.basis.correction);
                 }
-                let differs = real != open["spec"]["value"].as_i64() || has_moved;
+                let differs = shown != open["spec"]["value"].as_i64() || has_moved;
                 scene.ledger.note_read(&uid, &begun.basis, differs);
             }
             find(target, (&open, &moved), reply.as_ref(), known)

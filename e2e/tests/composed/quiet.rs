@@ -47,10 +47,12 @@ pub(crate) enum War {
     ChangeOutside,
     /// The external system accepts every write and changes nothing.
     IgnoreWrites,
+    /// No read shows a resource, and its creation is refused because it exists.
+    Hide,
 }
 
 /// All repeated actions of another writer.
-pub(crate) const WARS: [War; 7] = [
+pub(crate) const WARS: [War; 8] = [
     War::StripObserved,
     War::StripCorrected,
     War::AlterObserved,
@@ -58,6 +60,7 @@ pub(crate) const WARS: [War; 7] = [
     War::StripFinalizer,
     War::ChangeOutside,
     War::IgnoreWrites,
+    War::Hide,
 ];
 
 /// Number of repetitions.
@@ -66,6 +69,8 @@ const BATTLES: u8 = 150;
 const MOST_WRITES: usize = 80;
 /// Requests for two objects in ten minutes, with at most two requests per correction.
 const MOST_REQUESTS: usize = 36;
+/// Creates of hidden resources in ten minutes: one for each object, because the next one is due in an hour.
+const MOST_CONTRADICTED: usize = OBJECTS.len();
 
 /// Advances everything until it is quiet.
 pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
@@ -79,7 +84,7 @@ pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
 
 /// Repeats the action for five minutes.
 fn wage(world: &mut World, war: War) {
-    let (writes, requests) = (world.ledger.writes, world.outside.writes);
+    let (writes, requests, contradicted) = (world.ledger.writes, world.outside.writes, world.outside.contradicted);
     world.outside.ignores_writes = war == War::IgnoreWrites;
     for battle in 0..BATTLES {
         for object in 0..OBJECTS.len() {
@@ -93,6 +98,7 @@ fn wage(world: &mut World, war: War) {
                     War::AlterCorrected => Event::Alter { object, observed: false, value },
                     War::StripFinalizer => Event::StripFinalizer { object },
                     War::ChangeOutside | War::IgnoreWrites => Event::Change { resource: object, value: value + 10 },
+                    War::Hide => Event::Hide { resource: object, hidden: true },
                 },
             );
         }
@@ -104,6 +110,11 @@ fn wage(world: &mut World, war: War) {
         }
     }
     world.outside.ignores_writes = false;
+    world.outside.hidden.clear();
+    let contradicted = world.outside.contradicted - contradicted;
+    if contradicted > MOST_CONTRADICTED {
+        world.ledger.violate(format!("what exists is created again and again: {contradicted} times"));
+    }
     let (writes, requests) = (world.ledger.writes - writes, world.outside.writes - requests);
     if writes > MOST_WRITES || requests > MOST_REQUESTS {
         world.ledger.violate(format!(
@@ -140,6 +151,7 @@ fn settle(world: &mut World, ending: Ending) {
 fn lift_bars(world: &mut World, ending: Ending) {
     world.api.refuses_status = ending == Ending::StatusRefused;
     world.outside.refuses_credential = false;
+    world.outside.hidden.clear();
     world.take_secret(false);
     for (who, name) in [Who::Poller, Who::Controller].into_iter().flat_map(|who| NAMES.map(|name| (who, name))) {
         world.bar(who, name, false);

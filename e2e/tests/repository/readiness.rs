@@ -25,6 +25,7 @@ const ROWS: &[Row] = &[
     ("unreachable from the start", ObservedReason::ExternalUnreachable, false, None, "InProgress", "Progressing"),
     ("unreachable after in sync", ObservedReason::ExternalUnreachable, true, None, "InProgress", "Progressing"),
     ("wrong template", ObservedReason::RuleError, true, None, "Failed", "Degraded"),
+    ("contradicted", ObservedReason::AbsenceContradicted, true, None, "Failed", "Degraded"),
     ("suspended", ObservedReason::Suspended, true, None, "InProgress", "Suspended"),
 ];
 

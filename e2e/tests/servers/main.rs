@@ -21,6 +21,7 @@ mod git;
 mod google_tokens;
 mod installed;
 mod ldap;
+mod ldap_hidden;
 mod leaks;
 mod load_balancer;
 mod mariadb;

@@ -35,6 +35,9 @@ fn writing() -> String {
     format!("fieldManager={MANIFEST_MANAGER}&fieldValidation=Strict")
 }
 
+/// Reason of the status if an object of that name exists.
+const ALREADY_EXISTS: &str = "AlreadyExists";
+
 /// Time for which a kind counts as not served after the API server reported it. Many objects may use it, and each poll
 /// would look it up. A newly defined kind is read that much later.
 const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
@@ -141,15 +144,19 @@ impl ResourceClient {
         }
     }
 
-    /// Creates an object that must not exist yet. Returns the created object.
+    /// Creates an object. Returns the created object, or `None` if one of that name exists already.
     ///
     /// # Errors
-    /// [`ResourceError`]; status 409 if the name exists.
-    pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Value, ResourceError> {
+    /// [`ResourceError`]; status 409 if the request conflicts with another one, for example about a quota.
+    pub async fn create(&self, resource: &ClusterResource, manifest: &Value) -> Result<Option<Value>, ResourceError> {
         let (_, path) = self.writable_collection(resource).await?;
         let written = self.write(Method::POST, &format!("{path}?{}", writing()), JSON, manifest).await;
+        if matches!(&written, Err(CallError::Answered(status)) if status.code == 409 && status.reason == ALREADY_EXISTS)
+        {
+            return Ok(None);
+        }
         // The namespace may be missing, which the details of the status show.
-        self.judge(resource, written, |status| status.details.is_some()).await
+        self.judge(resource, written, |status| status.details.is_some()).await.map(Some)
     }
 
     /// Applies a manifest, and takes over its fields from other field managers. With the `resourceVersion` of an object
@@ -376,6 +383,18 @@ mod tests {
         for code in [401, 403, 410, 429, 500, 503] {
             let found = client(move |_| refuse(code, "x", "x")).get(&resource(Some("n")), DEADLINE).await;
             assert!(matches!(found, Err(ResourceError::Refused { status, .. }) if status == code), "{found:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_servers_word_makes_a_create_one_of_what_exists() {
+        let said = async |code, reason: &'static str| {
+            client(move |_| refuse(code, reason, "x")).create(&resource(Some("n")), &json!({})).await
+        };
+        assert_eq!(said(409, "AlreadyExists").await.unwrap(), None);
+        for (code, reason) in [(409, "Conflict"), (409, "x"), (422, "AlreadyExists")] {
+            let written = said(code, reason).await;
+            assert!(matches!(written, Err(ResourceError::Refused { status, .. }) if status == code), "{written:?}");
         }
     }
 

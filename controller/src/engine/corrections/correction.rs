@@ -168,6 +168,7 @@ impl Correction {
             Outcome::FoundNothing => CorrectedReason::DeletionUnclear,
             Outcome::AllSkipped
             | Outcome::Refused(..)
+            | Outcome::AlreadyExists(..)
             | Outcome::Unstored(..)
             | Outcome::Halted(..)
             | Outcome::Doubtful(..) => CorrectedReason::CorrectionFailed,
@@ -192,6 +193,8 @@ impl Correction {
             Action::Create => self.before.replaced,
             Action::Update | Action::Delete | Action::Nudge => false,
         };
+        let contradicts = matches!(outcome, Outcome::AlreadyExists(..)) && !is_planted(Mutant::ContradictionForgotten);
+        status.exists = self.desired_hash.filter(|_| contradicts);
         status.claim = self.claim_after(outcome);
         if status.claim.is_none() {
             status.secrets = NotedSecrets::default();
@@ -253,11 +256,10 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
             format!("{verb}: every write that makes it anew was skipped")
         }
         Outcome::AllSkipped => format!("{verb}: every write was skipped"),
-        Outcome::Refused(step, Refusal { code, because: Some(because) }) => {
-            format!("{}: {}: {because}", at(step), code.short())
-        }
-        Outcome::Refused(step, Refusal { code, because: None }) => {
-            format!("{}: the external system refuses it with {code}", at(step))
+        Outcome::Refused(step, refusal) => format!("{}: {}", at(step), refused_text(refusal)),
+        Outcome::AlreadyExists(step, refusal) => {
+            let refused = refused_text(refusal);
+            format!("{}: {refused}; it seems to exist already, so the create is tried once an hour", at(step))
         }
         Outcome::Unstored(step, cause) if outcome.changed_nothing() => format!("{}: {cause}", at(step)),
         Outcome::Unstored(step, cause) if action == Action::Create => {
@@ -275,6 +277,13 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
             format!("{}: {uncertainty}; the steps before it were done, and the next poll tells", at(step))
         }
         Outcome::Doubtful(step, uncertainty) => format!("{}: {uncertainty}; it is tried again", at(step)),
+    }
+}
+
+fn refused_text(Refusal { code, because }: &Refusal) -> String {
+    match because {
+        Some(because) => format!("{}: {because}", code.short()),
+        None => format!("the external system refuses it with {code}"),
     }
 }
 

@@ -34,6 +34,8 @@ pub enum StepOutcome {
         /// True if it is certain that the request did nothing.
         did_nothing: bool,
     },
+    /// The external system refused a write because what it creates exists already. The write did nothing.
+    AlreadyExists(Refusal),
     /// The resource to delete is not ours and stays as it is.
     LeftBehind,
     /// The target accepts the response, but the values to store cannot be read from it, for this reason.
@@ -220,6 +222,8 @@ pub enum Outcome {
     AllSkipped,
     /// A step was definitely refused.
     Refused(FailedStep, Refusal),
+    /// A create was refused because the resource exists already. That contradicts the poll, which did not find it.
+    AlreadyExists(FailedStep, Refusal),
     /// A step was accepted, but the values to store cannot be read from its response, for this reason.
     Unstored(FailedStep, String),
     /// The correction ended after an accepted write, and the same verdict must not restart it: a template of a step
@@ -243,9 +247,11 @@ impl Outcome {
         match self {
             Self::Applied | Self::Underway { .. } => false,
             Self::AllSkipped | Self::FoundNothing => true,
-            Self::Refused(step, _) | Self::Unstored(step, _) | Self::Halted(step, _) | Self::Doubtful(step, _) => {
-                matches!(step.reach, Reach::Unsent | Reach::Unwritten)
-            }
+            Self::Refused(step, _)
+            | Self::AlreadyExists(step, _)
+            | Self::Unstored(step, _)
+            | Self::Halted(step, _)
+            | Self::Doubtful(step, _) => matches!(step.reach, Reach::Unsent | Reach::Unwritten),
         }
     }
 
@@ -280,6 +286,7 @@ impl Outcome {
             Self::FoundNothing => "found_nothing",
             Self::AllSkipped => "all_skipped",
             Self::Refused(..) => "refused",
+            Self::AlreadyExists(..) => "already_exists",
             Self::Unstored(..) => "unstored",
             Self::Halted(..) => "halted",
             Self::Doubtful(_, uncertainty) => uncertainty.why.as_label(),

@@ -13,7 +13,9 @@ impl Outcome {
             Self::Underway { .. } => "the deletion is accepted, but not done yet",
             Self::FoundNothing => "the deletion finds nothing where the last poll found the resource: a poll decides",
             Self::AllSkipped => "not corrected: every write was skipped",
-            Self::Refused(_, refusal) => return format!("the correction was refused: {}", refusal.code).into(),
+            Self::Refused(_, refusal) | Self::AlreadyExists(_, refusal) => {
+                return format!("the correction was refused: {}", refusal.code).into();
+            }
             Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
             Self::Halted(..) if self.changed_nothing() => "not corrected: forEach gives too many items",
             Self::Halted(_, why) => return format!("the correction ended halfway: {}", without_answer(why)).into(),
@@ -31,8 +33,8 @@ impl Outcome {
     /// Returns true if the log should warn. If nothing could be sent, the cause was logged before.
     #[must_use]
     pub const fn is_warning(&self) -> bool {
-        let has_failed = matches!(self, Self::Refused(..) | Self::Unstored(..) | Self::Halted(..) | Self::Doubtful(..));
-        has_failed && !self.sent_nothing()
+        let has_succeeded = matches!(self, Self::Applied | Self::Underway { .. } | Self::AllSkipped);
+        !has_succeeded && !self.sent_nothing()
     }
 }
 

@@ -100,6 +100,22 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     }
 }
 
+/// Takes the contradiction off the record when one more create is due. The next poll that finds nothing is drift again,
+/// and the create follows from that: an Unknown leads to no correction.
+pub(super) fn decide_contradicted(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
+    let &Situation { object, target, memory, now, facts, .. } = situation;
+    if !status.contradicts_absence(object.generation, facts.desired_hash) {
+        return Decision::Nothing(Held::VerdictUnknown);
+    }
+    if !target.actions.create {
+        return Decision::Nothing(Held::NoAction);
+    }
+    match judge(memory, u32::MAX, target.limits.attempts, object.retry_requested(), now) {
+        Attempts::Exhausted { until } => Decision::Wait { until, why: Held::AttemptsExhausted },
+        Attempts::Left | Attempts::OneMore => Decision::WriteStatus(status.without_contradiction()),
+    }
+}
+
 fn decide_timing(
     situation: &Situation<'_>,
     status: &CorrectionStatus,
@@ -124,11 +140,16 @@ fn decide_timing(
         return decision;
     }
     let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
-    let unhealed_here = if lost || in_vain { u32::MAX } else { unhealed };
+    // The poller does not say so itself if another writer hid or restored a condition.
+    let exists =
+        drift.action == Action::Create && status.contradicts_absence(object.generation, situation.facts.desired_hash);
+    let unhealed_here = if lost || in_vain || exists { u32::MAX } else { unhealed };
     let attempts = judge(memory, unhealed_here, target.limits.attempts, retry, now);
     let ready = match attempts {
         // The outcome of the correction is already on the object, with more detail.
-        Attempts::Exhausted { until } if lost => return Decision::Wait { until, why: Held::AttemptsExhausted },
+        Attempts::Exhausted { until } if lost || exists => {
+            return Decision::Wait { until, why: Held::AttemptsExhausted };
+        }
         Attempts::Exhausted { until } => {
             let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
             let text = "corrections in a row healed nothing; one is tried every hour";

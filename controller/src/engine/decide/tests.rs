@@ -114,6 +114,64 @@ fn k_is_seeded_from_the_larger_of_the_two_conditions() {
     assert_eq!((correction.number, correction.claim_first), (10, true));
 }
 
+/// An object whose last create was refused because the resource exists, with this verdict.
+fn contradicted(reason: ObservedReason) -> Scene {
+    let record = CorrectionStatus {
+        exists: Some(desired_hash()),
+        ..status(8, owns("db")).keeping(CorrectedReason::CorrectionFailed, "create: 409", Some(3))
+    };
+    Scene::new().observed_with(reason, tag(8, 1)).with(|scene| {
+        set_corrected(&mut scene.object.conditions, &record);
+        scene.memory.begin(at(900), None);
+        scene.memory.land_outcome(record);
+    })
+}
+
+#[test]
+fn a_create_of_what_exists_is_tried_once_an_hour() {
+    let unknown = contradicted(ObservedReason::AbsenceContradicted);
+    let waits = Decision::Wait { until: at(4500), why: Held::AttemptsExhausted };
+    assert_eq!(unknown.decide(), waits);
+    let later = |scene: &Scene| scene.clone().with(|scene| scene.now = at(4500));
+    let asked = |scene: &Scene| {
+        let asked = scene.clone().with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
+        asked.with(|scene| scene.memory.observe(&scene.object, Some(desired_hash()), 10, scene.now))
+    };
+    for due in [later(&unknown), asked(&unknown)] {
+        let Decision::WriteStatus(record) = due.decide() else { unreachable!("{:?}", due.decide()) };
+        assert_eq!((record.exists, record.correction, &*record.text), (None, 8, "create: 409"), "a poll comes first");
+        let drifted = due.with(|scene| set_corrected(&mut scene.object.conditions, &record));
+        assert_eq!(drifted.decide(), Decision::Nothing(Held::VerdictUnknown));
+        let polled = drifted.observed_with(ObservedReason::NotCreated, tag(8, 1));
+        assert_eq!(acted(polled.decide()), Some((Action::Create, 9, false)));
+    }
+    // Another writer restored an earlier verdict.
+    for absent in [ObservedReason::NotCreated, ObservedReason::ExternalMissing] {
+        assert_eq!(contradicted(absent).decide(), waits, "{absent}");
+        assert_eq!(acted(later(&contradicted(absent)).decide()), Some((Action::Create, 9, false)), "{absent}");
+    }
+}
+
+#[test]
+fn a_contradiction_is_of_one_state_and_no_bar_to_others() {
+    let present = contradicted(ObservedReason::FieldsDiffer);
+    assert_eq!(acted(present.decide()), Some((Action::Update, 9, false)));
+    let in_sync = contradicted(ObservedReason::InSync).decide();
+    assert_eq!(written(&in_sync), says(CorrectedReason::CorrectionApplied, 8, owns("db")));
+    let Decision::WriteStatus(cleared) = in_sync else { return };
+    assert_eq!(cleared.exists, None);
+    let edited = contradicted(ObservedReason::NotCreated).with(|scene| scene.object.generation = Some(4));
+    let edited = edited.observed_with(ObservedReason::NotCreated, tag(8, 0));
+    assert_eq!(acted(edited.decide()), Some((Action::Create, 9, false)));
+    let unable = contradicted(ObservedReason::AbsenceContradicted).with(|scene| scene.target.actions.create = false);
+    assert_eq!(unable.decide(), Decision::Nothing(Held::NoAction));
+    let paused = contradicted(ObservedReason::AbsenceContradicted).with(|scene| {
+        scene.object.paused = true;
+        scene.now = at(9000);
+    });
+    assert_eq!(paused.decide(), Decision::Nothing(Held::Paused));
+}
+
 #[test]
 fn an_unknown_verdict_holds_everything() {
     for reason in ObservedReason::ALL {

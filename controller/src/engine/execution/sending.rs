@@ -216,7 +216,10 @@ impl Execution {
             StepOutcome::Refused { did_nothing, .. } => *did_nothing,
             StepOutcome::Indefinite(uncertainty) => uncertainty.why.sent_nothing(),
             StepOutcome::Open(_) => false,
-            StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::LeftBehind => true,
+            StepOutcome::AlreadyExists(_)
+            | StepOutcome::NotNow { .. }
+            | StepOutcome::Overtaken
+            | StepOutcome::LeftBehind => true,
         };
         if !did_nothing {
             self.note_received(index);
@@ -233,7 +236,10 @@ impl Execution {
             StepOutcome::NotNow { pause } => self.put_off(index, pause),
             StepOutcome::Overtaken => self.not_sent(index),
             StepOutcome::LeftBehind => self.record(Outcome::AllSkipped),
-            StepOutcome::Refused { refusal, .. } => self.record(Outcome::Refused(step, refusal)),
+            StepOutcome::AlreadyExists(refusal) if self.creates() => self.record(Outcome::AlreadyExists(step, refusal)),
+            StepOutcome::Refused { refusal, .. } | StepOutcome::AlreadyExists(refusal) => {
+                self.record(Outcome::Refused(step, refusal))
+            }
             StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),
             StepOutcome::Indefinite(uncertainty) => self.record_doubt(step, uncertainty),
             accepted if !is_write && accepted.is_accepted() => {

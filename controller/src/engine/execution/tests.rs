@@ -102,6 +102,26 @@ fn no(status: u16) -> StepOutcome {
     StepOutcome::Refused { refusal: Refusal { code: status.into(), because: None }, did_nothing: true }
 }
 
+#[test]
+fn only_a_refused_create_contradicts_the_poll() {
+    let exists = || answered(StepOutcome::AlreadyExists(Refusal { code: 409.into(), because: None }));
+    let create = claimed().next(exists());
+    assert!(outcome(&create).exists.is_some() && outcome(&create).claim.is_none(), "{create:?}");
+    let mut later = claimed();
+    later.next(ACCEPTED);
+    later.next(READY);
+    assert!(outcome(&later.next(exists())).exists.is_some());
+    let replace = || Execution::new(bare_object(), Decision::Correct(Box::new(correction(Action::Replace))));
+    for (mut other, is_announced) in [(ready(update(), plan("w")), false), (ready(replace(), plan("w")), true)] {
+        other.next(READY);
+        if is_announced {
+            other.next(Event::Written(Ok(state(3))));
+        }
+        let step = other.next(exists());
+        assert_eq!((outcome(&step).exists, outcome(&step).correction), (None, 8), "{step:?}");
+    }
+}
+
 fn is_corrected(step: &Step, is_written: bool) -> bool {
     matches!(step, Step::End(ExecutionEnd::Corrected { written, .. }) if *written == is_written)
 }

@@ -115,6 +115,7 @@ impl Delay {
             | Outcome::AllSkipped
             | Outcome::FoundNothing
             | Outcome::Refused(..)
+            | Outcome::AlreadyExists(..)
             | Outcome::Unstored(..) => tried.end_doubt(),
         }
         if matches!(outcome, Outcome::Unstored(..)) && !outcome.changed_nothing() {

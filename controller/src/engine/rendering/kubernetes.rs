@@ -27,6 +27,9 @@ const NOT_MADE_FOR_US: &str =
 const MADE_FOR_ANOTHER: &str =
     "an object of that name is there that was made for another one: its annotation driftpoller.dev/made-for says so";
 
+/// Cause when the object to create exists.
+const ALREADY_THERE: &str = "an object of that name is there already";
+
 /// Cause when the object to change is gone.
 const GONE: &str = "the object of the cluster is gone meanwhile";
 
@@ -61,6 +64,8 @@ pub enum ManifestReply {
     Underway,
     /// The object does not exist.
     Gone,
+    /// The object to create exists already.
+    AlreadyExists,
     /// Another party created the object.
     NotMadeForUs,
     /// The object has the mark of another owner.
@@ -150,15 +155,14 @@ impl Manifests {
     #[must_use]
     pub fn judge(&self, index: usize, reply: &ManifestReply) -> StepOutcome {
         let deletes = self.steps.get(index) == Some(&ManifestStep::Delete);
-        let refused = |status: u16, because: &str| StepOutcome::Refused {
-            refusal: Refusal { code: status.into(), because: Some(because.to_owned()) },
-            did_nothing: true,
-        };
+        let refusal = |status: u16, because: &str| Refusal { code: status.into(), because: Some(because.to_owned()) };
+        let refused = |status, because| StepOutcome::Refused { refusal: refusal(status, because), did_nothing: true };
         match reply {
             ManifestReply::Done => StepOutcome::Accepted,
             ManifestReply::Underway => StepOutcome::Underway { retry_after: None },
             ManifestReply::Gone if deletes => StepOutcome::NotThere,
             ManifestReply::Gone => refused(404, GONE),
+            ManifestReply::AlreadyExists => StepOutcome::AlreadyExists(refusal(CONFLICT, ALREADY_THERE)),
             // Our object is gone, and a foreign object has its name.
             ManifestReply::NotMadeForUs | ManifestReply::MadeForAnother if self.action == Action::Delete => {
                 StepOutcome::LeftBehind

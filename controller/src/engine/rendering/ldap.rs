@@ -123,7 +123,10 @@ fn judge(failure: &LdapFailure) -> StepOutcome {
         LdapFailure::Answered(code) if code.is_server_error() => answered(Doubt::ServerError, *code),
         LdapFailure::Answered(code) => {
             let refusal = Refusal { code: Code::Ldap(*code), because: None };
-            StepOutcome::Refused { refusal, did_nothing: true }
+            match *code {
+                ResultCode::ENTRY_ALREADY_EXISTS => StepOutcome::AlreadyExists(refusal),
+                _ => StepOutcome::Refused { refusal, did_nothing: true },
+            }
         }
     }
 }
@@ -195,10 +198,12 @@ spec:
         let not_bound = LdapFailure::NotBound(ResultCode::NO_SUCH_OBJECT);
         assert!(matches!(deleted.judge(1, &not_bound), StepOutcome::Indefinite(_)), "no change was sent");
         let updated = changes(Action::Update);
-        for code in [16, 20, 32, 68] {
+        for code in [16, 20, 32] {
             let outcome = updated.judge(0, &answered(code));
             assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{code}: {outcome:?}");
         }
+        let existing = changes(Action::Create).judge(0, &answered(68));
+        assert!(matches!(existing, StepOutcome::AlreadyExists(_)), "{existing:?}");
     }
 
     #[test]

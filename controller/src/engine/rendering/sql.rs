@@ -121,7 +121,10 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
             Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
             None => {
                 let refusal = Refusal { code: Code::SqlState(*state), because: None };
-                StepOutcome::Refused { refusal, did_nothing: true }
+                match state.is_duplicate() {
+                    true => StepOutcome::AlreadyExists(refusal),
+                    false => StepOutcome::Refused { refusal, did_nothing: true },
+                }
             }
         },
     }
@@ -233,8 +236,11 @@ spec:
         for code in ["08006", "28P01", "40001", "40P01", "42501", "53300", "55P03", "57014", "57P01", "58030"] {
             assert!(matches!(judge(&state(code)), StepOutcome::Indefinite(_)), "{code}");
         }
-        for code in ["42710", "42704", "23505", "25006", "22001", "42601", "0A000", "2BP01", "55006", "P0001"] {
+        for code in ["42704", "23503", "25006", "22001", "42601", "0A000", "2BP01", "55006", "P0001"] {
             assert!(matches!(judge(&state(code)), StepOutcome::Refused { did_nothing: true, .. }), "{code}");
+        }
+        for code in ["23505", "42710", "42P04"] {
+            assert!(matches!(judge(&state(code)), StepOutcome::AlreadyExists(_)), "{code}");
         }
     }
 }

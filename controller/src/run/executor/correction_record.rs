@@ -39,7 +39,7 @@ impl CorrectionRecord {
             (StepOutcome::Open(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken, _) => return,
             (_, Some(code)) => code.short(),
             (StepOutcome::Refused { refusal: Refusal { code: Code::Job, .. }, .. }, None) => "failed".to_owned(),
-            (StepOutcome::Refused { refusal, .. }, None) => refusal.code.short(),
+            (StepOutcome::Refused { refusal, .. } | StepOutcome::AlreadyExists(refusal), None) => refusal.code.short(),
             (StepOutcome::Indefinite(uncertainty), None) => {
                 uncertainty.code.map_or("no answer".to_owned(), Code::short)
             }

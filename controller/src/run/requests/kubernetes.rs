@@ -38,7 +38,8 @@ impl<'a> ManifestRequests<'a> {
     async fn carry_out(&self, step: &ManifestStep) -> Result<ManifestReply, ResourceError> {
         let resource = &self.manifests.resource;
         if let ManifestStep::Create(manifest) = step {
-            return self.client.create(resource, manifest).await.map(|_| ManifestReply::Done);
+            let made = self.client.create(resource, manifest).await?;
+            return Ok(made.map_or(ManifestReply::AlreadyExists, |_| ManifestReply::Done));
         }
         let mut races = 0;
         loop {

@@ -132,7 +132,7 @@ mod tests {
     const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3, absent_for: Duration::ZERO };
 
     fn basis(correction: u64) -> Basis {
-        Basis { generation: Some(1), desired_hash: None, correction, moved: 0 }
+        Basis { generation: Some(1), desired_hash: None, correction, moved: 0, contradicted: false }
     }
 
     fn current(reason: ObservedReason, correction: u64) -> CurrentVerdict {

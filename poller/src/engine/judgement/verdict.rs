@@ -22,6 +22,9 @@ pub struct Basis {
     pub correction: u64,
     /// Fingerprint of the secrets that changed since they were sent; 0 if none did.
     pub moved: u64,
+    /// True if the external system refused to create this state because the resource exists already. A read that finds
+    /// nothing is contradicted then.
+    pub contradicted: bool,
 }
 
 impl Basis {
@@ -33,6 +36,7 @@ impl Basis {
             desired_hash,
             correction: object.conditions.correction(),
             moved: tell_apart(&object.conditions.moved_secrets()),
+            contradicted: object.conditions.contradict_absence(object.generation, desired_hash),
         }
     }
 
@@ -86,6 +90,11 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
             let tag = tag(basis.correction, count_unhealed(basis, current));
             (reason, drift.text.clone().into(), Tag { fields: drift.fields.clone(), replace: drift.replace, ..tag })
         }
+        Finding::Absent if basis.contradicted => {
+            let reason = ObservedReason::AbsenceContradicted;
+            let tag = tag(basis.correction, count_unhealed(basis, current));
+            (reason, closed_text(reason).into(), Tag { seen, ..tag })
+        }
         Finding::Absent => {
             let reason = if seen { ObservedReason::ExternalMissing } else { ObservedReason::NotCreated };
             (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, current)))
@@ -122,7 +131,7 @@ mod tests {
     use super::*;
     use crate::engine::judgement::drift::Drift;
     use ObservedReason::*;
-    use drift_api::condition::DifferingFields;
+    use drift_api::condition::{ConditionStatus, DifferingFields};
     use serde_json::json;
 
     fn desired_hash(seed: u32) -> Option<DesiredHash> {
@@ -130,7 +139,7 @@ mod tests {
     }
 
     fn basis(generation: i64, correction: u64) -> Basis {
-        Basis { generation: Some(generation), desired_hash: desired_hash(1), correction, moved: 0 }
+        Basis { generation: Some(generation), desired_hash: desired_hash(1), correction, moved: 0, contradicted: false }
     }
 
     fn current(reason: ObservedReason, generation: i64, tag: Tag) -> CurrentVerdict {
@@ -164,7 +173,7 @@ mod tests {
 
     #[test]
     fn without_generations_a_changed_desired_state_is_a_changed_spec() {
-        let without = |seed| Basis { generation: None, desired_hash: desired_hash(seed), correction: 0, moved: 0 };
+        let without = |seed| Basis { generation: None, desired_hash: desired_hash(seed), ..basis(0, 0) };
         let mut current = current(InSync, 0, Tag::default());
         current.generation = None;
         let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&current), false).reason;
@@ -191,6 +200,32 @@ mod tests {
         assert_eq!(unhealed(basis(3, 6), Some(current(FieldsDiffer, 2, corrected(5, 2)))), 0, "a new generation");
         assert_eq!(unhealed(basis(3, 6), Some(current(InSync, 3, corrected(5, 0)))), 0, "after in sync");
         assert_eq!(unhealed(basis(3, 6), Some(current(PollTimedOut, 3, corrected(5, 2)))), 3, "through an outage");
+    }
+
+    #[test]
+    fn a_refused_create_makes_an_absence_unknown() {
+        let contradicted = Basis { contradicted: true, ..basis(3, 6) };
+        let reach =
+            |finding, current: Option<CurrentVerdict>| reach_verdict(&finding, &contradicted, current.as_ref(), false);
+        let first = reach(Finding::Absent, Some(current(ExternalMissing, 3, corrected(5, 2))));
+        assert_eq!((first.reason, first.status()), (AbsenceContradicted, ConditionStatus::Unknown));
+        let told = Tag { desired_hash: desired_hash(1), seen: true, ..corrected(6, 3) };
+        assert_eq!(first.tag, told, "the correction is verified, and counts as one that healed nothing");
+        let again = reach(Finding::Absent, Some(current(AbsenceContradicted, 3, told)));
+        assert_eq!((&again.reason, &again.text, &again.tag), (&first.reason, &first.text, &first.tag));
+        for (finding, reason) in [
+            (Finding::InSync, InSync),
+            (Finding::Differs("x".into()), NotUpdated),
+            (Finding::from(PollTimedOut), PollTimedOut),
+        ] {
+            assert_eq!(reach(finding, None).reason, reason);
+        }
+        let withdrawn =
+            reach_verdict(&Finding::Absent, &basis(3, 6), Some(&current(AbsenceContradicted, 3, first.tag)), false);
+        assert_eq!(
+            (withdrawn.reason, withdrawn.tag),
+            (ExternalMissing, Tag { desired_hash: desired_hash(1), ..corrected(6, 3) })
+        );
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct ObjectState {
     /// K and the changed secrets, in the form of the [`Basis`].
     correction: u64,
     moved: u64,
+    /// True if the record contradicts an absence, in the form of the [`Basis`].
+    contradicted: bool,
     settings: Arc<PollSettings>,
     schedule: Schedule,
     confirmation: Confirmation,
@@ -138,6 +140,7 @@ impl ObjectState {
             disturbed: false,
             correction: basis.correction,
             moved: basis.moved,
+            contradicted: basis.contradicted,
             object: object.kept(),
             rendered,
             settings,
@@ -194,12 +197,13 @@ impl ObjectState {
     /// Returns the state that a poll begun now would be about.
     #[must_use]
     pub const fn basis(&self) -> Basis {
-        let Self { object, rendered, correction, moved, .. } = self;
+        let Self { object, rendered, correction, moved, contradicted, .. } = self;
         Basis {
             generation: object.generation,
             desired_hash: rendered.desired_hash,
             correction: *correction,
             moved: *moved,
+            contradicted: *contradicted,
         }
     }
 
@@ -219,7 +223,7 @@ impl ObjectState {
         self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.desired_hash);
         (self.object, self.rendered) = (object.kept(), rendered);
-        (self.correction, self.moved) = (after.correction, after.moved);
+        (self.correction, self.moved, self.contradicted) = (after.correction, after.moved, after.contradicted);
         if after.correction > before.correction {
             self.settle_from(now);
         } else if self.settings.settles_edits && !after.has_the_spec_of(&before) {

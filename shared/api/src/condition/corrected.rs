@@ -1,17 +1,18 @@
-//! The content of `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the sent secrets
-//! and, after a replacement, `replaced` before the last bracket.
+//! The content of `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the sent secrets,
+//! `replaced` after a replacement, and `exists` after a create that contradicts the poll, before the last bracket.
 //!
-//! It contains the two facts that a crash must not lose: the number of corrections with a definite outcome, and the
-//! claimed external resource with its scope. Only this module writes and reads the message.
+//! It contains the facts that a crash must not lose: the number of corrections with a definite outcome, the claimed
+//! external resource with its scope, and the contradiction. Only this module writes and reads the message.
 
 mod approval;
+mod contradiction;
 mod ending;
 
 use std::fmt;
 
 use self::ending::Ending;
 use crate::collections::shared_text::SharedText;
-use crate::condition::{Condition, ConditionKind, CorrectedReason, NotedSecrets};
+use crate::condition::{Condition, ConditionKind, CorrectedReason, DesiredHash, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
 
 /// The text about a correction that was in progress when its process ended.
@@ -99,6 +100,9 @@ pub struct CorrectionStatus {
     /// True if the last correction replaced the external resource, deleted it for a replacement, or created it after
     /// such a deletion, and no poll has confirmed the result yet. Kept only with a claim.
     pub replaced: bool,
+    /// The desired state of the last create, if the external system refused that because the resource exists already.
+    /// A poll of this generation that finds nothing is contradicted.
+    pub exists: Option<DesiredHash>,
     /// The sentence for display.
     pub text: String,
     /// The generation that was corrected.
@@ -123,17 +127,21 @@ impl CorrectionStatus {
     fn parse_strictly(message: &str) -> Option<Self> {
         let (correction, rest) = parse_correction(message);
         let (mut claim, rest) = parse_claim(rest)?;
-        let mut text = match (correction, &claim) {
+        let text = match (correction, &claim) {
             (0, None) => rest,
             _ => rest.strip_prefix(": ")?,
         };
-        let mut ending = Ending::default();
-        if let Some(claim) = &mut claim {
-            (text, ending) = Ending::split(text);
-            claim.name_mut().scope = ending.scope;
-        }
-        let Ending { secrets, replaced, .. } = ending;
-        Some(Self { correction, claim, secrets, replaced, text: text.to_owned(), ..Self::default() })
+        let (text, ending) = match (correction, &mut claim) {
+            (0, None) => (text, Ending::default()),
+            (_, None) => Ending::split_without_claim(text),
+            (_, Some(claim)) => {
+                let (text, ending) = Ending::split(text);
+                claim.name_mut().scope = ending.scope;
+                (text, ending)
+            }
+        };
+        let Ending { secrets, replaced, exists, .. } = ending;
+        Some(Self { correction, claim, secrets, replaced, exists, text: text.to_owned(), ..Self::default() })
     }
 
     /// Formats the message of the condition.
@@ -144,11 +152,12 @@ impl CorrectionStatus {
         parts.extend(self.claim.as_ref().map(ToString::to_string));
         let mut message =
             if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
-        if let Some(claim) = &self.claim {
-            let Self { secrets, replaced, .. } = self;
-            let ending = Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced: *replaced };
-            message.push_str(&ending.to_string());
-        }
+        let &Self { ref secrets, replaced, exists, .. } = self;
+        let ending = match &self.claim {
+            Some(claim) => Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced, exists },
+            None => Ending { exists, ..Ending::default() },
+        };
+        message.push_str(&ending.to_string());
         message
     }
 
@@ -170,13 +179,13 @@ impl CorrectionStatus {
         self
     }
 
-    /// Returns another reason and sentence with the same K and claim. The note of a replacement is only kept if the
-    /// attempts are exhausted or an approval is missing.
+    /// Returns another reason and sentence with the same K and claim, and without a contradiction of the poll. The note
+    /// of a replacement is only kept if the attempts are exhausted or an approval is missing.
     #[must_use]
     pub fn keeping(&self, reason: CorrectedReason, text: &str, generation: Option<i64>) -> Self {
         let keeps = matches!(reason, CorrectedReason::AttemptsExhausted | CorrectedReason::AwaitingApproval);
         let replaced = self.replaced && keeps;
-        Self { reason: Some(reason), text: text.to_owned(), generation, replaced, ..self.clone() }
+        Self { reason: Some(reason), text: text.to_owned(), generation, replaced, exists: None, ..self.clone() }
     }
 
     /// Counts a correction with an unknown outcome, so that a poll follows before any other attempt.

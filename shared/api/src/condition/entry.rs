@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{CorrectedReason, Message, ObservedReason, ReadinessEntries, TransitionTime};
+use super::{CorrectedReason, DesiredHash, Message, ObservedReason, ReadinessEntries, TransitionTime};
 use crate::collections::shared_text::SharedText;
 use crate::names::{self, DRIFT_CORRECTED, DRIFT_OBSERVED};
 
@@ -154,6 +154,8 @@ fn kept_reason(word: &str) -> SharedText {
 
 /// Marks changed secrets in the record.
 const MOVED: &str = ", moved ";
+/// Marks a refused create in the record.
+const EXISTS: &str = "exists ";
 
 /// A condition and its index in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,6 +259,16 @@ impl Conditions {
         let noted = self.corrected().filter(|condition| condition.message.text().contains(MOVED));
         let secrets = noted.and_then(super::CorrectionStatus::read).unwrap_or_default().secrets;
         secrets.moved().map(str::to_owned).collect()
+    }
+
+    /// Returns true if the controller's record says that the external system refused to create this desired state at
+    /// this generation because the resource exists already.
+    #[must_use]
+    pub fn contradict_absence(&self, generation: Option<i64>, desired_hash: Option<DesiredHash>) -> bool {
+        // Like changed secrets, this is rare.
+        let noted = self.corrected().filter(|condition| condition.message.text().contains(EXISTS));
+        let record = noted.and_then(super::CorrectionStatus::read);
+        record.is_some_and(|record| record.contradicts_absence(generation, desired_hash))
     }
 
     /// K: the number of the object's corrections with a definite outcome, the larger of both conditions.

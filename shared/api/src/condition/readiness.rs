@@ -87,7 +87,9 @@ fn judge(verdict: &Verdict, conditions: &Conditions, corrects: bool) -> Readines
     let held = held.filter(|(_, reason)| reason.needs_a_person());
     match (verdict.reason, held) {
         (ObservedReason::InSync, _) => of_verdict(ConditionStatus::True, false),
-        (ObservedReason::RuleError | ObservedReason::NotAllowed, _) => of_verdict(ConditionStatus::False, true),
+        (ObservedReason::RuleError | ObservedReason::NotAllowed | ObservedReason::AbsenceContradicted, _) => {
+            of_verdict(ConditionStatus::False, true)
+        }
         (reason, Some((record, held))) if reason.status() == ConditionStatus::True => Readiness {
             reason: held.as_str(),
             message: record.message.text().to_owned(),
@@ -182,6 +184,13 @@ mod tests {
             (PollTimedOut, false, None, true, "Ready False PollTimedOut, Reconciling True PollTimedOut"),
             (PollTimedOut, true, Some(NotOurs), true, "Ready Unknown PollTimedOut, Reconciling True PollTimedOut"),
             (RuleError, true, None, true, "Ready False RuleError, Stalled True RuleError"),
+            (
+                AbsenceContradicted,
+                true,
+                Some(CorrectionFailed),
+                true,
+                "Ready False AbsenceContradicted, Stalled True AbsenceContradicted",
+            ),
         ];
         for (reason, seen, held, corrects, expected) in table {
             assert_eq!(shown(&verdict(reason, seen), held, corrects), expected);

@@ -71,6 +71,8 @@ reasons! {
         ResponseInvalid => Unknown,
         /// The external system reports that it is still applying an earlier change.
         Settling => Unknown,
+        /// The read finds nothing, and the external system refused to create the resource because it exists already.
+        AbsenceContradicted => Unknown,
         /// A template of the target cannot be evaluated for this object.
         RuleError => Unknown,
         /// The object does not meet a requirement of the target.

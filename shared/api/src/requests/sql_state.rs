@@ -16,6 +16,14 @@ const SHUTDOWNS: &[u16] = &[1040, 1203, 1226, 1053, 1927];
 /// MySQL's errors of a statement that took too long: ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT and MariaDB's
 /// ER_STATEMENT_TIMEOUT.
 const TIMEOUTS: &[u16] = &[1317, 3024, 1969];
+/// MySQL's errors about something that exists already: ER_DB_CREATE_EXISTS, ER_TABLE_EXISTS_ERROR, ER_DUP_FIELDNAME,
+/// ER_DUP_KEYNAME, ER_DUP_ENTRY, ER_SP_ALREADY_EXISTS, ER_TRG_ALREADY_EXISTS, ER_CANNOT_USER (to `CREATE USER` and
+/// `CREATE ROLE`), ER_EVENT_ALREADY_EXISTS, ER_DUP_ENTRY_WITH_KEY_NAME and ER_FK_DUP_NAME.
+const DUPLICATES: &[u16] = &[1007, 1050, 1060, 1061, 1062, 1304, 1359, 1396, 1537, 1586, 1826];
+/// PostgreSQL's states about something that exists already: unique_violation, duplicate_column, duplicate_object,
+/// duplicate_function, duplicate_database, duplicate_schema and duplicate_table. The other duplicates of class 42 are
+/// mistakes in a statement.
+const DUPLICATE_STATES: &[&str] = &["23505", "42701", "42710", "42723", "42P04", "42P06", "42P07"];
 /// MySQL's ER_LOCK_WAIT_TIMEOUT.
 const LOCK_TIMEOUT: u16 = 1205;
 
@@ -78,6 +86,15 @@ impl SqlState {
         self.code() == "57014" || self.is_one_of(TIMEOUTS)
     }
 
+    /// Returns true if what the statement was to create exists already.
+    #[must_use]
+    pub fn is_duplicate(&self) -> bool {
+        match self.number {
+            Some(_) => self.is_one_of(DUPLICATES),
+            None => DUPLICATE_STATES.contains(&self.code()),
+        }
+    }
+
     /// Returns true if the statement waited too long for a lock (55P03).
     #[must_use]
     pub fn is_lock_timeout(&self) -> bool {
@@ -113,6 +130,37 @@ mod tests {
     }
 
     #[test]
+    fn what_exists_already_is_no_other_violation() {
+        let found = |text: &str| SqlState::parse(text).is_some_and(|state| state.is_duplicate());
+        for text in ["23505", "42701", "42710", "42723", "42P04", "42P06", "42P07"] {
+            assert!(found(text), "{text}");
+        }
+        for text in ["23503", "23514", "23P01", "42601", "42712", "42P01", "42P03", "42P05", "23000", "P0001"] {
+            assert!(!found(text), "{text}");
+        }
+        let mysql = |text: &str, number| SqlState::parse_mysql(text, number).is_some_and(|state| state.is_duplicate());
+        let table = [
+            ("HY000", 1007),
+            ("42S01", 1050),
+            ("42S21", 1060),
+            ("42000", 1061),
+            ("23000", 1062),
+            ("42000", 1304),
+            ("HY000", 1359),
+            ("HY000", 1396),
+            ("HY000", 1537),
+            ("23000", 1586),
+            ("HY000", 1826),
+        ];
+        for (text, number) in table {
+            assert!(mysql(text, number), "{number}");
+        }
+        for (text, number) in [("23000", 1452), ("23000", 1048), ("42000", 1064), ("HY000", 1008), ("23505", 1064)] {
+            assert!(!mysql(text, number), "{number}");
+        }
+    }
+
+    #[test]
     fn mysql_numbers_say_more_than_their_state() {
         let state = |text: &str, number| SqlState::parse_mysql(text, number).unwrap_or_else(|| panic!("{text}"));
         for (text, number) in [("42000", 1044), ("28000", 1045), ("42000", 1142), ("42000", 1227)] {
@@ -124,7 +172,13 @@ mod tests {
         assert!(state("70100", 1969).is_timeout() && state("HY000", 3024).is_timeout());
         assert!(state("HY000", 1205).is_lock_timeout());
         let syntax = state("42000", 1064);
-        assert!(!syntax.is_denial() && !syntax.is_shutdown() && !syntax.is_timeout() && !syntax.is_lock_timeout());
+        assert!(
+            !syntax.is_duplicate()
+                && !syntax.is_denial()
+                && !syntax.is_shutdown()
+                && !syntax.is_timeout()
+                && !syntax.is_lock_timeout()
+        );
         assert_eq!(syntax.to_string(), "42000 (error 1064)");
     }
 }

@@ -28,6 +28,40 @@ fn only_a_definite_outcome_spends_a_k() {
 }
 
 #[test]
+fn a_create_of_what_exists_notes_what_it_contradicts() {
+    let exists = |because: Option<&str>| {
+        let refusal = Refusal { code: 409.into(), because: because.map(str::to_owned) };
+        Outcome::AlreadyExists(FailedStep { label: None, reach: Reach::Unwritten }, refusal)
+    };
+    let hash = desired_hash();
+    let owned = Correction { before: status(7, owns("db")), ..correction(Action::Create) };
+    assert_eq!(
+        owned.ended(&exists(None)).message(),
+        format!(
+            "correction 8, owns \"db\": create: the external system refuses it with status 409; it seems to exist already, \
+             so the create is tried once an hour [scope d0a9b8f2, exists {hash}]"
+        )
+    );
+    let first = Correction { claim_first: true, before: status(7, None), ..owned.clone() };
+    let record = first.ended(&exists(Some("the name is taken")));
+    assert_eq!(
+        record.message(),
+        format!(
+            "correction 8: create: 409: the name is taken; it seems to exist already, so the create is tried once an hour \
+             [exists {hash}]"
+        )
+    );
+    assert_eq!((record.reason, record.claim.clone()), (Some(CorrectedReason::CorrectionFailed), None));
+    let next = Correction { before: record, number: 9, ..first };
+    for outcome in [refused(422), doubtful(Doubt::NoAnswer), Outcome::Applied] {
+        assert_eq!(next.ended(&outcome).exists, None, "{outcome:?}");
+    }
+    assert_eq!(next.claim().exists, None);
+    let again = Correction { was_in_doubt: true, ..owned };
+    assert_eq!(again.ended(&exists(None)).claim, owns("db"), "a request without an answer may have made it");
+}
+
+#[test]
 fn a_claim_is_written_with_the_k_that_stands() {
     let create = Correction { claim_first: true, before: status(7, None), ..correction(Action::Create) };
     assert_eq!(create.claim().message(), r#"correction 7, owns "db": creating the external resource [scope d0a9b8f2]"#);

@@ -24,6 +24,9 @@ pub(super) const TOO_LARGE: &str =
 /// The status of throttling, also of responses that `limitedWhen` recognizes.
 const TOO_MANY_REQUESTS: u16 = 429;
 
+/// The status of a create whose resource exists already.
+const CONFLICT: u16 = 409;
+
 /// Placeholder for a response text that contains a secret.
 const REDACTED: &str = "(redacted)";
 
@@ -54,6 +57,10 @@ pub(super) fn judge_answer(
     let is_refused = if status == TOO_MANY_REQUESTS { Ok(false) } else { step.is_refused(variables) };
     let because = || step.because(variables).map(said).filter(|text| !text.is_empty());
     match (is_refused, judge(status, &step.accept, &step.done_on, retry_after)) {
+        // An accepted 409 means something else, also if `refusedWhen` refuses it.
+        (_, StepOutcome::Refused { .. }) if status == CONFLICT && !step.looks_up() => {
+            StepOutcome::AlreadyExists(Refusal { code: status.into(), because: because() })
+        }
         (Ok(true), _) => {
             StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because() }, did_nothing: true }
         }

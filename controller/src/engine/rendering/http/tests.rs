@@ -185,6 +185,33 @@ fn a_large_answer_of_a_write_is_stored_from() {
 }
 
 #[test]
+fn a_write_that_is_answered_with_409_exists() {
+    let exists = |because: Option<&str>| {
+        StepOutcome::AlreadyExists(Refusal { code: 409.into(), because: because.map(str::to_owned) })
+    };
+    let busy = r#"refusedWhen: "${response.body.?busy.orValue(false)}""#;
+    let table = [
+        ("", "{}", exists(None)),
+        (r#"because: "${response.body.why}""#, r#"{"why": "taken"}"#, exists(Some("taken"))),
+        (busy, r#"{"busy": true}"#, exists(None)),
+        ("accept: [201, 409]", "{}", StepOutcome::Accepted),
+        (&format!("accept: [201, 409], {busy}"), r#"{"busy": true}"#, refused(409, None, true)),
+        ("reads: true", "{}", refused(409, None, true)),
+    ];
+    for (keys, body, expected) in table {
+        let comma = if keys.is_empty() { "" } else { ", " };
+        let target = target(&format!(
+            "      - {{method: POST, url: \"https://h/\"{comma}{keys}}}\n      - {{method: PUT, url: \"https://h/\"}}"
+        ));
+        let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
+        assert_eq!(rendering.take_answer(0, &reply(409, body), None), expected, "{keys}");
+    }
+    let target = target("      - {method: PUT, url: \"https://h/\"}");
+    let mut rendering = rendering(&target).unwrap_or_else(|error| unreachable!("{error}"));
+    assert_eq!(rendering.take_answer(0, &reply(412, ""), None), refused(412, None, true));
+}
+
+#[test]
 fn refused_when_makes_any_answer_a_definite_refusal() {
     let step = r#"      - {method: POST, url: "https://h/", refusedWhen: "${response.body.error == 'exists'}", because: "${response.body.?why}"}"#;
     let target = target(step);
@@ -192,12 +219,12 @@ fn refused_when_makes_any_answer_a_definite_refusal() {
         rendering(&target).unwrap_or_else(|error| unreachable!("{error}")).take_answer(0, &reply(status, body), None)
     };
     let exists = r#"{"error": "exists", "why": "app\u0007 is\n there"}"#;
-    for status in [200, 409, 500, 403] {
+    for status in [200, 422, 500, 403] {
         assert_eq!(judged(status, exists), refused(status, Some("app is there"), true));
     }
     assert_eq!(judged(200, r#"{"error": null}"#), StepOutcome::Accepted);
     assert_eq!(judged(200, "<html>"), refused(200, Some(UNJUDGED), false), "nobody knows what was done");
-    assert_eq!(judged(409, r#"{"why": {"a": 1}}"#), refused(409, None, true));
+    assert_eq!(judged(422, r#"{"why": {"a": 1}}"#), refused(422, None, true));
     let doubt = Uncertainty::answered(Doubt::ServerError, 502.into());
     assert_eq!(judged(502, "<html>"), StepOutcome::Indefinite(doubt));
 }
@@ -415,7 +442,7 @@ fn what_is_accepted_is_stored_and_else_nothing() {
         (outcome, stored.put_on(&json!({}))["status"]["externalId"].clone())
     };
     assert_eq!(stored(201, r#"{"id": "lb-1"}"#), (StepOutcome::Accepted, json!("lb-1")));
-    assert_eq!(stored(409, r#"{"id": "lb-1"}"#), (refused(409, None, true), Value::Null));
+    assert_eq!(stored(422, r#"{"id": "lb-1"}"#), (refused(422, None, true), Value::Null));
     assert_eq!(stored(200, r#"{"id": "lb-1", "error": "x"}"#), (refused(200, None, true), Value::Null));
     let place = "correct.http.update[0].store.externalId";
     let lost = |cause: &str| (StepOutcome::Unstored(format!("{place}: {cause}")), Value::Null);

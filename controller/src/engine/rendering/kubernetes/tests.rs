@@ -102,6 +102,8 @@ fn what_is_gone_is_deleted_and_cannot_be_changed() {
     assert!(is_refused(&update.judge(0, &ManifestReply::Gone)));
     assert_eq!(delete.judge(0, &ManifestReply::Underway), StepOutcome::Underway { retry_after: None });
     assert_eq!(update.judge(0, &ManifestReply::Done), StepOutcome::Accepted);
+    let existing = manifests("", Action::Create).unwrap().judge(0, &ManifestReply::AlreadyExists);
+    assert!(matches!(existing, StepOutcome::AlreadyExists(Refusal { because: Some(_), .. })), "{existing:?}");
     let error = |status| reply_of(&ResourceError::Refused { status, sentence: "409 x".to_owned(), retry_after: None });
     assert!(matches!(update.judge(0, &error(409)), StepOutcome::Refused { .. }));
     let lossy = reply_of(&ResourceError::LossyVersion("removes spec.a".to_owned()));

@@ -240,7 +240,9 @@ impl ObjectState {
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>, answers: bool) {
         let basis = self.basis();
         let current = self.current();
-        let mut verdict = reach_verdict(finding, &basis, current.as_ref(), self.seen_in_sync);
+        // Only the controller of a target that creates withdraws a contradiction.
+        let judged = Basis { contradicted: basis.contradicted && self.settings.actions.create, ..basis };
+        let mut verdict = reach_verdict(finding, &judged, current.as_ref(), self.seen_in_sync);
         verdict.tag.ready = self.settings.ready;
         let asked =
             self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);

@@ -7,6 +7,7 @@ use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
+use crate::engine::writes::write_attempts::WriteOutcome;
 use drift_api::{DesiredHash, ObjectView, ObservedReason, StatusFields};
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
@@ -23,6 +24,9 @@ const SETTINGS: PollSettings = PollSettings {
     confirm: Confirm { drift: 1, absent: 2, unknown: 3, absent_for: Duration::ZERO },
     shared_phase: None,
 };
+
+/// The same of a target that creates.
+const CREATING: PollSettings = PollSettings { actions: Actions { create: true, ..Actions::NONE }, ..SETTINGS };
 
 /// A named change of an object.
 type Case = (&'static str, fn(&mut ObjectState));
@@ -253,4 +257,52 @@ fn absence_is_confirmed_longer_where_the_server_chooses_ids() {
     for (case, step, confirm, stood_in_sync, correction, expected) in table {
         assert_eq!(missing_after(step, confirm, stood_in_sync, correction), expected, "{case}");
     }
+}
+
+/// An object whose create was refused because the resource exists, in this version.
+fn contradicted(version: u32, ending: &str) -> LeanObject {
+    let mut object = object(&spec(), 1, version);
+    let hash = DesiredHash::of(&json!(["x", {"a": 1}]));
+    let record = json!({"type": "driftCorrected", "status": "False", "reason": "CorrectionFailed", "observedGeneration": 1,
+        "message": format!("correction 1: no{}", ending.replace("HASH", &hash.to_string()))});
+    let observed = json!({"type": "driftObserved", "status": "True", "reason": "NotCreated", "observedGeneration": 1,
+        "message": format!("x [desired {hash}]")});
+    let conditions = json!({"conditions": [observed, record]});
+    object.conditions = drift_api::condition::Conditions::from_status(Some(&conditions));
+    object
+}
+
+/// Polls until the verdict is confirmed, and writes it. Returns its reason; `None` if there is nothing to write.
+fn absent_and_written(state: &mut ObjectState, second: u64) -> Option<ObservedReason> {
+    poll(state, second, Finding::Absent, None);
+    poll(state, second + 1, Finding::Absent, None);
+    let NextWrite::Write(verdict, urgency) = state.next_write(at(second + 2).moment) else { return None };
+    let begun = state.begin_write(&verdict, urgency, at(second + 2).moment, "2026-01-01T00:00:00Z");
+    let mut written = state.object().clone();
+    let index = written.conditions.observed.as_ref().map_or(0, |placed| placed.index);
+    written.conditions.observed = Some(drift_api::condition::Placed { index, condition: begun.condition });
+    written.resource_version = (second + 100).to_string().as_str().into();
+    state.finish_write(&WriteOutcome::Written, at(second + 2).moment);
+    see(state, written);
+    Some(verdict.reason)
+}
+
+#[test]
+fn a_contradicted_absence_is_written_once() {
+    let begin = |settings| {
+        let (object, target) = (contradicted(1, " [exists HASH]"), target(TEXT));
+        let rendered = appraise(&target, &object);
+        ObjectState::new(object, rendered, std::sync::Arc::new(settings), Arrival::Listed, at(0))
+    };
+    let mut state = begin(CREATING);
+    assert_eq!(absent_and_written(&mut state, 10), Some(ObservedReason::AbsenceContradicted));
+    for second in [30, 60, 90] {
+        assert_eq!(absent_and_written(&mut state, second), None, "{second}");
+    }
+    let observed = state.object().conditions.observed.clone();
+    let mut withdrawn = contradicted(500, "");
+    withdrawn.conditions.observed = observed;
+    see(&mut state, withdrawn);
+    assert_eq!(absent_and_written(&mut state, 120), Some(ObservedReason::NotCreated), "one more create may follow");
+    assert_eq!(absent_and_written(&mut begin(SETTINGS), 10), Some(ObservedReason::NotCreated), "no create follows");
 }

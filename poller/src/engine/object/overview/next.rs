@@ -30,7 +30,7 @@ pub enum Next {
     IdentityContested,
     /// A poll has to verify the last correction.
     Verification,
-    /// One try an hour: its attempts are exhausted.
+    /// One try an hour: its attempts are exhausted, or a refused create contradicts the poll.
     HourlyTry,
     /// Nothing: one more replacement would be in vain.
     AttemptsExhausted,
@@ -66,6 +66,9 @@ impl Next {
             Some(current) => match (Self::of_dispute(target, object), current.reason.status()) {
                 (Some(next), _) => next,
                 (None, ConditionStatus::False) => Self::Nothing,
+                (None, ConditionStatus::Unknown) if current.reason == ObservedReason::AbsenceContradicted => {
+                    Self::HourlyTry
+                }
                 (None, ConditionStatus::Unknown) => Self::Poll,
                 (None, ConditionStatus::True) => {
                     target.map_or(Self::Unknown, |target| Self::of_drift(target, object, current))
@@ -132,7 +135,7 @@ impl Next {
             Self::AwaitingApproval => {
                 "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it"
             }
-            Self::HourlyTry => "several corrections in a row changed nothing: one try an hour, or a retry request",
+            Self::HourlyTry => "the last corrections changed nothing: one try an hour, or a retry request",
             Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => return None,
         })
     }
@@ -206,6 +209,7 @@ mod tests {
         let table = [
             (&correcting, &none, ("False", "InSync", "x"), applied, None),
             (&correcting, &none, ("Unknown", "PollTimedOut", "x"), applied, Some("Poll")),
+            (&correcting, &none, ("Unknown", "AbsenceContradicted", "x"), applied, Some("HourlyTry")),
             (&correcting, &none, ("Unknown", "Suspended", "x"), applied, Some("Suspended")),
             (&correcting, &none, drifted, applied, Some("Correction")),
             (&correcting, &none, drifted, ("CorrectionApplied", "correction 3: x"), Some("Verification")),

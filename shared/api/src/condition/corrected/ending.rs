@@ -1,11 +1,12 @@
-//! The ending of a `driftCorrected` message: `[scope 3f2a9c71, secrets password@9f31c2d4, replaced]`.
+//! The ending of a `driftCorrected` message:
+//! `[scope 3f2a9c71, secrets password@9f31c2d4, replaced, exists 3f2a9c71d04b58e6]`.
 //!
 //! Any text in another format is not an ending.
 
 use std::fmt;
 
-use crate::condition::NotedSecrets;
 use crate::condition::text::spells;
+use crate::condition::{DesiredHash, NotedSecrets};
 use crate::identity::ScopeId;
 
 /// The machine-readable ending. Empty parts are omitted.
@@ -17,6 +18,8 @@ pub(super) struct Ending {
     pub(super) secrets: NotedSecrets,
     /// True if the last correction was an accepted replacement.
     pub(super) replaced: bool,
+    /// The desired state whose create was refused because the resource exists already.
+    pub(super) exists: Option<DesiredHash>,
 }
 
 impl Ending {
@@ -26,11 +29,19 @@ impl Ending {
         found.unwrap_or_else(|| (text, Self::default()))
     }
 
+    /// The same for a message without a claim, whose ending can only contain a refused create.
+    pub(super) fn split_without_claim(text: &str) -> (&str, Self) {
+        let (rest, Self { scope, secrets, replaced, exists }) = Self::split(text);
+        let is_alone = scope.is_none() && secrets == NotedSecrets::default() && !replaced && exists.is_some();
+        if is_alone { (rest, Self { exists, ..Self::default() }) } else { (text, Self::default()) }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut ending = Self::default();
         for part in text.strip_prefix(" [")?.strip_suffix(']')?.split(", ") {
             match part.split_once(' ') {
                 Some(("scope", id)) => ending.scope = Some(ScopeId::parse(id)?),
+                Some(("exists", hash)) => ending.exists = Some(DesiredHash::parse(hash)?),
                 Some((word, rest)) => ending.secrets.take_part(word, rest)?,
                 None if part == "replaced" => ending.replaced = true,
                 None => return None,
@@ -45,6 +56,7 @@ impl fmt::Display for Ending {
         let mut parts: Vec<_> = self.scope.map(|scope| format!("scope {scope}")).into_iter().collect();
         parts.extend(self.secrets.parts());
         parts.extend(self.replaced.then(|| "replaced".to_owned()));
+        parts.extend(self.exists.map(|exists| format!("exists {exists}")));
         if parts.is_empty() { Ok(()) } else { write!(formatter, " [{}]", parts.join(", ")) }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::condition::SecretMark;
+use crate::condition::{Conditions, SecretMark};
 use crate::secrets::labelled_secrets::SecretVersion;
 use proptest::prelude::*;
 
@@ -30,7 +30,24 @@ fn messages_read_as_documented() {
             CorrectionStatus { replaced: true, ..status(7, Some(Claim::Owns(name("x", Some("s")))), "replaced") },
             r#"correction 7, owns "x": replaced [scope 043a7187, replaced]"#,
         ),
+        (
+            CorrectionStatus {
+                exists: hash(),
+                replaced: true,
+                ..status(7, Some(Claim::Owns(name("x", Some("s")))), "no")
+            },
+            r#"correction 7, owns "x": no [scope 043a7187, replaced, exists 3f2a9c71d04b58e6]"#,
+        ),
+        (
+            CorrectionStatus { exists: hash(), ..status(7, None, "no [scope 043a7187]") },
+            "correction 7: no [scope 043a7187] [exists 3f2a9c71d04b58e6]",
+        ),
         (status(7, None, "text [scope 043a7187]"), "correction 7: text [scope 043a7187]"),
+        (
+            status(7, None, "text [scope 043a7187, exists 3f2a9c71d04b58e6]"),
+            "correction 7: text [scope 043a7187, exists 3f2a9c71d04b58e6]",
+        ),
+        (status(0, None, "text [exists 3f2a9c71d04b58e6]"), "text [exists 3f2a9c71d04b58e6]"),
         (status(7, None, "refused"), "correction 7: refused"),
         (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
         (status(0, None, "not ours"), "not ours"),
@@ -38,6 +55,45 @@ fn messages_read_as_documented() {
     for (status, message) in cases {
         assert_eq!(status.message(), message);
         assert_eq!(CorrectionStatus::parse(message), status);
+    }
+}
+
+fn hash() -> Option<DesiredHash> {
+    DesiredHash::parse("3f2a9c71d04b58e6")
+}
+
+#[test]
+fn a_refused_create_contradicts_the_absence_of_one_state() {
+    let other = DesiredHash::parse("0000000000000000");
+    let refused = CorrectionStatus {
+        exists: hash(),
+        ..status(7, None, "").keeping(CorrectedReason::CorrectionFailed, "no", Some(3))
+    };
+    let contradicts = |record: &CorrectionStatus, generation, desired_hash| {
+        let entry = record.to_condition(None, "2026-01-01T00:00:00Z").unwrap().to_json();
+        let conditions = Conditions::from_status(Some(&serde_json::json!({"conditions": [entry]})));
+        conditions.contradict_absence(generation, desired_hash)
+    };
+    let table = [
+        (Some(3), hash(), true),
+        (Some(4), hash(), false),
+        (None, hash(), false),
+        (Some(3), other, false),
+        (Some(3), None, false),
+    ];
+    for (generation, desired_hash, expected) in table {
+        assert_eq!(contradicts(&refused, generation, desired_hash), expected, "{generation:?} {desired_hash:?}");
+    }
+    let ungenerated = CorrectionStatus { generation: None, ..refused.clone() };
+    assert!(contradicts(&ungenerated, None, hash()) && !contradicts(&ungenerated, None, other));
+    let ended = [
+        refused.without_contradiction(),
+        refused.keeping(CorrectedReason::CorrectionApplied, "in sync again", Some(3)),
+        refused.in_doubt("no answer", Some(3)),
+        status(7, None, "").keeping(CorrectedReason::CorrectionFailed, "no [exists 3f2a9c71d04b58e6].", Some(3)),
+    ];
+    for record in ended {
+        assert!(!contradicts(&record, Some(3), hash()), "{record:?}");
     }
 }
 
@@ -161,12 +217,13 @@ proptest! {
     #[test]
     fn a_message_is_read_back_as_it_was_written(
         correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}",
-        secrets in "[ab]{0,3}", now in "[12]", replaced: bool,
+        secrets in "[ab]{0,3}", now in "[12]", replaced: bool, exists: bool,
     ) {
         prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
         let names: Vec<_> = secrets.split("").filter(|name| claim.is_some() && !name.is_empty()).collect();
         let (secrets, replaced) = (sent(&names, &now), replaced && claim.is_some());
-        let status = CorrectionStatus { secrets, replaced, ..status(correction, claim, &text) };
+        let exists = hash().filter(|_| exists && (correction > 0 || claim.is_some()));
+        let status = CorrectionStatus { secrets, replaced, exists, ..status(correction, claim, &text) };
         prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
     }
 

@@ -23,6 +23,8 @@ impl ResultCode {
     pub const UNAVAILABLE: Self = Self(52);
     /// The entry does not exist.
     pub const NO_SUCH_OBJECT: Self = Self(32);
+    /// The entry to add exists already.
+    pub const ENTRY_ALREADY_EXISTS: Self = Self(68);
 
     /// Returns true if the server rejects the credential or lacks a right for it: authMethodNotSupported,
     /// strongerAuthRequired, confidentialityRequired, inappropriateAuthentication, invalidCredentials and

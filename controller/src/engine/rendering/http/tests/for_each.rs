@@ -50,7 +50,7 @@ fn rules_of_a_step_see_its_item() {
     };
     assert_eq!(answer(204, "no c"), StepOutcome::Accepted);
     assert_eq!(answer(204, "no c"), refused(204, Some("c no c"), true));
-    assert_eq!(answer(409, "used"), refused(409, Some("c used"), true), "the same item again");
+    assert_eq!(answer(422, "used"), refused(422, Some("c used"), true), "the same item again");
     assert_eq!(answer(404, ""), StepOutcome::NotThere);
     assert_eq!(path(&mut rendering, 1), Ok(None));
 }
