@@ -19,7 +19,7 @@ pub(crate) enum ObjectRequest {
     Resume,
     /// A poll at once.
     Poll,
-    /// One more correction after the attempts were exhausted.
+    /// One more correction after the attempts were exhausted, or while the breaker holds the object.
     Retry,
     /// The object takes no part in the external resource of this identity any more; `None` stands for the one that it owns.
     GiveUp(Option<String>),
@@ -92,7 +92,9 @@ impl ObjectRequest {
             Self::Retry
                 if !matches!(reason, Some(CorrectedReason::AttemptsExhausted | CorrectedReason::CorrectionFailed)) =>
             {
-                Some("a retry hastens what AttemptsExhausted holds, or what could not be sent, and nothing else")
+                Some(
+                    "a retry hastens what AttemptsExhausted or an open breaker holds, or what could not be sent, and nothing else",
+                )
             }
             Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),
             Self::GiveUp(_) if object.deleting => {

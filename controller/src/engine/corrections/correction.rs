@@ -6,7 +6,7 @@
 use drift_api::mutants::is_planted;
 use drift_api::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, Mutant, NotedSecrets,
-    ResourceName,
+    ResourceName, SentVersions,
 };
 
 use crate::engine::corrections::claim::Action;
@@ -35,6 +35,8 @@ pub struct Correction {
     pub correct_hash: u64,
     /// Fingerprint of the versions of the Secrets in its requests; 0 if they send none.
     pub sent_versions: u64,
+    /// Versions of the sent secrets that a person approved. Empty if it sends none or needs no approval.
+    pub approved_secrets: SentVersions,
     /// Record on the object at the time of the decision.
     pub before: CorrectionStatus,
     /// True if the outcome of the previous correction is in doubt, so that this one is its retry.

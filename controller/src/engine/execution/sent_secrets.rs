@@ -9,8 +9,15 @@ use std::collections::BTreeSet;
 use super::Execution;
 use crate::engine::corrections::outcome::Outcome;
 use crate::engine::decide::decision::Decision;
+use crate::engine::rendering::plan::Plan;
 
 impl Execution {
+    /// Returns true if the plan has the versions of the Secrets that a person approved.
+    pub(super) fn sends_what_was_approved(&self, plan: &Plan) -> bool {
+        let approved = self.correction().map(|correction| &correction.approved_secrets);
+        approved.into_iter().flatten().all(|(name, mark)| plan.secrets.get(name) == mark.as_ref())
+    }
+
     /// Records expected secrets when the correction is about to begin.
     pub(super) fn expect_secrets(&mut self) {
         let Decision::Correct(correction) = &self.decision else { return };

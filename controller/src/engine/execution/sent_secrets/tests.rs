@@ -1,10 +1,11 @@
 use super::*;
 use crate::engine::StepAnswer;
 use crate::engine::corrections::{Action, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::execution::ExecutionEnd;
 use crate::engine::execution::{Event, Readiness, Rendered, Step, Write};
 use crate::engine::fixtures::{bare_object, correction, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
-use drift_api::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, SecretVersion};
+use drift_api::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, SecretVersion, SentVersions};
 
 fn marks(version: &str) -> SecretMarks {
     let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };
@@ -88,4 +89,25 @@ fn a_doubt_keeps_what_was_noted_before() {
     let old = noted(&["a", "b"], "1");
     let said = noted_by(Action::Create, &old, &[DOUBT]);
     assert!(said.iter().all(|said| *said == old), "nobody knows which version arrived: {said:?}");
+}
+
+#[test]
+fn only_approved_versions_are_sent() {
+    let prepared = |approved: SentVersions, plan: Plan| {
+        let correction = Correction { approved_secrets: approved, ..correction(Action::Update) };
+        let mut execution = Execution::new(bare_object(), Decision::Correct(Box::new(correction)));
+        execution.next(Event::Begin);
+        execution.next(Event::Read(Ok(Some(Box::new(bare_object())))));
+        let decision = execution.decision.clone();
+        execution.next(Event::Decided(Box::new(bare_object()), decision));
+        execution.next(Event::Prepared(Readiness::Ready(plan)))
+    };
+    let approved = |version: &str| SentVersions::from([("a".to_owned(), marks(version).get("a").copied())]);
+    let missing = || SentVersions::from([("a".to_owned(), None)]);
+    let called_off = Step::End(ExecutionEnd::CalledOff);
+    assert_eq!(prepared(approved("2"), plan("2")), Step::Render(0));
+    assert_eq!(prepared(approved("1"), plan("2")), called_off, "it changed after the decision");
+    assert_eq!(prepared(missing(), plan("2")), called_off, "it appeared after the decision");
+    assert_eq!(prepared(approved("1"), Plan { secrets: SecretMarks::new(), ..plan("2") }), called_off);
+    assert_eq!(prepared(SentVersions::new(), plan("2")), Step::Render(0), "without an approval");
 }
