@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_api::names::APPROVED_ANNOTATION;
+use drift_api::names::{APPROVED_ANNOTATION, WINDOW_OPEN_UNTIL_ANNOTATION};
 use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests;
+use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::Outside;
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
@@ -113,6 +114,117 @@ async fn the_command_approves_what_it_shows() -> Result<()> {
         ensure!(shown.code == 0 && shown.output.contains("DELETE"), "{shown:?}");
         world.wait_until_gone("web").await?;
         ensure!(toxiproxy.proxy("web").await?.is_none());
+        Ok(())
+    })
+    .await
+}
+
+/// Requires that nothing more was sent for a while, that a new approval is asked for, and that its approval lets the
+/// correction pass.
+async fn asks_again(world: &World, outside: &Outside, (what, former): (&str, &str)) -> Result<()> {
+    let sent = external_writes(outside);
+    let again = awaited(world, what, former).await?;
+    world.nothing_is_written_for(QUIET).await?;
+    ensure!(external_writes(outside) == sent, "{:?}", outside.requests());
+    approve(world, &again).await
+}
+
+/// Windows that are closed, so that an approved correction waits.
+fn closed_windows() -> Value {
+    json!([{"cron": "0 0 29 2 *", "duration": "1m"}])
+}
+
+/// Opens the windows of the object by hand.
+async fn open_windows(world: &World) -> Result<()> {
+    let annotations = json!({WINDOW_OPEN_UNTIL_ANNOTATION: "2100-01-01T00:00:00Z"});
+    world.patch_proxy("web", json!({"metadata": {"annotations": annotations}})).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_label_swapped_after_the_approval_is_not_sent() -> Result<()> {
+    World::run("label swap", async |world| {
+        let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        // The approved correction waits for the window, and the label changes meanwhile.
+        let owner = json!({"x-owner": "${self.metadata.labels.owner}"});
+        let target = Target::shipped(world, outside.url())?
+            .with("/spec/interval", json!("1s"))
+            .with("/spec/correct/mode", json!("Approve"))
+            .with("/spec/correct/windows", closed_windows())
+            .with("/spec/correct/http/create/0/headers", owner);
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
+        world.create_proxy_with("web", json!({"labels": {"owner": "alice"}}), spec).await?;
+        let alice = awaited(world, "create", "").await?;
+        approve(world, &alice).await?;
+        world.nothing_is_written_for(QUIET).await?;
+
+        world.patch_proxy("web", json!({"metadata": {"labels": {"owner": "root"}}})).await?;
+        open_windows(world).await?;
+        asks_again(world, &outside, ("create", &alice)).await?;
+        world.wait_until_healed_by("web", 1).await?;
+        let sent = outside.requests_to("POST", "/proxies");
+        let owners: Vec<_> = sent.iter().map(|request| request.header("x-owner")).collect();
+        ensure!(owners == [Some("root")], "{owners:?}");
+        world.shows(Shown::new(
+            Group::Tenants,
+            "A label is swapped after an approval",
+            "a create whose request reads a label is approved and waits for a window; then the label changes and the window opens",
+            "nothing is sent until a person approves the new value",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_id_swapped_before_a_deletion_deletes_nothing() -> Result<()> {
+    World::run("id swap", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        let target = Target::shipped(world, outside.url())?
+            .with("/spec/interval", json!("1s"))
+            // The kind has no other field that an operator writes.
+            .with(
+                "/spec/correct/http/delete/0/url",
+                json!(format!("{}/proxies/${{self.status.observedGeneration == 1 ? 'web' : 'victim'}}", outside.url())),
+            );
+        world.apply_target(&target).await?;
+        world.start_both().await?;
+        let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
+        world.create_proxy("web", spec).await?;
+        world.wait_until_healed_by("web", 1).await?;
+        let id = async |number: u32| {
+            let status = json!({"status": {"observedGeneration": number}});
+            world.patch_proxy_status("web", status).await.map(drop)
+        };
+        id(1).await?;
+        toxiproxy.create("victim", &world.free_listen_address()?, "127.0.0.1:9").await?;
+        let approving = target
+            .with("/spec/correct/mode", json!("Approve"))
+            .with("/spec/correct/deletionWindows", closed_windows());
+        world.apply_target(&approving).await?;
+        world.delete_proxy("web").await?;
+        let own = awaited(world, "delete", "").await?;
+        approve(world, &own).await?;
+
+        id(2).await?;
+        open_windows(world).await?;
+        let swapped = awaited(world, "delete", &own).await?;
+        world.nothing_is_written_for(QUIET).await?;
+        ensure!(outside.count("DELETE") == 0, "{:?}", outside.requests());
+        // The id is put back, and the first approval is for exactly that.
+        id(1).await?;
+        world.wait_until_gone("web").await?;
+        let is_there = (toxiproxy.proxy("web").await?.is_some(), toxiproxy.proxy("victim").await?.is_some());
+        ensure!(is_there == (false, true) && swapped != own, "{is_there:?}");
+        world.shows(Shown::new(
+            Group::Tenants,
+            "An id is swapped before an approved deletion",
+            "a deletion by an id in the status is approved and waits for a window; then the status names another resource and the window opens",
+            "nothing is deleted, and another approval is asked for; the other resource stays",
+            "",
+        ));
         Ok(())
     })
     .await

@@ -1,6 +1,7 @@
 //! Many objects at once: mass drift is held until a person looks, a single one is not, and whatever is corrected is
 //! corrected within the limits as the external system itself measures them.
 
+mod open_breaker;
 mod shown_holds;
 
 use std::collections::BTreeSet;
@@ -162,7 +163,7 @@ async fn mass_drift_is_held_after_nine_corrections() -> Result<()> {
         ensure!(breaker_events(world, "BreakerClosed").await?.is_empty(), "it closed by itself");
 
         let held = bed.changed();
-        let edited = bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(30));
+        let edited = bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(100));
         world.apply_target(&edited).await?;
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
         ensure!(bed.changed() == 0 && bed.outside.writes() == 20, "{} writes", bed.outside.writes());
@@ -176,7 +177,7 @@ async fn mass_drift_is_held_after_nine_corrections() -> Result<()> {
             Group::Storms,
             "Mass drift",
             "20 of 20 external resources changed at one instant",
-            "at most nine corrections before the breaker opens, none after, one Event on the ConfigMap; an edit of the limits lets the rest pass, each written once",
+            "at most nine corrections before the breaker opens, none after, one Event on the ConfigMap; a raised limit lets the rest pass, each written once",
             format!("{before} corrected before it opened, {held} held and then let pass"),
         ));
         Ok(())

@@ -1,6 +1,6 @@
 //! The correction that awaits approval, computed as the controller computes it.
 
-use drift_api::approval::ApprovedCorrection;
+use drift_api::approval::{ApprovedCorrection, ObjectInputs, without_secrets};
 use drift_api::condition::{ObservedReason, Tag, Verdict, closed_text};
 use drift_api::identity::ResourceName;
 use drift_api::object::LeanObject;
@@ -27,8 +27,9 @@ pub(super) enum Pending {
     },
 }
 
-/// Finds the correction that awaits approval. The hash covers the text of the target and what was observed, so a
-/// correction with the hash of the condition is the one that the controller would send.
+/// Finds the correction that awaits approval. The hash covers the text of the target, the object as templates read it, and
+/// what was observed, so a correction with the hash of the condition is the one that the controller would send. The
+/// versions of Secrets are the controller's word, because a person need not be able to read them.
 pub(super) fn pending(target: &Target, object: &LeanObject) -> Pending {
     if target.correct.mode != Mode::Approve {
         return Pending::Nothing(format!("the `correct.mode` of target {} is {:?}", target.name, target.correct.mode));
@@ -64,15 +65,21 @@ pub(super) fn pending(target: &Target, object: &LeanObject) -> Pending {
         resource: &ResourceName { scope: target.scope.id, identity },
         desired_hash: target.desired_state_of(&view).ok().map(|desired| desired.hash),
         correct_hash: target.correct_hash,
+        verdict_hash: &target.verdict_hash,
+        inputs: ObjectInputs::of(object),
     };
     let hash = correction.hash(object);
-    if hash != awaited {
+    let (awaited_correction, sends_secrets) = without_secrets(awaited);
+    if hash != awaited_correction {
         return Pending::Unclear(format!(
             "driftCorrected awaits approval {awaited}, but the object and the target now give {hash}: the controller has \
              not decided on the newest state yet, or goes by another text of the target; run the command again"
         ));
     }
     let mut lines = vec![printable(&record.text)];
+    lines.extend(
+        sends_secrets.then(|| "secrets     in their present versions: if one changes, the approval is void".to_owned()),
+    );
     let shown = correction.verdict(object).map(|verdict| verdict.message.sentence());
     lines.extend(shown.map(|sentence| format!("observed    {}", printable(sentence))));
     let steps = steps(facts);
@@ -80,5 +87,5 @@ pub(super) fn pending(target: &Target, object: &LeanObject) -> Pending {
         let head = if number == 0 { "would send" } else { "" };
         format!("{head:<12}{}", printable(step))
     }));
-    Pending::Correction { hash, lines }
+    Pending::Correction { hash: awaited.to_owned(), lines }
 }

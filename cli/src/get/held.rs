@@ -86,7 +86,7 @@ mod tests {
         let (good, none) = (attested(&target.verdict_hash), Some(BTreeMap::new()));
         let excepted = attested(&format!("{} except u", target.verdict_hash));
         let other_text = attested("0123 except u");
-        let open = json!({"targets": {&target.name: {"whole": ["BreakerOpen 15/29"]}}}).to_string();
+        let open = json!({"targets": {&target.name: {"whole": ["BreakerOpen 15/29 20%"]}}}).to_string();
         let lease = |annotation: &str, renewed: &str| {
             Ok(Some(json!({"metadata": {"annotations": {HELD_CORRECTIONS_ANNOTATION: annotation}},
                 "spec": {"holderIdentity": "a", "renewTime": renewed}})))

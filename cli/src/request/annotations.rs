@@ -19,7 +19,7 @@ pub(crate) enum ObjectRequest {
     Resume,
     /// A poll at once.
     Poll,
-    /// One more correction after the attempts were exhausted.
+    /// One more correction after the attempts were exhausted, or while the breaker holds the object.
     Retry,
     /// The object takes no part in the external resource of this identity any more; `None` stands for the one that it owns.
     GiveUp(Option<String>),
@@ -100,7 +100,7 @@ impl ObjectRequest {
                 ) =>
             {
                 Some(
-                    "a retry hastens what AttemptsExhausted, AbsenceContradicted or DeletionUnclear holds, or what could not be sent, and nothing else",
+                    "a retry hastens what AttemptsExhausted, AbsenceContradicted, DeletionUnclear or an open breaker holds, or what could not be sent, and nothing else",
                 )
             }
             Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,

@@ -204,6 +204,8 @@ impl Execution {
             Readiness::Unsendable(label, why) => {
                 self.record(unrendered(FailedStep { label, reach: Reach::Unsent }, why))
             }
+            // A Secret changed since the decision, which is made again.
+            Readiness::Ready(plan) if !self.sends_what_was_approved(&plan) => Step::End(ExecutionEnd::CalledOff),
             Readiness::Ready(plan) => {
                 self.progress.plan = plan;
                 self.turn_to(0)

@@ -5,7 +5,8 @@ use std::time::Duration;
 use drift_api::names::FINALIZER;
 use drift_api::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, FieldPaths, LeanObject, Moment,
-    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag, Verdict,
+    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag,
+    Verdict,
 };
 use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode};
 use serde_json::json;
@@ -15,6 +16,7 @@ use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome,
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
+use crate::engine::rendering::secrets::SentSecrets;
 use crate::engine::rendering::{CorrectionJob, Unrenderable};
 
 /// A situation that owns its parts. By default, a drifted object of ours is about to be updated.
@@ -25,6 +27,7 @@ pub(in crate::engine) struct Scene {
     pub(in crate::engine) target: TargetFacts,
     pub(in crate::engine) memory: ObjectMemory,
     pub(in crate::engine) secrets: Option<SecretMarks>,
+    pub(in crate::engine) declared_secrets: Option<SecretMarks>,
     pub(in crate::engine) surroundings: Surroundings,
     pub(in crate::engine) now: Moment,
 }
@@ -57,6 +60,8 @@ pub(in crate::engine) fn target() -> TargetFacts {
         by_job: false,
         settle: Duration::ZERO,
         correct_hash: CORRECT_HASH,
+        verdict_hash: "1".into(),
+        sends: SentSecrets::default(),
         scope: ScopeId::of("GET http://h/${…}"),
     }
 }
@@ -124,6 +129,7 @@ pub(in crate::engine) fn correction(action: Action) -> Correction {
         fields: DifferingFields::default(),
         correct_hash: CORRECT_HASH,
         sent_versions: 0,
+        approved_secrets: SecretMarks::new(),
         before: status(7, owns("db")),
         was_in_doubt: false,
         resumes: false,
@@ -213,6 +219,7 @@ impl Scene {
             target: target(),
             memory,
             secrets: None,
+            declared_secrets: None,
             surroundings,
             now: at(1000),
         }
@@ -269,6 +276,7 @@ impl Scene {
             target: &self.target,
             memory: &self.memory,
             secrets: self.secrets.as_ref(),
+            declared_secrets: self.declared_secrets.as_ref(),
             surroundings: self.surroundings.clone(),
             now: self.now,
         }

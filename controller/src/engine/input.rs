@@ -38,8 +38,6 @@ pub enum Input {
     ScopesChanged,
     /// The poller's attestation changed for this or another target.
     AttestationChanged,
-    /// A person edited the target's limits, so objects that drift now may pass the breaker.
-    LimitsEdited,
     /// Time passed. Objects that are due are decided only on this input, so that a batch of events is taken in first.
     Tick,
 }

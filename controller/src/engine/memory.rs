@@ -4,6 +4,7 @@
 //! everything that must survive a restart is stored on the object.
 
 mod delay;
+mod own_store;
 mod verdicts;
 mod writes;
 
@@ -17,6 +18,7 @@ use drift_api::{
 
 use crate::engine::corrections::{Action, Correction, Outcome};
 pub use delay::Delay;
+pub use own_store::OwnStore;
 pub use writes::WritePace;
 
 /// Time that a possibly outdated verdict is held back, for example one that came with the object into the selection
@@ -49,6 +51,8 @@ pub struct ObjectMemory {
     retry_seen: Option<SharedText>,
     /// Retry request that the running correction answers, if that correction sends something before it ends.
     retry_answered: Option<SharedText>,
+    /// Values that an approved correction stored itself.
+    pub own_store: OwnStore,
     /// Newest transition time of all verdicts seen on the object.
     newest_verdict: TransitionTime,
     /// Verdict that is held back, and the time since when.
@@ -94,6 +98,7 @@ impl ObjectMemory {
             written: None,
             retry_seen: retry_requested.map(SharedText::from),
             retry_answered: None,
+            own_store: OwnStore::default(),
             newest_verdict: TransitionTime::default(),
             held_verdict: None,
         }

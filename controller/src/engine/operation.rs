@@ -3,7 +3,7 @@
 //! [`Execution`] defines the order of the steps. If a correction lacks a Secret, the object is not read live. A pause
 //! holds no places. Recording an outcome needs no place at a host or within the target's limits.
 
-use drift_api::{LeanObject, Moment, ObjectRef, ResourceName};
+use drift_api::{LeanObject, Moment, ObjectInputs, ObjectRef, ResourceName};
 
 use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::{Correction, Held, Sighting};
@@ -120,6 +120,12 @@ impl OngoingDecision {
     #[must_use]
     pub const fn due(&self) -> Option<Moment> {
         self.due
+    }
+
+    /// Returns the number of the correction, and the object's inputs before and after the values that it stored.
+    #[must_use]
+    pub fn own_store(&self, end: &ExecutionEnd) -> Option<(u64, ObjectInputs, ObjectInputs)> {
+        self.execution.own_store(end)
     }
 
     /// Processes the result of an operation.

@@ -56,6 +56,9 @@ pub trait SharedState {
     /// Returns the versions of the object's write-only secrets.
     fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks>;
 
+    /// Returns the versions of all secrets of the object; `None` until the Secrets are listed.
+    fn declared_secrets_of(&self, object: &LeanObject) -> Option<SecretMarks>;
+
     /// Returns the Secrets of the target that changed since the last call.
     fn take_secret_change(&mut self) -> SecretChange;
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::{Attestation, Fifo, LeanObject, Moment, Uid, WorkQueue};
+use drift_language::Mode;
 use jiff::Timestamp;
 
 use super::effect::{Effect, Report};
@@ -123,7 +124,6 @@ impl<P: SharedState> Target<P> {
                 waiting.into_iter().for_each(|why| self.reconsider_held(why));
             }
             Input::AttestationChanged => self.note_attestation(now.moment),
-            Input::LimitsEdited => self.let_pass(),
             Input::Tick => self.tick(now),
         }
         std::mem::take(&mut self.effects)
@@ -234,8 +234,15 @@ impl<P: SharedState> Target<P> {
         let scope_complete = self.program.is_scope_complete(object.is_some_and(|object| object.deleting));
         let rights = claimant.map(|claimant| self.program.rights(uid, &claimant)).unwrap_or_default();
         let secrets = object.and_then(|object| self.program.secrets_of(object));
+        let declared_secrets =
+            object.filter(|_| self.approves_secrets()).and_then(|object| self.program.declared_secrets_of(object));
         let window_opens = object.and_then(|object| self.window_opens(object, now));
-        SharedFacts { attested, rights, scope_complete, window_opens, secrets }
+        SharedFacts { attested, rights, scope_complete, window_opens, secrets, declared_secrets }
+    }
+
+    /// Returns true if a person approves what is sent, the versions of Secrets included.
+    fn approves_secrets(&self) -> bool {
+        self.text.correct.mode == Mode::Approve && !self.text.secrets.is_empty()
     }
 
     /// Returns the time at which the target's windows open for the object, or an earlier time to look at the clock again.

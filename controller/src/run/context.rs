@@ -55,7 +55,7 @@ pub struct Context {
     pub metrics: Metrics,
     /// Routes queries about held objects to the targets.
     pub board: Board,
-    /// The holds on the Lease; of this term.
+    /// The holds on the Lease. Open breakers outlive a term.
     pub holds: PublishedHolds,
     /// Counter of cleaned objects.
     pub cleaned: CleanedObjects,
@@ -89,7 +89,7 @@ impl Context {
     #[must_use]
     pub fn for_term(&self, term: CancellationToken) -> Arc<Self> {
         let (watches, identities, handovers) = (KindWatches::default(), Identities::default(), Handovers::default());
-        let holds = PublishedHolds::default();
+        let holds = self.holds.next_term(&self.leadership.found_annotations());
         Arc::new(Self { term, watches, identities, handovers, holds, ..self.clone() })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The texts are fixed and hold nothing of an external system's answer. The caller decides if something is a transition.
 
-use drift_api::{CorrectedReason, CorrectionStatus, LeanObject};
+use drift_api::{BreakerCounts, CorrectedReason, CorrectionStatus, LeanObject};
 use drift_kube::access::with_roles;
 use drift_kube::events::config_map_reference;
 use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, RightsNews, Selection};
@@ -114,22 +114,32 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);
     }
 
-    /// Reports that the breaker opened or closed.
+    /// Reports that the breaker opened, closed, or stays open although its limit was raised.
     pub fn breaker(&self, transition: Transition) {
         let target = &self.target;
         let (news, reason, note) = match transition {
-            Transition::Opened { drifted, judged } => (
-                NoticeKind::Warning,
-                "BreakerOpened",
-                format!(
-                    "{drifted} of {judged} objects of target {target} drifted within ten minutes: nothing that was in sync \
-                     is corrected until fewer than half of them still drift or correct.limits is edited"
-                ),
-            ),
+            Transition::Opened(counts) => {
+                let BreakerCounts { drifted, judged, limit } = counts;
+                let remedy = counts.remedy();
+                let note = format!(
+                    "{drifted} of {judged} objects of target {target} drifted within ten minutes, and maxDriftedPercent is \
+                     {limit}: nothing that was in sync is corrected; {remedy}"
+                );
+                (NoticeKind::Warning, "BreakerOpened", note)
+            }
+            Transition::StaysOpen(counts, limit) => {
+                let BreakerCounts { drifted, judged, .. } = counts;
+                let remedy = counts.remedy();
+                let note = format!(
+                    "the breaker of target {target} stays open: {drifted} of {judged} objects drifted, more than the new \
+                     maxDriftedPercent of {limit} allows; {remedy}"
+                );
+                (NoticeKind::Warning, "BreakerStaysOpen", note)
+            }
             Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
         };
         match transition {
-            Transition::Opened { .. } => tracing::warn!(target, "{reason}: {note}"),
+            Transition::Opened(_) | Transition::StaysOpen(..) => tracing::warn!(target, "{reason}: {note}"),
             Transition::Closed => tracing::info!(target, "{reason}: {note}"),
         }
         self.on_config_map((news, reason, "Correct"), note);

@@ -1,10 +1,11 @@
-//! The holds of all targets on the controller's Lease, for `kubectl drift`.
+//! The holds of all targets on the controller's Lease, for `kubectl drift`, and for the next controller: a breaker that is
+//! open stays open when another process takes over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use drift_api::names::HELD_CORRECTIONS_ANNOTATION;
-use drift_api::{HeldCorrections, Moment, ObjectHold, TargetHold, TargetHolds};
+use drift_api::{BreakerCounts, HeldCorrections, Moment, ObjectHold, TargetHold, TargetHolds};
 use drift_kube::lease::LeaseHandle;
 use drift_kube::process::clock;
 use jiff::Timestamp;
@@ -25,11 +26,23 @@ struct BySource {
     kind_unusable: bool,
     rights_missing: bool,
     engine: TargetHolds,
+    /// The open breaker of an earlier term, until the target's engine reports.
+    found: Option<BreakerCounts>,
 }
 
 impl BySource {
+    /// Returns what outlives the work on the target: its open breaker.
+    fn left(self) -> Option<Self> {
+        let is_open = |hold: &TargetHold| matches!(hold, TargetHold::BreakerOpen(_));
+        let whole: BTreeSet<_> = self.engine.whole.into_iter().filter(is_open).collect();
+        let left =
+            Self { found: self.found, engine: TargetHolds { whole, ..TargetHolds::default() }, ..Self::default() };
+        (left != Self::default()).then_some(left)
+    }
+
     fn together(&self) -> TargetHolds {
         let mut holds = self.engine.clone();
+        holds.whole.extend(self.found.map(TargetHold::BreakerOpen));
         holds.whole.extend(self.kind_unusable.then_some(TargetHold::KindUnusable));
         holds.whole.extend(self.rights_missing.then_some(TargetHold::RightsMissing));
         holds
@@ -43,10 +56,38 @@ pub struct PublishedHolds {
 }
 
 impl PublishedHolds {
+    /// Begins a term. The breakers that this process and the last holder of the Lease left open stay published until their
+    /// targets report. This process may have lost the Lease before it could write there.
+    #[must_use]
+    pub fn next_term(&self, annotations: &BTreeMap<String, String>) -> Self {
+        let text = annotations.get(HELD_CORRECTIONS_ANNOTATION).map(String::as_str).unwrap_or_default();
+        let on_lease = HeldCorrections::parse(text).targets;
+        self.by_target.send_modify(|all| {
+            let own = std::mem::take(all).into_iter().map(|(target, holds)| (target, holds.together()));
+            let found = |(target, holds): (String, TargetHolds)| {
+                let found = Some(open_breaker(&holds)?);
+                Some((target, BySource { found, ..BySource::default() }))
+            };
+            *all = own.chain(on_lease).filter_map(found).collect();
+        });
+        self.clone()
+    }
+
+    /// Returns the breaker of the target that an earlier term left open; `None` once the target's engine reported.
+    #[must_use]
+    pub fn left_open(&self, target: &str) -> Option<BreakerCounts> {
+        self.by_target.borrow().get(target)?.found
+    }
+
+    /// Drops the holds of a target that was removed.
+    pub fn forget(&self, target: &str) {
+        self.by_target.send_if_modified(|all| all.remove(target).is_some());
+    }
+
     /// Replaces the holds that the target's engine reports.
     pub fn set_held(&self, target: &str, held: &TargetHeld) {
         let engine = holds_of(held, (clock::now(), clock::wall()));
-        self.change(target, |holds| holds.engine = engine);
+        self.change(target, |holds| (holds.engine, holds.found) = (engine, None));
     }
 
     /// Sets or clears that the target's kind cannot be used.
@@ -64,11 +105,14 @@ impl PublishedHolds {
         HoldsGuard { holds: self.clone(), target: target.to_owned() }
     }
 
-    /// Writes the holds onto the Lease whenever they change, and none when this is dropped.
+    /// Writes the holds onto the Lease whenever they change. Only open breakers are left when this is dropped.
     pub async fn keep(&self, lease: &LeaseHandle) {
-        let (sender, list) = watch::channel(HeldCorrections::default());
-        let annotations =
-            |held: &HeldCorrections| BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), held.to_annotation())]);
+        let (sender, list) = watch::channel(together(&self.by_target.borrow()));
+        let annotations = |held: &HeldCorrections| {
+            // An empty list is also the one of a term that ends.
+            let text = if held.targets.is_empty() { self.left().to_annotation() } else { held.to_annotation() };
+            BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), text)])
+        };
         tokio::select! {
             () = lease.keep_list(list, annotations) => {}
             () = self.pass_on(&sender) => {}
@@ -102,6 +146,12 @@ impl PublishedHolds {
         }
     }
 
+    /// Returns what outlives the term.
+    fn left(&self) -> HeldCorrections {
+        let all = self.by_target.borrow();
+        together(&all.iter().filter_map(|(target, holds)| Some((target.clone(), holds.clone().left()?))).collect())
+    }
+
     fn change(&self, target: &str, change: impl FnOnce(&mut BySource)) {
         self.by_target.send_if_modified(|all| {
             let holds = all.entry(target.to_owned()).or_default();
@@ -112,7 +162,7 @@ impl PublishedHolds {
     }
 }
 
-/// Removes the holds of a target whose work ended.
+/// Removes the holds of a target whose work ended, except for its open breaker.
 #[must_use]
 pub struct HoldsGuard {
     holds: PublishedHolds,
@@ -121,7 +171,11 @@ pub struct HoldsGuard {
 
 impl Drop for HoldsGuard {
     fn drop(&mut self) {
-        self.holds.by_target.send_if_modified(|all| all.remove(&self.target).is_some());
+        self.holds.by_target.send_if_modified(|all| {
+            let Some(holds) = all.remove(&self.target) else { return false };
+            all.extend(holds.left().map(|left| (self.target.clone(), left)));
+            true
+        });
     }
 }
 
@@ -136,6 +190,13 @@ fn reasons(held: &HeldCorrections) -> BTreeSet<(String, &'static str)> {
     held.targets.iter().flat_map(words).collect()
 }
 
+fn open_breaker(holds: &TargetHolds) -> Option<BreakerCounts> {
+    holds.whole.iter().find_map(|hold| match hold {
+        TargetHold::BreakerOpen(counts) => Some(*counts),
+        _ => None,
+    })
+}
+
 fn together(all: &BTreeMap<String, BySource>) -> HeldCorrections {
     let targets = all.iter().map(|(target, holds)| (target.clone(), holds.together()));
     HeldCorrections { targets: targets.filter(|(_, holds)| !holds.is_empty()).collect(), left_out: 0 }
@@ -147,7 +208,7 @@ fn holds_of(held: &TargetHeld, (now, wall): (Moment, Timestamp)) -> TargetHolds 
         let until = wall.checked_add(until.saturating_since(now)).ok()?;
         Timestamp::from_second(until.as_second().saturating_add(1)).ok()
     };
-    let breaker = held.breaker.map(|(drifted, judged)| TargetHold::BreakerOpen { drifted, judged });
+    let breaker = held.breaker.map(TargetHold::BreakerOpen);
     let limited = (held.limited > 0).then_some(TargetHold::Limited { waiting: held.limited });
     let objects = held.objects.iter().map(|(uid, why, until)| {
         let until = until.and_then(at);
@@ -166,8 +227,12 @@ mod tests {
     use super::*;
     use drift_api::held_corrections::ObjectReason;
 
+    fn open_with(drifted: usize) -> TargetHeld {
+        TargetHeld { breaker: Some(BreakerCounts { drifted, judged: 29, limit: 20 }), ..TargetHeld::default() }
+    }
+
     fn open() -> TargetHeld {
-        TargetHeld { breaker: Some((15, 29)), ..TargetHeld::default() }
+        open_with(15)
     }
 
     fn words(held: &HeldCorrections) -> Vec<String> {
@@ -181,7 +246,7 @@ mod tests {
         holds.set_rights_missing("flags", true);
         holds.set_kind_unusable("flags", true);
         holds.set_held("flags", &TargetHeld { limited: 3, ..open() });
-        assert_eq!(seen(), ["KindUnusable", "BreakerOpen 15/29", "Limited 3", "RightsMissing"]);
+        assert_eq!(seen(), ["KindUnusable", "BreakerOpen 15/29 20%", "Limited 3", "RightsMissing"]);
         holds.set_held("flags", &TargetHeld::default());
         holds.set_kind_unusable("flags", false);
         assert_eq!(seen(), ["RightsMissing"]);
@@ -197,13 +262,37 @@ mod tests {
             let mut tasks = tokio::task::JoinSet::new();
             tasks.spawn(async move {
                 let _guard = guard;
-                of_task.set_held("flags", &open());
+                of_task.set_held("flags", &TargetHeld { limited: 3, ..TargetHeld::default() });
                 of_task.set_kind_unusable("flags", true);
                 assert!(!panics, "a panic of the task");
             });
             assert_eq!(tasks.join_next().await.is_some_and(|ended| ended.is_err()), panics);
             assert!(holds.by_target.borrow().is_empty(), "panics: {panics}");
         }
+    }
+
+    #[test]
+    fn an_open_breaker_outlives_its_target_and_its_term() {
+        let holds = PublishedHolds::default();
+        let guard = holds.begin("flags");
+        holds.set_held("flags", &TargetHeld { limited: 3, ..open() });
+        holds.set_rights_missing("flags", true);
+        drop(guard);
+        assert_eq!(words(&together(&holds.by_target.borrow())), ["BreakerOpen 15/29 20%"]);
+        assert_eq!(holds.left_open("flags"), None, "the handover within the term knows more");
+        let on_lease = BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), holds.left().to_annotation())]);
+        let next = PublishedHolds::default().next_term(&on_lease);
+        let _guard = next.begin("flags");
+        next.set_rights_missing("flags", true);
+        assert_eq!(next.left_open("flags"), open().breaker);
+        assert_eq!(next.left(), holds.left(), "a crash before the first report loses nothing");
+        next.set_held("flags", &TargetHeld::default());
+        assert_eq!(next.left_open("flags"), None);
+        assert_eq!(next.left(), HeldCorrections::default(), "it closed");
+        let again = holds.next_term(&BTreeMap::new());
+        assert_eq!(again.left_open("flags"), open().breaker, "the Lease was lost before it was written");
+        holds.forget("flags");
+        assert_eq!(holds.left(), HeldCorrections::default());
     }
 
     #[test]
@@ -251,19 +340,19 @@ mod tests {
             list.changed().await.unwrap();
             assert_eq!(
                 (clock::now() - begun, words(&list.borrow_and_update())),
-                (Duration::ZERO, vec!["BreakerOpen 15/29".to_owned()])
+                (Duration::ZERO, vec!["BreakerOpen 15/29 20%".to_owned()])
             );
             for drifted in 16..18 {
-                holds.set_held("flags", &TargetHeld { breaker: Some((drifted, 29)), ..TargetHeld::default() });
+                holds.set_held("flags", &open_with(drifted));
                 tokio::task::yield_now().await;
             }
             list.changed().await.unwrap();
             assert_eq!(
                 (clock::now() - begun, words(&list.borrow_and_update())),
-                (LONG_PAUSE, vec!["BreakerOpen 17/29".to_owned()]),
+                (LONG_PAUSE, vec!["BreakerOpen 17/29 20%".to_owned()]),
                 "another count"
             );
-            holds.set_held("flags", &TargetHeld { breaker: Some((17, 29)), ..TargetHeld::default() });
+            holds.set_held("flags", &open_with(17));
             assert!(tokio::time::timeout(10 * PAUSE, list.changed()).await.is_err(), "the same is no change");
             holds.set_held("flags", &TargetHeld { limited: 1, ..TargetHeld::default() });
             list.changed().await.unwrap();

@@ -12,7 +12,7 @@ use drift_kube::watch::ReadableSecrets;
 use drift_language::{DeclaredSecret, Target};
 
 use crate::engine::rendering::secrets::{
-    AvailableSecrets, ObjectSecrets, OwnVersions, SecretChange, own_versions, watched_marks,
+    AvailableSecrets, ObjectSecrets, OwnVersions, SecretChange, declared_marks, own_versions, watched_marks,
 };
 
 /// Sources of secrets.
@@ -55,6 +55,12 @@ impl Secrets {
             return None;
         }
         self.known(target, object, |known| watched_marks(target, object, known)).flatten()
+    }
+
+    /// Returns the versions of all secrets of the object; `None` until the Secrets are listed.
+    #[must_use]
+    pub fn declared(&self, target: &Target, object: &LeanObject) -> Option<SecretMarks> {
+        self.known(target, object, |known| declared_marks(target, object, known))
     }
 
     /// Returns the objects that are affected by changes of the target's Secrets since the last check.

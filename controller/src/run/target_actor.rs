@@ -61,11 +61,6 @@ impl TargetActor {
         }
     }
 
-    /// Passes the engine the news that a person edited the limits, so that objects that drift now may pass the breaker.
-    pub fn let_pass(&mut self) {
-        self.step(Input::LimitsEdited);
-    }
-
     /// Runs until `stop` or the end of the watch. Running executions then continue to their end.
     pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
         let mut attestations = self.context.attestations.clone();

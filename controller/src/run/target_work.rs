@@ -12,6 +12,7 @@ use drift_language::{Destination, Source, Target};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::objects::object_store::Handover;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, ReportedCauses};
 use crate::run::metrics::of_target;
@@ -27,7 +28,7 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
     let labels = of_target(&target.name);
     // Without a resolved kind the target is unattested, which the metric must show too.
     metrics.attested.get_or_create(&labels).set(0);
-    let _holds = context.holds.begin(&target.name);
+    let holds = context.holds.begin(&target.name);
     loop {
         let round = stop.child_token();
         work_until_stopped(&context, &target, &round).await;
@@ -36,6 +37,10 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
             break;
         }
         metrics.attested.get_or_create(&labels).set(0);
+    }
+    drop(holds);
+    if !is_active(&context, &target) {
+        context.holds.forget(&target.name);
     }
     // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
@@ -86,19 +91,21 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         metrics: context.metrics.clone(),
         reported_causes: ReportedCauses::default(),
     };
-    let (handover, limits_edited) = context.handovers.take(target);
-    let mut actor = TargetActor::new(executor, context.clone(), handover);
-    if limits_edited {
-        actor.let_pass();
-    }
+    let left_open = || context.holds.left_open(&target.name).map(Handover::with_open_breaker);
+    let handover = context.handovers.take(target).or_else(left_open).unwrap_or_default();
+    let actor = TargetActor::new(executor, context.clone(), handover);
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
     let ((), handover) = tokio::select! {
         done = working => done,
         never = telling => never,
         () = keeping => return,
     };
-    let is_active = context.configuration.borrow().targets.contains_key(&target.name);
+    let is_active = is_active(context, target);
     context.handovers.leave(target.clone(), handover, is_active);
+}
+
+fn is_active(context: &Context, target: &Target) -> bool {
+    context.configuration.borrow().targets.contains_key(&target.name)
 }
 
 /// Returns the permissions on the cluster objects that are external resources. If their kind is not served, the

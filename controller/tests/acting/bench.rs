@@ -157,6 +157,7 @@ impl Bench {
             fields: DifferingFields::default(),
             correct_hash: 0,
             sent_versions: 0,
+            approved_secrets: std::collections::BTreeMap::default(),
             before,
             was_in_doubt: false,
             resumes: false,

@@ -197,6 +197,24 @@ pub const NARROW: &[Narrow] = &[
         held: "the second object keeps the resource. The first gives up its claim",
         test: "e2e/tests/composed/known.rs an_old_claim_that_comes_back_is_void",
     },
+    Narrow {
+        sequence: "An input of an approved correction changes",
+        injected: "a label, a status field, a Secret or the target changes after the approval, for each action",
+        held: "another approval is asked for",
+        test: "controller/src/engine/decide/approval.rs whatever_changes_what_is_sent_asks_again",
+    },
+    Narrow {
+        sequence: "An approved correction is read live",
+        injected: "a label changes between the decision and the live read",
+        held: "nothing is sent, and another approval is asked for",
+        test: "controller/src/engine/target/tests.rs the_live_read_is_what_the_approval_must_match",
+    },
+    Narrow {
+        sequence: "The breaker is open",
+        injected: "random verdicts, edits of the limit, retries and restarts",
+        held: "a held incident passes only by the end of the drift, a limit past it, or its own retry",
+        test: "controller/src/engine/decide/mass_drift_breaker/tests.rs nothing_else_lets_a_held_incident_pass",
+    },
 ];
 
 #[cfg(test)]

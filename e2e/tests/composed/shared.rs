@@ -13,7 +13,7 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::SharedState;
 use drift_controller::engine::decide::attestation::Attestations;
-use drift_controller::engine::rendering::secrets::{AvailableSecrets, SecretChange, watched_marks};
+use drift_controller::engine::rendering::secrets::{AvailableSecrets, SecretChange, declared_marks, watched_marks};
 use drift_language::Target;
 
 use crate::resources::Resources;
@@ -130,6 +130,11 @@ impl SharedState for Shared {
     fn attests(&self, object: &ObjectId, now: Moment) -> bool {
         let Target { name, verdict_hash, .. } = &*self.target;
         self.around.0.borrow().attestations.attests_to(object, (name, verdict_hash), now)
+    }
+
+    fn declared_secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {
+        let (own, beside) = (secrets(self.around.0.borrow().secret), LabelledSecrets::from_iter([]));
+        Some(declared_marks(&self.target, object, AvailableSecrets { own: &own, beside: &beside }))
     }
 
     fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {

@@ -69,7 +69,7 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
         })
         .await?;
 
-        world.apply_target(&bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(30))).await?;
+        world.apply_target(&bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(100))).await?;
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
         wait::until("the Lease to list no hold", wait::DEADLINE, async || {
             let lease = world.lease("drift-controller").await?.unwrap_or_default();

@@ -3,12 +3,13 @@
 //! Only reasons that no reader can see from the object, its target or the poller's Lease. Example:
 //!
 //! ```json
-//! {"targets": {"flags": {"whole": ["BreakerOpen 15/29"], "objects": {"UID": "Delayed until 2026-01-01T00:00:00Z"}, "leftOut": 2}}}
+//! {"targets": {"flags": {"whole": ["BreakerOpen 15/29 20%"], "objects": {"UID": "Delayed until 2026-01-01T00:00:00Z"}, "leftOut": 2}}}
 //! ```
 //!
 //! Readers ignore words that they do not know.
 
 mod applying;
+mod breaker_counts;
 mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::identity::Uid;
 pub use applying::{HeldObject, Hold};
+pub use breaker_counts::BreakerCounts;
 
 /// Most bytes of the annotation. The notes of the targets' selections take up to 192 KiB of the 256 KiB that all annotations of a
 /// Lease may have together. 16 KiB list some 170 objects.
@@ -36,12 +38,7 @@ pub enum TargetHold {
     /// The target's kind cannot be watched. Nothing of the target is corrected.
     KindUnusable,
     /// The breaker is open. It holds objects that were in sync before they drifted.
-    BreakerOpen {
-        /// Objects that drifted when it opened.
-        drifted: usize,
-        /// Objects with a verdict when it opened.
-        judged: usize,
-    },
+    BreakerOpen(BreakerCounts),
     /// The target's limits are used up.
     Limited {
         /// Objects that wait for a free slot.
@@ -58,7 +55,7 @@ impl TargetHold {
         match self {
             Self::KindUnusable => "KindUnusable",
             Self::RightsMissing => "RightsMissing",
-            Self::BreakerOpen { .. } => "BreakerOpen",
+            Self::BreakerOpen(_) => "BreakerOpen",
             Self::Limited { .. } => "Limited",
         }
     }
@@ -69,10 +66,7 @@ impl TargetHold {
         Some(match text.split_once(' ') {
             None if text == Self::KindUnusable.as_str() => Self::KindUnusable,
             None if text == Self::RightsMissing.as_str() => Self::RightsMissing,
-            Some(("BreakerOpen", counts)) => {
-                let (drifted, judged) = counts.split_once('/')?;
-                Self::BreakerOpen { drifted: drifted.parse().ok()?, judged: judged.parse().ok()? }
-            }
+            Some(("BreakerOpen", counts)) => Self::BreakerOpen(BreakerCounts::parse(counts)?),
             Some(("Limited", waiting)) => Self::Limited { waiting: waiting.parse().ok()? },
             _ => return None,
         })
@@ -84,7 +78,7 @@ impl fmt::Display for TargetHold {
         formatter.write_str(self.as_str())?;
         match self {
             Self::KindUnusable | Self::RightsMissing => Ok(()),
-            Self::BreakerOpen { drifted, judged } => write!(formatter, " {drifted}/{judged}"),
+            Self::BreakerOpen(counts) => write!(formatter, " {counts}"),
             Self::Limited { waiting } => write!(formatter, " {waiting}"),
         }
     }

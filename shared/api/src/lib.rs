@@ -19,7 +19,7 @@ pub mod secrets;
 mod short_hash;
 pub mod timing;
 
-pub use approval::ApprovedCorrection;
+pub use approval::{ApprovedCorrection, ObjectInputs};
 pub use attestation::{Attestation, Exceptions};
 pub use collections::fifo::Fifo;
 pub use collections::shared_text::SharedText;
@@ -28,7 +28,9 @@ pub use condition::{
     DesiredHash, DifferingFields, NotedSecrets, ObservedReason, PatchBase, Placed, PollRequest, SecretMark,
     SecretMarks, StatusFields, Tag, TransitionTime, Verdict,
 };
-pub use held_corrections::{HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds};
+pub use held_corrections::{
+    BreakerCounts, HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds,
+};
 pub use identity::{
     Claimant, Holders, IdentityIndex, ObjectRef, Ownership, ResourceName, Rights, ScopeId, Selected, Uid,
 };

@@ -116,8 +116,6 @@ mutants! {
     EarlyAnswer,
     /// A request for a poll is never answered.
     Unanswered,
-    /// A create that is refused because the resource exists is not noted.
-    ContradictionForgotten,
 }
 
 #[cfg(debug_assertions)]

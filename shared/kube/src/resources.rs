@@ -5,25 +5,23 @@
 //! another API server while the others respond. A kind is resolved before the first of its objects, and cached until
 //! the API server no longer knows its path.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod known_kinds;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
 use http::header::CONTENT_TYPE;
 use kube::api::GetParams;
 use kube::core::{DynamicObject, Request, Resource, Status};
-use kube::discovery::verbs;
 use serde_json::{Value, json};
-use tokio::sync::Mutex as AsyncMutex;
 
 use crate::client;
 use crate::client::ResolvedKind;
 use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
-use crate::kinds::{LOOK_UP_AGAIN, ServedKind, discover_kind, find_lossy_version};
-use crate::process::clock;
 use drift_api::names::MANIFEST_MANAGER;
-use drift_api::{ClusterResource, Moment, ResourceError};
+use drift_api::{ClusterResource, ResourceError};
+use known_kinds::KnownKinds;
 
 /// Content type of a JSON body.
 const JSON: &str = "application/json";
@@ -38,37 +36,12 @@ fn writing() -> String {
 /// Reason of the status if an object of that name exists.
 const ALREADY_EXISTS: &str = "AlreadyExists";
 
-/// Time for which a kind counts as not served after the API server reported it. Many objects may use it, and each poll
-/// would look it up. A newly defined kind is read that much later.
-const NOT_SERVED_FOR: Duration = Duration::from_secs(5);
-
-/// The key of a kind: its `apiVersion`, and its `kind`.
-type KindKey = (Arc<str>, Arc<str>);
-
-/// A cached kind. The lock allows one look-up at a time.
-type CachedKind = Arc<AsyncMutex<Lookup>>;
-
-/// The look-up state of a kind.
-#[derive(Debug, Default)]
-enum Lookup {
-    #[default]
-    Unknown,
-    Served {
-        kind: ResolvedKind,
-        /// The last time at which its version was found fit for writes.
-        writable: Option<Moment>,
-    },
-    NotServed {
-        since: Moment,
-    },
-}
-
 /// Reads and writes objects of any kind. Clones share the cache.
 #[derive(Clone)]
 pub struct ResourceClient {
     client: kube::Client,
     host: Arc<str>,
-    kinds: Arc<Mutex<HashMap<KindKey, CachedKind>>>,
+    kinds: KnownKinds,
 }
 
 impl std::fmt::Debug for ResourceClient {
@@ -100,7 +73,7 @@ impl ResourceClient {
     /// Creates it from this client. `host` names its API server.
     #[must_use]
     pub fn new(client: kube::Client, host: &str) -> Self {
-        Self { client, host: host.into(), kinds: Arc::default() }
+        Self { kinds: KnownKinds::new(client.clone()), client, host: host.into() }
     }
 
     /// Returns the kind's host name, the key for limits and pauses of reads.
@@ -121,7 +94,7 @@ impl ResourceClient {
     /// Returns a [`ResourceError`].
     pub async fn resolve(&self, api_version: &Arc<str>, kind: &Arc<str>) -> Result<ResolvedKind, ResourceError> {
         let (api_version, kind) = (api_version.clone(), kind.clone());
-        self.kind_of(&ClusterResource { api_version, kind, namespace: None, name: String::new() }).await
+        self.kinds.resolve(&ClusterResource { api_version, kind, namespace: None, name: String::new() }).await
     }
 
     /// Reads an object. `None` if the API server states that exactly this object does not exist.
@@ -129,7 +102,7 @@ impl ResourceClient {
     /// # Errors
     /// Returns a [`ResourceError`].
     pub async fn get(&self, resource: &ClusterResource, deadline: Duration) -> Result<Option<Value>, ResourceError> {
-        let kind = self.kind_of(resource).await?;
+        let kind = self.kinds.resolve(resource).await?;
         let request = Request::new(collection_of(&kind, resource)?)
             .get(&resource.name, &GetParams::default())
             .map_err(|error| ResourceError::Unreachable(error.to_string()))?;
@@ -137,7 +110,7 @@ impl ResourceClient {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| ResourceError::Unreadable),
             Err(CallError::Answered(status)) if says_absent(&status, &kind, &resource.name) => Ok(None),
             Err(CallError::Answered(status)) if status.code == 404 => {
-                self.forget(resource).await;
+                self.kinds.forget(resource).await;
                 Err(not_served(resource))
             }
             Err(error) => Err(error_of(error)),
@@ -187,29 +160,10 @@ impl ResourceClient {
     /// Returns the kind and the path of its objects, if a write there changes no other field of a stored object. A deletion
     /// is such a write, too: it stores the time of the deletion while finalizers run.
     async fn writable_collection(&self, resource: &ClusterResource) -> Result<(ResolvedKind, String), ResourceError> {
-        let kind = self.kind_of(resource).await?;
-        self.ensure_writable(resource).await?;
+        let kind = self.kinds.resolve(resource).await?;
+        self.kinds.ensure_writable(resource).await?;
         let path = collection_of(&kind, resource)?;
         Ok((kind, path))
-    }
-
-    /// Fails if a write in this version changes other fields of stored objects. Asked again after a while, because a
-    /// CustomResourceDefinition may be edited.
-    async fn ensure_writable(&self, resource: &ClusterResource) -> Result<(), ResourceError> {
-        let found = self.found(resource);
-        let mut known = found.lock().await;
-        let Lookup::Served { writable, .. } = &mut *known else { return Ok(()) };
-        let now = clock::now();
-        if writable.is_some_and(|since| !now.is_past(since, LOOK_UP_AGAIN)) {
-            return Ok(());
-        }
-        *writable = None;
-        match find_lossy_version(&self.client, &resource.api_version, &resource.kind).await {
-            Ok(None) => *writable = Some(now),
-            Ok(Some(lossy)) => return Err(ResourceError::LossyVersion(lossy.to_string())),
-            Err(error) => return Err(ResourceError::Unreachable(error.to_string())),
-        }
-        Ok(())
     }
 
     async fn write(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Vec<u8>, CallError> {
@@ -230,41 +184,11 @@ impl ResourceClient {
         match written {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ResourceError::Unreadable),
             Err(CallError::Answered(status)) if status.code == 404 && !is_about_this(&status) => {
-                self.forget(resource).await;
+                self.kinds.forget(resource).await;
                 Err(not_served(resource))
             }
             Err(error) => Err(error_of(error)),
         }
-    }
-
-    /// Resolves the kind of a resource.
-    async fn kind_of(&self, resource: &ClusterResource) -> Result<ResolvedKind, ResourceError> {
-        let found = self.found(resource);
-        // Concurrent callers wait for the same look-up.
-        let mut known = found.lock().await;
-        match &*known {
-            Lookup::Served { kind, .. } => return Ok(kind.clone()),
-            Lookup::NotServed { since } if !clock::now().is_past(*since, NOT_SERVED_FOR) => {
-                return Err(not_served(resource));
-            }
-            Lookup::NotServed { .. } | Lookup::Unknown => {}
-        }
-        let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await.map_err(error_of)?;
-        let Some(ServedKind { kind, .. }) = served.filter(|served| served.supports(verbs::GET)) else {
-            *known = Lookup::NotServed { since: clock::now() };
-            return Err(not_served(resource));
-        };
-        *known = Lookup::Served { kind: kind.clone(), writable: None };
-        Ok(kind)
-    }
-
-    async fn forget(&self, resource: &ClusterResource) {
-        *self.found(resource).lock().await = Lookup::Unknown;
-    }
-
-    fn found(&self, resource: &ClusterResource) -> CachedKind {
-        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        kinds.entry((resource.api_version.clone(), resource.kind.clone())).or_default().clone()
     }
 }
 
@@ -308,6 +232,7 @@ fn says_absent(status: &Status, kind: &ResolvedKind, name: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::known_kinds::NOT_SERVED_FOR;
     use super::*;
     use crate::client::fake_api::{Sent, answering, refuse, reply};
     use axum::body::Body;
@@ -500,9 +425,9 @@ mod tests {
             ClusterResource { api_version: "pulumi.com/v1alpha1".into(), kind: "Stack".into(), ..resource(Some("n")) };
         client.get(&stack, DEADLINE).await.unwrap();
         for written in [
-            client.create(&stack, &json!({})).await,
-            client.apply(&stack, &json!({})).await,
-            client.delete(&stack, "u").await,
+            client.create(&stack, &json!({})).await.map(drop),
+            client.apply(&stack, &json!({})).await.map(drop),
+            client.delete(&stack, "u").await.map(drop),
         ] {
             let error = written.unwrap_err();
             assert!(matches!(error, ResourceError::LossyVersion(_)), "{error}");

@@ -76,7 +76,7 @@ fn what_is_being_deleted_has_no_verdict() {
     let expected = "Proxy u by target t (c/k)
 deleting    since 2026-01-01T00:00:00Z
             no finalizer keeps it
-            what is being deleted is neither polled nor corrected, so there is no verdict on it
+            what is being deleted has no verdict: it is polled only to see if its external resource is gone
 asked       nothing: that is not needed
 observed    the external resource is not there
 stands      nothing yet

@@ -130,7 +130,7 @@ fn the_controller_lists_its_holds() {
     let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
     let (differs, created) = (verdict(ObservedReason::FieldsDiffer), verdict(ObservedReason::NotCreated));
     let mut leases = leases(&correcting, NOW);
-    let listed = json!({"targets": {&correcting.name: {"whole": ["BreakerOpen 15/29"], "objects": {"u": "Delayed until 2026-01-01T00:01:00Z"}}}});
+    let listed = json!({"targets": {&correcting.name: {"whole": ["BreakerOpen 15/29 20%"], "objects": {"u": "Delayed until 2026-01-01T00:01:00Z"}}}});
     leases.controller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"] =
         json!({HELD_CORRECTIONS_ANNOTATION: listed.to_string()});
     let of = |verdict: &Verdict, metadata: &Value| {

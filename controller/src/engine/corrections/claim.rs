@@ -23,6 +23,9 @@ pub enum Action {
 }
 
 impl Action {
+    /// All actions.
+    pub const ALL: [Self; 5] = [Self::Create, Self::Update, Self::Replace, Self::Delete, Self::Nudge];
+
     /// Returns the label of the metric.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -6,7 +6,7 @@
 use drift_api::mutants::is_planted;
 use drift_api::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, Mutant, NotedSecrets,
-    ResourceName,
+    ResourceName, SecretMarks,
 };
 
 use crate::engine::corrections::claim::Action;
@@ -43,6 +43,8 @@ pub struct Correction {
     pub correct_hash: u64,
     /// Fingerprint of the versions of the Secrets in its requests; 0 if they send none.
     pub sent_versions: u64,
+    /// Versions of the sent secrets that a person approved. Empty if it sends none or needs no approval.
+    pub approved_secrets: SecretMarks,
     /// Record on the object at the time of the decision.
     pub before: CorrectionStatus,
     /// True if the outcome of the previous correction is in doubt, so that this one is its retry.
@@ -193,7 +195,7 @@ impl Correction {
             Action::Create => self.before.replaced,
             Action::Update | Action::Delete | Action::Nudge => false,
         };
-        let contradicts = matches!(outcome, Outcome::AlreadyExists(..)) && !is_planted(Mutant::ContradictionForgotten);
+        let contradicts = matches!(outcome, Outcome::AlreadyExists(..));
         status.exists = self.desired_hash.filter(|_| contradicts);
         status.claim = self.claim_after(outcome);
         if status.claim.is_none() {

@@ -1,10 +1,12 @@
 //! Mode Approve: each correction waits until a person approves exactly it.
 //!
-//! The approval is the hash of the correction in an annotation. The live read before the external write sees the
-//! annotation again, so a withdrawn approval stops the correction.
+//! The approval is the hash of the correction in an annotation. The hash covers every field of the object that a template
+//! reads, and the versions of the Secrets that are sent. The decision after the live read computes it again, so a
+//! withdrawn approval or another value stops the correction before the external write.
 
+use drift_api::approval::with_secrets;
 use drift_api::condition::named_fields;
-use drift_api::{ApprovedCorrection, CorrectionStatus, LeanObject};
+use drift_api::{ApprovedCorrection, CorrectionStatus, LeanObject, ObjectInputs};
 use drift_language::Mode;
 
 use crate::engine::corrections::{Action, Correction, Held};
@@ -16,22 +18,33 @@ const MOST_FIELDS: usize = 5;
 
 /// Returns the decision that replaces a correction without approval; `None` if it may begin.
 ///
-/// The retry of a correction in doubt has the number, and so the hash, of its first try.
+/// The retry of a correction in doubt has the number, and so the hash, of its first try. Status fields that the first try
+/// stored itself do not change the hash.
 pub(super) fn without_approval(situation: &Situation<'_>, correction: impl FnOnce() -> Correction) -> Option<Decision> {
-    let Situation { object, target, .. } = situation;
+    let Situation { object, target, memory, .. } = situation;
     if target.mode != Mode::Approve {
         return None;
     }
     let correction = correction();
+    if situation.declared_secrets.is_none() && !target.sends.is_empty(correction.action) {
+        // Until the Secrets are listed, their versions are unknown.
+        return Some(Decision::Nothing(Held::Unsendable));
+    }
     let approved = ApprovedCorrection {
         action: correction.action.as_str(),
         number: correction.asked_as(),
         resource: &correction.resource,
         desired_hash: correction.desired_hash,
         correct_hash: correction.correct_hash,
+        verdict_hash: &target.verdict_hash,
+        inputs: ObjectInputs::of(object),
     };
-    let hash = approved.hash(object);
-    if object.approved() == Some(&hash) {
+    let hash_of =
+        |approved: &ApprovedCorrection<'_>| with_secrets(&approved.hash(object), &correction.approved_secrets);
+    let hash = hash_of(&approved);
+    let first_try = memory.own_store.inputs_before(approved.number, approved.inputs);
+    let first_hash = first_try.map(|inputs| hash_of(&ApprovedCorrection { inputs, ..approved }));
+    if object.approved().is_some_and(|given| given == hash || Some(given) == first_hash.as_deref()) {
         return None;
     }
     // Only a create may end a replacement.
@@ -62,9 +75,11 @@ mod tests {
     use crate::engine::fixtures::{
         CORRECT_HASH, Scene, at, doubtful, elsewhere, moved, owns, refused, set_corrected, set_observed, status,
     };
+    use crate::engine::rendering::secrets::SentSecrets;
     use drift_api::condition::{
         ConditionStatus, CorrectedReason, DesiredHash, DifferingFields, ObservedReason, Tag, Verdict,
     };
+    use drift_api::{ObjectView, SecretMark, SecretMarks, SecretVersion};
     use drift_language::Actions;
     use serde_json::json;
 
@@ -181,28 +196,112 @@ mod tests {
 
     #[test]
     fn no_action_passes_without_approval() {
-        let nudging = asking().with(|scene| scene.target.actions = Actions { nudge: true, ..Actions::default() });
-        let replace = Tag { replace: true, ..Tag { correction: 7, ..Tag::default() } };
-        let replacing = asking().with(|scene| scene.target.actions.replace = true);
-        let tag = Tag { desired_hash: replacing.facts.desired_hash, ..replace };
-        let deleting = asking().with_finalizer().with(|scene| {
-            scene.object.deleting = true;
-            scene.target.actions.delete = true;
-        });
-        let table = [
-            (asking().observed(ObservedReason::ExternalMissing), "create"),
-            (asking(), "update"),
-            (replacing.observed_with(ObservedReason::FieldsDiffer, tag), "replace"),
-            (nudging, "nudge"),
-            (deleting, "delete"),
-        ];
-        for (scene, verb) in table {
+        for (action, scene) in each_action() {
+            let verb = action.as_str();
             let hash = hash(&scene);
             assert_eq!(awaited(&scene).text, format!("{verb} awaits approval {hash}"));
             let decision = approved(scene, &hash).decide();
             let Decision::Correct(correction) = decision else { unreachable!("{verb}: {decision:?}") };
             assert_eq!(correction.action.as_str(), verb);
         }
+    }
+
+    /// Returns the scene with these labels and status fields, as templates read them.
+    fn reading(scene: Scene, owner: &str, id: &str) -> Scene {
+        let view = json!({"metadata": {"labels": {"owner": owner}}, "status": {"id": id}});
+        scene.with(|scene| scene.object.view = ObjectView::of(&view))
+    }
+
+    fn with_secret(scene: Scene, version: &str) -> Scene {
+        let version = SecretVersion { uid: "u".to_owned(), resource_version: version.to_owned() };
+        let mark = SecretMark::of("password", "key", &version);
+        scene.with(|scene| scene.declared_secrets = Some([("password".to_owned(), Some(mark))].into()))
+    }
+
+    /// Returns a scene that awaits approval for each action.
+    fn each_action() -> Vec<(Action, Scene)> {
+        let replace = Tag { replace: true, correction: 7, desired_hash: asking().facts.desired_hash, ..Tag::default() };
+        let replacing = asking().with(|scene| scene.target.actions.replace = true);
+        let nudging = asking().with(|scene| scene.target.actions = Actions { nudge: true, ..Actions::default() });
+        let deleting = asking().with_finalizer().with(|scene| {
+            scene.object.deleting = true;
+            scene.target.actions.delete = true;
+        });
+        vec![
+            (Action::Create, asking().observed(ObservedReason::ExternalMissing)),
+            (Action::Update, asking()),
+            (Action::Replace, replacing.observed_with(ObservedReason::FieldsDiffer, replace)),
+            (Action::Nudge, nudging),
+            (Action::Delete, deleting),
+        ]
+    }
+
+    #[test]
+    fn whatever_changes_what_is_sent_asks_again() {
+        type Change = fn(Scene) -> Scene;
+        for (action, scene) in each_action() {
+            let scene = scene.with(|scene| scene.target.sends = SentSecrets::only(action, "password"));
+            let base = with_secret(reading(scene, "alice", "1"), "1");
+            let approval = hash(&base);
+            let passes = |scene: &Scene| matches!(scene.decide(), Decision::Correct(_));
+            assert!(passes(&approved(base.clone(), &approval)), "{action:?}");
+            let changes: [(&str, Change); 5] = [
+                ("a label", |scene| reading(scene, "root", "1")),
+                ("a status field", |scene| reading(scene, "alice", "victim")),
+                ("a Secret", |scene| with_secret(scene, "2")),
+                ("a Secret is gone", |scene| scene.with(|scene| scene.declared_secrets = Some(SecretMarks::new()))),
+                ("the target", |scene| scene.with(|scene| scene.target.verdict_hash = "2".into())),
+            ];
+            for (what, change) in changes {
+                let before = change(approved(base.clone(), &approval));
+                assert_ne!(hash(&before), approval, "{action:?}: {what}");
+                assert!(passes(&approved(before.clone(), &hash(&before))), "{action:?}: {what}");
+            }
+            let unlisted = approved(base, &approval).with(|scene| scene.declared_secrets = None);
+            assert_eq!(unlisted.decide(), Decision::Nothing(Held::Unsendable), "{action:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_another_action_changes_nothing() {
+        let sends = SentSecrets::only(Action::Create, "password");
+        let update = with_secret(asking().with(|scene| scene.target.sends = sends), "1");
+        let approval = hash(&update);
+        let rotated = with_secret(approved(update, &approval), "2");
+        assert!(matches!(rotated.decide(), Decision::Correct(_)), "{:?}", rotated.decide());
+    }
+
+    #[test]
+    fn our_own_writes_keep_the_approval() {
+        let base = asking().with(|scene| scene.target.actions.delete = true).with_finalizer();
+        let bare = base.with(|scene| scene.object.view = ObjectView::of(&json!({"metadata": {"name": "web"}})));
+        let approval = hash(&bare);
+        let marked = approved(written(bare), &approval).with(|scene| {
+            let annotations = json!({"driftpoller.dev/approved": approval.clone()});
+            let metadata =
+                json!({"name": "web", "annotations": annotations, "finalizers": ["driftpoller.dev/external"]});
+            scene.object.view = ObjectView::of(&json!({"metadata": metadata}));
+        });
+        assert!(matches!(marked.decide(), Decision::Correct(_)), "{:?}", marked.decide());
+    }
+
+    #[test]
+    fn an_id_that_the_first_try_stored_keeps_the_approval() {
+        let base = reading(asking(), "alice", "");
+        let doubted = after(base, &doubtful(Doubt::NoAnswer));
+        let stored = reading(doubted.clone(), "alice", "7").with(|scene| {
+            let inputs = ObjectInputs::of(&doubted.object);
+            let own = ObjectInputs::of(&reading(doubted.clone(), "alice", "7").object);
+            scene.memory.own_store.note(8, inputs, own);
+        });
+        let Decision::Correct(again) = stored.decide() else { unreachable!("{:?}", stored.decide()) };
+        assert!(again.was_in_doubt && again.number == 8);
+        assert_eq!(
+            awaited(&reading(stored.clone(), "alice", "victim")).correction,
+            7,
+            "another writer's id asks again"
+        );
+        assert_eq!(awaited(&reading(stored, "root", "7")).correction, 7);
     }
 
     /// Returns the scene after this outcome of the approved correction and another poll.
@@ -233,7 +332,7 @@ mod tests {
         let status = awaited(&refused);
         assert_eq!(status.correction, 8);
         assert!(status.text.contains("; before: update: the external system refuses it"), "{}", status.text);
-        assert_eq!(hash(&written(refused.clone()).with(|scene| scene.target.correct_hash += 1)).len(), 16);
+        assert_eq!(hash(&written(refused.clone()).with(|scene| scene.target.correct_hash += 1)).len(), 32);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::time::Duration;
 use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText};
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
+use crate::engine::rendering::secrets::SentSecrets;
+
 /// The facts that are the same for every object of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetFacts {
@@ -27,6 +29,10 @@ pub struct TargetFacts {
     pub by_job: bool,
     /// Fingerprint of the inputs of its requests.
     pub correct_hash: u64,
+    /// Fingerprint of the sections that verdicts depend on.
+    pub verdict_hash: SharedText,
+    /// Secrets that the requests of each action send.
+    pub sends: SentSecrets,
     /// Scope of its identities.
     pub scope: ScopeId,
 }
@@ -47,6 +53,8 @@ impl TargetFacts {
             actions,
             by_job,
             correct_hash: target.correct_hash,
+            verdict_hash: target.verdict_hash.as_str().into(),
+            sends: SentSecrets::of(target),
             scope: target.scope.id,
         }
     }

@@ -3,11 +3,14 @@
 //! A wrong template, a restored backup or a switched host looks like mass drift, and corrections would make it worse.
 //! Only drift of objects that were in sync counts (ExternalMissing, FieldsDiffer): installing and editing are no
 //! incidents. The breaker writes nothing to objects.
+//!
+//! Only three things let an incident pass while it is open: most of the drift ends, a person raises `maxDriftedPercent`
+//! past what drifted, or a person asks for a retry of that object. Other edits, and a restart, change nothing.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use drift_api::{ConditionStatus, Conditions, CurrentVerdict, Moment, Uid};
+use drift_api::{BreakerCounts, ConditionStatus, Conditions, CurrentVerdict, Moment, Uid};
 
 /// Objects that turned into incidents count for this long, healed or not.
 const WINDOW: Duration = Duration::from_secs(600);
@@ -50,13 +53,11 @@ impl Stand {
 /// A state change of the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// The breaker opened.
-    Opened {
-        /// Number of distinct objects that drifted.
-        drifted: usize,
-        /// Number of objects with a verdict True or False, plus drifted objects that are Unknown meanwhile.
-        judged: usize,
-    },
+    /// The breaker opened: so many distinct objects drifted, of those with a verdict True or False and of drifted objects
+    /// that are Unknown meanwhile.
+    Opened(BreakerCounts),
+    /// A person raised the limit to this percentage, which is too low to close the breaker.
+    StaysOpen(BreakerCounts, u8),
     /// The breaker closed.
     Closed,
 }
@@ -76,24 +77,31 @@ pub struct Breaker {
     /// Incidents with a correction, until they heal. Their healing does not close the breaker: otherwise the few
     /// corrections that began before it opened would close it again.
     let_through: HashSet<Uid>,
-    /// Incidents that a person let pass with an edit of the limits, until they heal.
+    /// Incidents that a person let pass, until they heal.
     passed: HashSet<Uid>,
-    /// The counts while it is open.
-    open: Option<OpenCounts>,
+    /// `Some` while it is open.
+    open: Option<Open>,
 }
 
-/// The counts of an open breaker.
+/// The state of an open breaker.
 #[derive(Clone, Copy, Debug)]
-struct OpenCounts {
+struct Open {
     /// The most incidents that waited.
     most: usize,
-    /// The most objects that drifted, those that were corrected before it opened included.
-    drifted: usize,
-    /// The most objects with a verdict.
-    judged: usize,
+    /// The most objects that drifted, those that were corrected before it opened included, and the most with a verdict.
+    counts: BreakerCounts,
+    /// The last limit of the target.
+    tried: u8,
 }
 
 impl Breaker {
+    /// Returns the breaker of a target that an earlier process left open. It stays open over the incidents of the first
+    /// list, even if these alone are too few to open it.
+    #[must_use]
+    pub fn left_open(counts: BreakerCounts) -> Self {
+        Self { open: Some(Open { most: 0, counts, tried: counts.limit }), ..Self::default() }
+    }
+
     /// Takes in the current state of an object.
     pub fn observe(&mut self, uid: &Uid, stand: Stand, now: Moment) {
         let before = self.stands.insert(uid.clone(), stand);
@@ -136,31 +144,50 @@ impl Breaker {
         gone.iter().for_each(|uid| self.forget(uid));
     }
 
-    /// Lets all current incidents pass and clears the history, because a person edited the limits.
-    pub fn let_pass(&mut self) -> Option<Transition> {
+    /// Lets the incident of this object pass, because a person asked for its retry.
+    pub fn let_pass(&mut self, uid: &Uid) {
+        let Some(open) = &mut self.open else { return };
+        if self.waiting.remove(uid) {
+            // Twice, so that the others make up no smaller share of the half that must end.
+            open.most = open.most.saturating_sub(2);
+            self.passed.insert(uid.clone());
+        } else if self.let_through.remove(uid) {
+            self.passed.insert(uid.clone());
+        }
+    }
+
+    /// Lets all current incidents pass and clears the history.
+    fn let_all_pass(&mut self) {
         self.passed.extend(self.waiting.drain());
         self.passed.extend(self.let_through.drain());
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.open = None;
         self.turned.clear();
         self.order.clear();
-        self.open.take().map(|_| Transition::Closed)
     }
 
     /// Opens or closes the breaker. Call it after the first full list and after every change.
     pub fn evaluate(&mut self, max_drifted_percent: u8, now: Moment) -> Option<Transition> {
         self.expire(now);
-        let Some(OpenCounts { most, drifted, judged }) = self.open else {
-            return self.try_to_open(max_drifted_percent);
-        };
         let waiting = self.waiting.len();
-        if waiting > 0 && waiting * 2 >= most {
-            let (drifted, judged) = (drifted.max(waiting), judged.max(self.judged));
-            self.open = Some(OpenCounts { most: most.max(waiting), drifted, judged: judged.max(drifted) });
-            return None;
+        let Some(open) = &mut self.open else { return self.try_to_open(max_drifted_percent) };
+        if waiting == 0 || waiting * 2 < open.most {
+            self.close();
+            return Some(Transition::Closed);
         }
-        self.open = None;
-        self.turned.clear();
-        self.order.clear();
-        Some(Transition::Closed)
+        open.most = open.most.max(waiting);
+        let counts = &mut open.counts;
+        counts.drifted = counts.drifted.max(waiting);
+        counts.judged = counts.judged.max(self.judged).max(counts.drifted);
+        let (counts, tried) = (*counts, std::mem::replace(&mut open.tried, max_drifted_percent));
+        if max_drifted_percent >= counts.closing_limit() {
+            self.let_all_pass();
+            return Some(Transition::Closed);
+        }
+        (max_drifted_percent > tried).then_some(Transition::StaysOpen(counts, max_drifted_percent))
     }
 
     /// Opens the breaker, unless everything that drifted has healed.
@@ -177,8 +204,9 @@ impl Breaker {
             return None;
         }
         self.turned.keys().any(|uid| self.waiting.contains(uid)).then(|| {
-            self.open = Some(OpenCounts { most: self.waiting.len(), drifted, judged });
-            Transition::Opened { drifted, judged }
+            let counts = BreakerCounts { drifted, judged, limit: max_drifted_percent };
+            self.open = Some(Open { most: self.waiting.len(), counts, tried: max_drifted_percent });
+            Transition::Opened(counts)
         })
     }
 
@@ -188,10 +216,10 @@ impl Breaker {
         self.open.is_some()
     }
 
-    /// The objects that drifted and the objects with a verdict; `None` while it is closed. Neither shrinks while it is open.
+    /// The counts; `None` while it is closed.
     #[must_use]
-    pub fn open_counts(&self) -> Option<(usize, usize)> {
-        self.open.map(|open| (open.drifted, open.judged))
+    pub fn open_counts(&self) -> Option<BreakerCounts> {
+        self.open.map(|open| open.counts)
     }
 
     /// Returns true if the breaker holds the incident of this object.

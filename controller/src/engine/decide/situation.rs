@@ -24,6 +24,8 @@ pub struct Situation<'a> {
     pub memory: &'a ObjectMemory,
     /// Current versions of the object's write-only secrets; `None` if they are unknown or if there are none.
     pub secrets: Option<&'a SecretMarks>,
+    /// Current versions of all secrets of the object; `None` if they are unknown, or if no approval depends on them.
+    pub declared_secrets: Option<&'a SecretMarks>,
     /// Surroundings of the object.
     pub surroundings: Surroundings,
     /// Current time on the monotonic clock.
@@ -119,6 +121,11 @@ impl Situation<'_> {
         self.surroundings.window_opens.filter(|_| !continues)
     }
 
+    /// Returns the current versions of the secrets that the action sends, for an approval.
+    fn sent_versions(&self, action: Action) -> SecretMarks {
+        self.declared_secrets.map(|current| self.target.sends.versions(action, current)).unwrap_or_default()
+    }
+
     /// Returns a correction of the object in its current state.
     #[must_use]
     pub fn correction(&self, action: Action, resource: &ResourceName, status: &CorrectionStatus) -> Correction {
@@ -136,6 +143,7 @@ impl Situation<'_> {
             fields: DifferingFields::default(),
             correct_hash: self.target.correct_hash,
             sent_versions: 0,
+            approved_secrets: self.sent_versions(action),
             before: CorrectionStatus { secrets, ..status.clone() },
             was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
             resumes,

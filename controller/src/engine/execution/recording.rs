@@ -4,7 +4,7 @@
 //! of the object. Until it succeeds, no other correction of the object begins. Only a deletion, an edit of the target
 //! and the loss of the Lease do not wait for it.
 
-use drift_api::{CorrectionStatus, Series, StatusFields};
+use drift_api::{CorrectionStatus, ObjectInputs, Series, StatusFields};
 
 use super::end::ExecutionEnd;
 use super::{Event, Execution, Failure, Interrupt, Stage, Step, Write};
@@ -42,6 +42,16 @@ impl Execution {
             alone: false,
             told: None,
         }))
+    }
+
+    /// Returns the number of the correction, and the object's inputs before and after the values that it stored; `None`
+    /// if it stored none, or if another writer changed an input meanwhile.
+    #[must_use]
+    pub fn own_store(&self, end: &ExecutionEnd) -> Option<(u64, ObjectInputs, ObjectInputs)> {
+        let ExecutionEnd::Corrected { correction, written: true, .. } = end else { return None };
+        let (stored, before, after) = (&self.progress.stored, &self.decided_on, &self.object);
+        let is_own = !stored.is_empty() && ObjectInputs::differ_only_by(stored, before, after);
+        is_own.then(|| (correction.asked_as(), ObjectInputs::of(before), ObjectInputs::of(after)))
     }
 
     fn write_outcome(&mut self, mut recording: Box<Recording>) -> Step {

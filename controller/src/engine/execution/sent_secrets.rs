@@ -14,8 +14,15 @@ use super::Execution;
 use crate::engine::corrections::Action;
 use crate::engine::corrections::outcome::Outcome;
 use crate::engine::decide::decision::Decision;
+use crate::engine::rendering::plan::Plan;
 
 impl Execution {
+    /// Returns true if the plan has the versions of the Secrets that a person approved.
+    pub(super) fn sends_what_was_approved(&self, plan: &Plan) -> bool {
+        let approved = self.correction().map(|correction| &correction.approved_secrets);
+        approved.into_iter().flatten().all(|(name, mark)| plan.secrets.get(name).copied().flatten() == *mark)
+    }
+
     /// Adds the secrets of a write that the external system received, or may have received.
     pub(super) fn note_received(&mut self, index: usize) {
         let sends = self.progress.plan.steps.get(index).map(|step| &step.sends);

@@ -38,6 +38,7 @@ impl World {
             target: &self.target,
             memory: &self.memory,
             secrets: None,
+            declared_secrets: None,
             surroundings,
             now: self.now,
         };

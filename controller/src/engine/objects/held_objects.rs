@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use drift_api::collections::first::first;
-use drift_api::{Moment, ObjectId, ObjectReason, Uid};
+use drift_api::{BreakerCounts, Moment, ObjectId, ObjectReason, Uid};
 
 use crate::engine::corrections::held::Held;
 
@@ -63,8 +63,8 @@ pub const MOST_HOLDINGS: usize = 1_000;
 /// The holds of a target that no reader can see from its objects, its text or the poller's Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHeld {
-    /// The objects that drifted and the objects with a verdict while the breaker is open.
-    pub breaker: Option<(usize, usize)>,
+    /// The counts of the breaker while it is open.
+    pub breaker: Option<BreakerCounts>,
     /// The number of objects that wait for a free slot in the target's limits.
     pub limited: usize,
     /// Single objects, the first by name, with the time of the next try where one follows from a time.

@@ -2,6 +2,7 @@
 
 pub mod claimant;
 pub mod deletions;
+pub mod handover;
 pub mod held_objects;
 pub mod object_store;
 pub mod waiting_lines;

@@ -3,7 +3,7 @@
 //! The breaker, the limits and the objects meet only here, so that a decision sees all of them at the same moment.
 
 use drift_api::mutants::is_planted;
-use drift_api::{Claimant, LeanObject, Moment, Mutant, ResourceName, Rights, SecretMarks, Uid};
+use drift_api::{BreakerCounts, Claimant, LeanObject, Moment, Mutant, ResourceName, Rights, SecretMarks, Uid};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::engine::decide::mass_drift_breaker::{Breaker, Stand, Transition};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::claimant::claimant_of;
+pub use crate::engine::objects::handover::Handover;
 
 /// One object as last seen.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub struct SharedFacts {
     pub window_opens: Option<Moment>,
     /// Current versions of the object's write-only secrets.
     pub secrets: Option<SecretMarks>,
+    /// Current versions of all secrets of the object; `None` if they are unknown, or if no approval depends on them.
+    pub declared_secrets: Option<SecretMarks>,
 }
 
 /// All objects of one target.
@@ -57,22 +60,6 @@ pub struct ObjectStore {
     /// Usage of the target's limits.
     pub usage: LimitUsage,
     listed: bool,
-}
-
-/// Part of an object store that survives an edit of its target.
-#[derive(Debug, Default)]
-pub struct Handover {
-    memories: HashMap<Uid, ObjectMemory>,
-    breaker: Breaker,
-    usage: LimitUsage,
-}
-
-impl Handover {
-    /// Forgets all claims, because the target was removed. The record of recent corrections stays, so that removing and
-    /// adding a target does not reset the delays.
-    pub fn forget_claims(&mut self) {
-        self.memories.values_mut().for_each(ObjectMemory::forget_status);
-    }
 }
 
 impl ObjectStore {
@@ -120,6 +107,10 @@ impl ObjectStore {
             self.breaker.observe(&uid, Stand::of(&object.conditions), now);
         }
         let before = self.known.swap_remove(&uid);
+        let asks_for_retry = |known: &ObjectEntry| known.object.retry_requested() != object.retry_requested();
+        if object.retry_requested().is_some() && before.as_ref().is_some_and(asks_for_retry) {
+            self.breaker.let_pass(&uid);
+        }
         let claiming = before.as_ref().and_then(|known| known.claiming.clone());
         if let Some(known) = before.as_ref().filter(|known| known.facts.identity == facts.identity) {
             // Shares the text with the known object and with the index of identities, which halves the memory.
@@ -151,13 +142,17 @@ impl ObjectStore {
     /// Drops an object that is gone.
     pub fn forget(&mut self, uid: &Uid) {
         self.known.swap_remove(uid);
-        self.breaker.forget(uid);
+        if self.target.mode.corrects() {
+            self.breaker.forget(uid);
+        }
     }
 
     /// Records that the first full list is complete. The breaker then forgets objects that are gone.
     pub fn note_listed(&mut self) {
         self.listed = true;
-        self.breaker.keep_only(|uid| self.known.contains_key(uid));
+        if self.target.mode.corrects() {
+            self.breaker.keep_only(|uid| self.known.contains_key(uid));
+        }
     }
 
     /// Returns true if the first full list is complete.
@@ -232,6 +227,7 @@ impl ObjectStore {
             target: &self.target,
             memory,
             secrets: shared.secrets.as_ref(),
+            declared_secrets: shared.declared_secrets.as_ref(),
             surroundings,
             now,
         }))
@@ -268,22 +264,17 @@ impl ObjectStore {
         self.usage.room(&self.target.limits, line, now)
     }
 
-    /// Opens or closes the breaker.
+    /// Opens or closes the breaker. A target that only observes keeps it as it is, because its objects are not kept.
     pub fn evaluate_breaker(&mut self, now: Moment) -> Option<Transition> {
-        if !self.listed {
+        if !self.listed || !self.target.mode.corrects() {
             return None;
         }
         self.breaker.evaluate(self.target.limits.max_drifted_percent, now)
     }
 
-    /// Lets all current incidents pass, because a person edited the limits.
-    pub fn let_pass(&mut self) -> Option<Transition> {
-        self.breaker.let_pass()
-    }
-
-    /// The objects that drifted and the objects with a verdict while the breaker is open.
+    /// The counts of the breaker while it is open.
     #[must_use]
-    pub fn breaker_counts(&self) -> Option<(usize, usize)> {
+    pub fn breaker_counts(&self) -> Option<BreakerCounts> {
         self.breaker.open_counts()
     }
 

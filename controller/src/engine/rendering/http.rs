@@ -34,7 +34,7 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 use answers::{judge_answer, not_looked_up};
 use fingerprint::fingerprint;
 use items::{Items, seen_as};
-use parts::Parts;
+pub(super) use parts::Parts;
 
 /// Header by which an external system recognizes a repeated request.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -91,7 +91,7 @@ impl Changes {
 }
 
 /// Returns the steps that delete the resource, and those that follow.
-fn steps_of(ldap: &LdapCorrect, action: Action) -> (&[LdapStep], &[LdapStep]) {
+pub(super) fn steps_of(ldap: &LdapCorrect, action: Action) -> (&[LdapStep], &[LdapStep]) {
     match action {
         Action::Create => (&[], &ldap.create),
         Action::Update => (&[], &ldap.update),

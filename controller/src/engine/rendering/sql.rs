@@ -97,7 +97,7 @@ impl Statements {
     }
 }
 
-fn statements_of(sql: &SqlCorrect, action: Action) -> Vec<&SqlStatement> {
+pub(super) fn statements_of(sql: &SqlCorrect, action: Action) -> Vec<&SqlStatement> {
     match action {
         Action::Create => sql.create.iter().collect(),
         Action::Update => sql.update.iter().collect(),

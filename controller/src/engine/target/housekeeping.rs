@@ -41,14 +41,6 @@ impl<P: SharedState> Target<P> {
         self.reconsider_all();
     }
 
-    pub(super) fn let_pass(&mut self) {
-        if let Some(transition) = self.objects.let_pass() {
-            self.report(Report::Breaker(transition));
-            self.report(Report::BreakerOpen(self.objects.breaker_is_open()));
-            self.report_holds();
-        }
-    }
-
     pub(super) fn reconsider_all(&mut self) {
         let uids: Vec<Uid> = self.objects.uids().cloned().collect();
         self.add_all(&uids);
@@ -71,7 +63,7 @@ impl<P: SharedState> Target<P> {
     }
 
     /// Takes in a change of the target's Secrets. Objects that lacked a Secret are retried. Objects with write-only
-    /// fields are decided on again, because a field may have changed.
+    /// fields are decided on again, because a field may have changed. So are objects whose approval is for one version.
     fn note_secrets(&mut self) {
         let change = self.program.take_secret_change();
         if change.is_none() {
@@ -79,7 +71,7 @@ impl<P: SharedState> Target<P> {
         }
         let waited = self.objects.send_anew(|object| change.concerns(object));
         self.add_all(&waited);
-        if !self.text.compare.write_only.is_empty() {
+        if !self.text.compare.write_only.is_empty() || self.approves_secrets() {
             let is_concerned = |uid: &&Uid| self.objects.object(uid).is_some_and(|object| change.concerns(object));
             let concerned: Vec<Uid> = self.objects.uids().filter(is_concerned).cloned().collect();
             self.add_all(&concerned);

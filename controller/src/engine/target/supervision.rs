@@ -4,6 +4,7 @@
 
 use drift_api::mutants::is_planted;
 use drift_api::{LeanObject, Mutant, Uid};
+use drift_language::Mode;
 use std::time::Duration;
 
 use super::{Target, WRITES_AT_ONCE};
@@ -76,12 +77,18 @@ impl<P: SharedState> Target<P> {
 
     pub(super) fn take_end(&mut self, object: LeanObject, (underway, end): (Underway, &ExecutionEnd), now: Now) {
         let uid = object.id.uid.clone();
-        let Underway { reserved, begun, .. } = underway;
+        let Underway { reserved, begun, ongoing, .. } = underway;
         let has_begun = begun.is_some();
         for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
             self.objects.usage.call_off(place);
         }
         let refused = self.objects.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now.moment));
+        if self.text.correct.mode == Mode::Approve
+            && let Some((number, before, after)) = ongoing.own_store(end)
+            && let Some(memory) = self.objects.memory(&uid)
+        {
+            memory.own_store.note(number, before, after);
+        }
         // Our own write does not restore an object that left the selection meanwhile.
         if self.objects.object(&uid).is_some() {
             self.look_after(object, end, (refused, now));

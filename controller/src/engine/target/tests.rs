@@ -3,15 +3,16 @@ use std::time::Duration;
 
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::{
-    Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectReason, ObjectRef, Ownership, Rights,
-    SecretMarks,
+    BreakerCounts, Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectReason, ObjectRef,
+    Ownership, Rights, SecretMarks,
 };
 use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, Sighting, StepOutcome};
-use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered};
+use crate::engine::decide::mass_drift_breaker::Transition;
+use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered, Write};
 use crate::engine::operation::Operation;
 use crate::engine::rendering::{Plan, PlannedStep, SecretChange};
 
@@ -76,6 +77,10 @@ impl SharedState for Alone {
         None
     }
 
+    fn declared_secrets_of(&self, _: &LeanObject) -> Option<SecretMarks> {
+        None
+    }
+
     fn take_secret_change(&mut self) -> SecretChange {
         SecretChange::Beside(BTreeSet::new())
     }
@@ -104,7 +109,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let text = Arc::new(drift_language::fixtures::target(TARGET));
+        Self::of(TARGET)
+    }
+
+    fn of(text: &str) -> Self {
+        let text = Arc::new(drift_language::fixtures::target(text));
         Self { engine: Target::new(text, Alone { attests: true }, Handover::default()), now: Now::default() }
     }
 
@@ -216,14 +225,57 @@ fn an_open_breaker_is_published_until_it_closes() {
         let object = bench.drifted_as(&format!("u{number}"), 1, &json!({}));
         effects.extend(bench.step(Input::Seen(Box::new(object))));
     }
-    let open = TargetHeld { breaker: Some((12, 12)), ..TargetHeld::default() };
+    let counts = BreakerCounts { drifted: 12, judged: 12, limit: 20 };
+    let open = TargetHeld { breaker: Some(counts), ..TargetHeld::default() };
     effects = bench.step(Input::Tick);
     assert_eq!(published(&effects), [&open]);
     for _ in 0..3 {
         bench.now.moment += HOUSEKEEPING;
         assert_eq!(published(&bench.step(Input::Tick)), Vec::<&TargetHeld>::new(), "a steady state reports nothing");
     }
-    assert_eq!(published(&bench.step(Input::LimitsEdited)), [&TargetHeld::default()]);
+    for number in 0..12 {
+        bench.step(Input::Left(format!("u{number}").as_str().into()));
+    }
+    assert_eq!(published(&bench.step(Input::Tick)), [&TargetHeld::default()]);
+}
+
+/// The transitions of the breaker, in their order.
+fn transitions(effects: &[Effect]) -> Vec<Transition> {
+    let report = |effect: &Effect| match effect {
+        Effect::Report(Report::Breaker(transition)) => Some(*transition),
+        _ => None,
+    };
+    effects.iter().filter_map(report).collect()
+}
+
+#[test]
+fn the_next_version_of_a_target_says_whether_its_limit_suffices() {
+    let limited = |limits: &str| TARGET.replace("mode: Correct", &format!("mode: Correct\n    limits: {limits}"));
+    let counts = BreakerCounts { drifted: 12, judged: 12, limit: 20 };
+    for (limits, expected, is_corrected) in [
+        ("{perMinute: 1, maxDriftedPercent: 5}", vec![], false),
+        ("{perMinute: 601}", vec![], false),
+        ("{maxDriftedPercent: 30}", vec![Transition::StaysOpen(counts, 30)], false),
+        ("{maxDriftedPercent: 100}", vec![Transition::Closed], true),
+    ] {
+        let mut bench = Bench::new();
+        let list = |bench: &mut Bench| {
+            for number in 0..12 {
+                let object = bench.drifted_as(&format!("u{number:02}"), 1, &json!({"finalizers": [FINALIZER]}));
+                bench.step(Input::Seen(Box::new(object)));
+            }
+            bench.step(Input::Listed);
+            bench.now.moment += Duration::from_secs(60);
+            bench.step(Input::Tick)
+        };
+        assert_eq!(transitions(&list(&mut bench)), [Transition::Opened(counts)]);
+        let (handover, _) = bench.engine.supersede(bench.now);
+        let text = Arc::new(drift_language::fixtures::target(&limited(limits)));
+        bench.engine = Target::new(text, Alone { attests: true }, handover);
+        let effects = list(&mut bench);
+        assert_eq!(transitions(&effects), expected, "{limits}");
+        assert_eq!(!operations(&effects).is_empty(), is_corrected, "{limits}: {effects:?}");
+    }
 }
 
 #[test]
@@ -378,4 +430,41 @@ fn objects_are_decided_on_again_when_the_attestation_comes() {
     let mut effects = bench.step(Input::AttestationChanged);
     effects.extend(bench.step(Input::Tick));
     assert_eq!(operations(&effects), [&Operation::Check]);
+}
+
+#[test]
+fn the_live_read_is_what_the_approval_must_match() {
+    let text = TARGET
+        .replace("mode: Correct", "mode: Approve")
+        .replace("body: \"${desired}\"", "body: \"${desired}\", headers: {owner: \"${self.metadata.labels.owner}\"}");
+    let mut bench = Bench::of(&text);
+    let metadata = |owner: &str, approved: Option<&str>| {
+        let annotations = approved.map(|hash| json!({"driftpoller.dev/approved": hash}));
+        json!({"finalizers": [FINALIZER], "labels": {"owner": owner}, "annotations": annotations})
+    };
+    // The hash that the engine asks for.
+    let asked = |effects: &[Effect]| match operations(effects)[..] {
+        [Operation::Write(Write::Status(status, _))] => status.awaits_approval().map(str::to_owned),
+        _ => None,
+    };
+    let see = |bench: &mut Bench, version: u32, metadata: &Value| {
+        let object = bench.drifted(version, metadata);
+        bench.step(Input::Seen(Box::new(object)));
+        bench.step(Input::Tick)
+    };
+    let read = |bench: &mut Bench, version: u32, metadata: &Value| {
+        let object = bench.drifted(version, metadata);
+        bench.done(Event::Read(Ok(Some(Box::new(object)))))
+    };
+    see(&mut bench, 1, &metadata("alice", None));
+    bench.step(Input::Listed);
+    bench.now.moment += Duration::from_secs(60);
+    let hash = asked(&bench.step(Input::Tick)).unwrap();
+    bench.done(Event::Written(Err(Failure::Moved)));
+    bench.now.moment += Duration::from_secs(60);
+    let effects = see(&mut bench, 2, &metadata("alice", Some(&hash)));
+    assert_eq!(operations(&effects), [&Operation::Check], "it may be sent");
+    bench.done(Event::Checked { lacks_something: false });
+    let again = asked(&read(&mut bench, 3, &metadata("root", Some(&hash))));
+    assert!(again.is_some_and(|again| again != hash), "the label changed before the live read");
 }

@@ -116,6 +116,10 @@ impl SharedState for SharedHandles {
         self.executor.secrets.watched(self.target(), object)
     }
 
+    fn declared_secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {
+        self.executor.secrets.declared(self.target(), object)
+    }
+
     fn take_secret_change(&mut self) -> SecretChange {
         self.executor.secrets.changed(&self.executor.target, &mut self.secrets)
     }

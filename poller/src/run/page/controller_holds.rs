@@ -107,7 +107,7 @@ mod tests {
     use std::cell::Cell;
 
     fn open(now: Timestamp) -> Value {
-        let held = json!({"targets": {"flags": {"whole": ["BreakerOpen 15/29"]}}}).to_string();
+        let held = json!({"targets": {"flags": {"whole": ["BreakerOpen 15/29 20%"]}}}).to_string();
         json!({"metadata": {"annotations": {HELD_CORRECTIONS_ANNOTATION: held}},
             "spec": {"holderIdentity": "a", "renewTime": now.to_string()}})
     }

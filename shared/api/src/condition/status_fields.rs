@@ -66,12 +66,15 @@ impl StatusFields {
     /// Returns the fields that an object does not have with this value.
     #[must_use]
     pub fn missing_in(&self, object: &Value) -> Self {
-        let stands = |name: &str, value: &Value| {
-            let current = object.get("status").and_then(|status| status.get(name)).unwrap_or(&Value::Null);
-            current == value || canonical(current) == canonical(value)
-        };
-        let missing = self.fields.iter().filter(|(name, value)| !stands(name, value));
+        let missing = self.fields.iter().filter(|(name, value)| !stands(object, name, value));
         missing.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Returns the fields that an object has with this value.
+    #[must_use]
+    pub fn shown_by(&self, object: &Value) -> Self {
+        let shown = self.fields.iter().filter(|(name, value)| stands(object, name, value));
+        shown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Returns an object with the fields written to it, without the conditions.
@@ -106,6 +109,11 @@ impl StatusFields {
         }
         operations
     }
+}
+
+fn stands(object: &Value, name: &str, value: &Value) -> bool {
+    let current = object.get("status").and_then(|status| status.get(name)).unwrap_or(&Value::Null);
+    current == value || canonical(current) == canonical(value)
 }
 
 impl<N: Into<String>> FromIterator<(N, Value)> for StatusFields {

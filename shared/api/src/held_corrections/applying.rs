@@ -99,12 +99,12 @@ impl TargetHolds {
     #[must_use]
     pub fn applying(&self, target: &str, object: HeldObject<'_>, now: Timestamp) -> Vec<Hold> {
         let alone = self.of_object(object.uid, now);
-        let is_breaker = |hold: &TargetHold| matches!(hold, TargetHold::BreakerOpen { .. });
+        let is_breaker = |hold: &TargetHold| matches!(hold, TargetHold::BreakerOpen(_));
         let breaks = object.is_incident && self.whole.iter().any(is_breaker);
         let applies = |hold: &TargetHold| match hold {
             TargetHold::KindUnusable | TargetHold::RightsMissing => true,
             // The breaker holds neither deletions nor new objects.
-            TargetHold::BreakerOpen { .. } => object.is_incident,
+            TargetHold::BreakerOpen(_) => object.is_incident,
             // An object with a reason of its own does not wait for a slot.
             TargetHold::Limited { .. } => alone.is_none() && !breaks,
         };
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn only_holds_that_apply_are_named() {
         let of = |whole: Value, objects: Value| json!({"targets": {"t": {"whole": whole, "objects": objects}}});
-        let all = of(json!(["Limited 3", "BreakerOpen 15/29", "RightsMissing"]), json!({}));
+        let all = of(json!(["Limited 3", "BreakerOpen 15/29 20%", "RightsMissing"]), json!({}));
         let delayed = |until: &str| of(json!(["Limited 3"]), json!({"u": format!("Delayed until {until}")}));
         for (annotation, reason, deleting, expected) in [
             (&all, "FieldsDiffer", false, &["BreakerOpen", "RightsMissing"][..]),
@@ -172,7 +172,7 @@ mod tests {
         let left_out = |whole: Value| json!({"targets": {"t": {"whole": whole, "objects": {}, "leftOut": 2}}});
         for (annotation, expected) in [
             (left_out(json!([])), &["ListIncomplete"][..]),
-            (left_out(json!(["BreakerOpen 15/29"])), &["BreakerOpen"]),
+            (left_out(json!(["BreakerOpen 15/29 20%"])), &["BreakerOpen"]),
             (json!({"targets": {}, "leftOut": 1}), &["ListIncomplete"]),
             (json!({"targets": {"t": {"whole": []}}, "leftOut": 1}), &[]),
             (json!({"targets": {"other": {"leftOut": 2}}}), &[]),

@@ -1,6 +1,6 @@
 //! The sentences for people.
 
-use super::{ObjectHold, ObjectReason, TargetHold};
+use super::{BreakerCounts, ObjectHold, ObjectReason, TargetHold};
 
 impl TargetHold {
     /// The reason and the remedy, in a sentence without a full stop.
@@ -14,11 +14,14 @@ impl TargetHold {
                 "the controller lacks rights that target {target} needs (RightsMissing): an Event on the target's ConfigMap lists the rules, \
                  and `kubectl drift rbac` prints them"
             ),
-            Self::BreakerOpen { drifted, judged } => format!(
-                "the breaker of target {target} is open (BreakerOpen): {drifted} of {judged} objects drifted; look at the \
-                 target and the external system before anything is corrected; an edit of `correct.limits` lets the corrections pass, and the \
-                 breaker closes once fewer than half of the objects that waited still drift"
-            ),
+            Self::BreakerOpen(counts) => {
+                let BreakerCounts { drifted, judged, limit } = counts;
+                let remedy = counts.remedy();
+                format!(
+                    "the breaker of target {target} is open (BreakerOpen): {drifted} of {judged} objects drifted, and \
+                     maxDriftedPercent was {limit}; {remedy}"
+                )
+            }
             Self::Limited { waiting } => format!(
                 "the limits of target {target} are used up (Limited): {waiting} objects wait for a free slot; `correct.limits` sets how many \
                  corrections run at once and begin in a minute"

@@ -15,7 +15,7 @@ fn of_objects(count: usize) -> TargetHolds {
 #[test]
 fn each_entry_reads_as_written() {
     for (entry, text) in [
-        (TargetHold::BreakerOpen { drifted: 15, judged: 29 }, "BreakerOpen 15/29"),
+        (TargetHold::BreakerOpen(BreakerCounts { drifted: 15, judged: 29, limit: 20 }), "BreakerOpen 15/29 20%"),
         (TargetHold::Limited { waiting: 250 }, "Limited 250"),
         (TargetHold::RightsMissing, "RightsMissing"),
         (TargetHold::KindUnusable, "KindUnusable"),
@@ -31,8 +31,18 @@ fn each_entry_reads_as_written() {
 
 #[test]
 fn unknown_words_are_ignored() {
-    let texts =
-        ["", "Breaker", "BreakerOpen", "BreakerOpen 15", "BreakerOpen a/b", "Limited", "Limited x", "RightsMissing 1"];
+    let texts = [
+        "",
+        "Breaker",
+        "BreakerOpen",
+        "BreakerOpen 15",
+        "BreakerOpen a/b 1%",
+        "BreakerOpen 1/2",
+        "BreakerOpen 1/2 3",
+        "Limited",
+        "Limited x",
+        "RightsMissing 1",
+    ];
     for text in texts {
         assert_eq!(TargetHold::parse(text), None, "{text:?}");
     }
@@ -63,8 +73,10 @@ fn a_passed_time_holds_nothing() {
 
 #[test]
 fn the_annotation_is_bounded() {
-    let open =
-        BTreeSet::from([TargetHold::BreakerOpen { drifted: 100_000, judged: 100_000 }, TargetHold::RightsMissing]);
+    let open = BTreeSet::from([
+        TargetHold::BreakerOpen(BreakerCounts { drifted: 100_000, judged: 100_000, limit: 99 }),
+        TargetHold::RightsMissing,
+    ]);
     for (targets, objects, all_targets) in
         [(1, 10, true), (1, 5_000, true), (20, 500, true), (2_000, 0, false), (2_000, 9, false)]
     {

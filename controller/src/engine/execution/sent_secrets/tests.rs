@@ -1,6 +1,7 @@
 use super::*;
 use crate::engine::StepAnswer;
 use crate::engine::corrections::{Action, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::execution::ExecutionEnd;
 use crate::engine::execution::{Event, Readiness, Rendered, Step, Write};
 use crate::engine::fixtures::{bare_object, correction, owns, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
@@ -218,4 +219,26 @@ fn what_cannot_be_sent_keeps_the_record() {
     let old = noted("1");
     let update = Correcting { is_sendable: false, ..updating(&old, &["a", "b"]) };
     assert_eq!(update.noted_by(&[]), [old], "a Secret is missing");
+}
+
+#[test]
+fn only_approved_versions_are_sent() {
+    let prepared = |approved: SecretMarks, plan: Plan| {
+        let correction = Correction { approved_secrets: approved, ..correction(Action::Update) };
+        let mut execution = Execution::new(bare_object(), Decision::Correct(Box::new(correction)));
+        execution.next(Event::Begin);
+        execution.next(Event::Read(Ok(Some(Box::new(bare_object())))));
+        let decision = execution.decision.clone();
+        execution.next(Event::Decided(Box::new(bare_object()), decision));
+        execution.next(Event::Prepared(Readiness::Ready(plan)))
+    };
+    let plan = || updating(&NotedSecrets::default(), &["a"]).plan();
+    let approved = |version: &str| SecretMarks::from([("a".to_owned(), marks(version).get("a").copied().flatten())]);
+    let missing = || SecretMarks::from([("a".to_owned(), None)]);
+    let called_off = Step::End(ExecutionEnd::CalledOff);
+    assert_eq!(prepared(approved("2"), plan()), Step::Render(0));
+    assert_eq!(prepared(approved("1"), plan()), called_off, "it changed after the decision");
+    assert_eq!(prepared(missing(), plan()), called_off, "it appeared after the decision");
+    assert_eq!(prepared(approved("1"), Plan { secrets: SecretMarks::new(), ..plan() }), called_off);
+    assert_eq!(prepared(SecretMarks::new(), plan()), Step::Render(0), "without an approval");
 }

@@ -10,6 +10,7 @@ const CALM: SharedFacts = SharedFacts {
     scope_complete: true,
     window_opens: None,
     secrets: None,
+    declared_secrets: None,
 };
 
 fn numbered(scene: Scene, number: usize) -> LeanObject {
@@ -27,6 +28,10 @@ fn drifted(number: usize) -> LeanObject {
     numbered(scene.observed(ObservedReason::FieldsDiffer), number)
 }
 
+fn opened(drifted: usize, judged: usize) -> Transition {
+    Transition::Opened(BreakerCounts { drifted, judged, limit: 20 })
+}
+
 fn objects() -> ObjectStore {
     let mut objects = ObjectStore::new(target(), Handover::default()).0;
     objects.note_listed();
@@ -41,10 +46,88 @@ fn incidents_in_the_first_list_open_the_breaker() {
     }
     assert_eq!(objects.evaluate_breaker(at(1)), None, "before the list is whole nothing can be told");
     objects.note_listed();
-    assert_eq!(objects.evaluate_breaker(at(1)), Some(Transition::Opened { drifted: 12, judged: 12 }));
+    assert_eq!(objects.evaluate_breaker(at(1)), Some(opened(12, 12)));
     assert_eq!(objects.decide(&"u3".into(), CALM, at(1)), Some(Decision::Nothing(Held::BreakerOpen)));
-    assert_eq!(objects.let_pass(), Some(Transition::Closed));
-    assert!(matches!(objects.decide(&"u3".into(), CALM, at(1)), Some(Decision::Correct(_))));
+}
+
+/// Returns the objects of the target's next version, whose first list has these objects.
+fn edited(objects: ObjectStore, target: TargetFacts, listed: impl IntoIterator<Item = LeanObject>) -> ObjectStore {
+    let mut next = ObjectStore::new(target, objects.into_handover(HashMap::new())).0;
+    for (number, object) in listed.into_iter().enumerate() {
+        next.see(object, named(number), None, at(2));
+    }
+    next.note_listed();
+    next
+}
+
+fn with_limits(max_drifted_percent: u8, per_minute: u32) -> TargetFacts {
+    let limits = drift_language::CorrectLimits { max_drifted_percent, per_minute, ..target().limits };
+    TargetFacts { limits, ..target() }
+}
+
+/// Returns objects of which twelve drifted, with an open breaker.
+fn held() -> ObjectStore {
+    let mut objects = objects();
+    for number in 0..12 {
+        objects.see(drifted(number), named(number), None, at(1));
+    }
+    assert_eq!(objects.evaluate_breaker(at(1)), Some(opened(12, 12)));
+    objects
+}
+
+#[test]
+fn no_edit_but_a_raised_limit_lets_incidents_pass() {
+    let observing = TargetFacts { mode: drift_language::Mode::Observe, ..target() };
+    for (next, passes) in [
+        (with_limits(20, 1), false),
+        (with_limits(5, 601), false),
+        (with_limits(99, 60), false),
+        (TargetFacts { correct_hash: 1, ..target() }, false),
+        (with_limits(100, 60), true),
+    ] {
+        let mut next = edited(held(), next, (0..12).map(drifted));
+        next.evaluate_breaker(at(2));
+        let decision = next.decide(&"u3".into(), CALM, at(2));
+        assert_eq!(matches!(decision, Some(Decision::Correct(_))), passes, "{decision:?}");
+    }
+    let mut paused = edited(held(), observing, []);
+    assert_eq!(paused.evaluate_breaker(at(2)), None, "an observing target keeps no objects");
+    let mut next = edited(paused, target(), (0..12).map(drifted));
+    assert_eq!(next.evaluate_breaker(at(3)), None);
+    assert_eq!(next.decide(&"u3".into(), CALM, at(3)), Some(Decision::Nothing(Held::BreakerOpen)));
+}
+
+#[test]
+fn a_new_retry_request_lets_one_object_pass() {
+    let asking = |number: usize, request: &str| {
+        let mut object = drifted(number);
+        object.asked.get_or_insert_default().retry = Some(request.into());
+        object
+    };
+    let mut objects = objects();
+    for number in 0..12 {
+        objects.see(asking(number, "last week"), named(number), None, at(1));
+    }
+    assert!(objects.evaluate_breaker(at(1)).is_some());
+    objects.see(asking(2, "last week"), named(2), None, at(2));
+    objects.see(asking(3, "now"), named(3), None, at(2));
+    objects.see(drifted(4), named(4), None, at(2));
+    assert_eq!(objects.evaluate_breaker(at(2)), None);
+    for number in 0..12 {
+        let decision = objects.decide(&Uid::from(format!("u{number}")), CALM, at(2));
+        assert_eq!(decision != Some(Decision::Nothing(Held::BreakerOpen)), number == 3, "{number}: {decision:?}");
+    }
+}
+
+#[test]
+fn a_breaker_that_another_process_left_open_holds() {
+    let counts = BreakerCounts { drifted: 20, judged: 29, limit: 20 };
+    let mut objects = ObjectStore::new(target(), Handover::with_open_breaker(counts)).0;
+    assert!(objects.breaker_is_open());
+    objects.see(drifted(0), named(0), None, at(1));
+    objects.note_listed();
+    assert_eq!(objects.evaluate_breaker(at(1)), None);
+    assert_eq!(objects.decide(&"u0".into(), CALM, at(1)), Some(Decision::Nothing(Held::BreakerOpen)));
 }
 
 #[test]
@@ -93,7 +176,7 @@ fn nine_quick_corrections_do_not_keep_the_breaker_closed() {
         objects.see(healed(number), named(number), None, at(2));
     }
     objects.see(drifted(9), named(9), None, at(3));
-    assert_eq!(objects.evaluate_breaker(at(3)), Some(Transition::Opened { drifted: 10, judged: 10 }));
+    assert_eq!(objects.evaluate_breaker(at(3)), Some(opened(10, 10)));
     assert_eq!(objects.evaluate_breaker(at(3)), None);
     assert_eq!(objects.decide(&"u9".into(), CALM, at(9)), Some(Decision::Nothing(Held::BreakerOpen)));
 }

@@ -10,14 +10,14 @@ use crate::engine::corrections::claim::Action;
 
 /// Steps of one correction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<'t> {
+pub(in crate::engine::rendering) struct Parts<'t> {
     deletion: &'t [HttpStep],
     rest: &'t [HttpStep],
 }
 
 impl<'t> Parts<'t> {
     /// Returns the steps of an action; empty if the target has none.
-    pub(super) fn of(target: &'t Target, action: Action) -> Self {
+    pub(in crate::engine::rendering) fn of(target: &'t Target, action: Action) -> Self {
         let Some(Destination::Http(http)) = &target.correct.destination else {
             return Self { deletion: &[], rest: &[] };
         };
@@ -37,7 +37,7 @@ impl<'t> Parts<'t> {
         self.deletion.len()
     }
 
-    pub(super) fn iter(self) -> impl Iterator<Item = &'t HttpStep> {
+    pub(in crate::engine::rendering) fn iter(self) -> impl Iterator<Item = &'t HttpStep> {
         self.deletion.iter().chain(self.rest)
     }
 

@@ -133,3 +133,35 @@ fn only_a_secret_that_the_target_uses_moves_it() {
     assert_ne!(own_versions(&target, &LabelledSecrets::from_iter([])), before, "it is missing");
     assert_eq!(own_versions(&target, &LabelledSecrets::default()), None, "nobody knows yet");
 }
+
+#[test]
+fn each_action_sends_its_own_secrets() {
+    let sends = |correct: &str, name: &str| {
+        let text = TARGET
+            .split_once("  correct:")
+            .unwrap()
+            .0
+            .replace(", writeOnly: [{path: /password, secret: password}]", "");
+        let sent = SentSecrets::of(&drift_language::fixtures::target(&format!("{text}  correct: {correct}")));
+        let marks = SecretMarks::new();
+        let of = |action: &Action| sent.versions(*action, &marks).contains_key(name);
+        Action::ALL.into_iter().filter(of).map(Action::as_str).collect::<Vec<_>>()
+    };
+    let http = "{http: {create: [{name: found, method: GET, url: 'https://h/x', headers: {a: '${secrets.password}'}}, \
+                {method: PUT, url: 'https://h/x'}], delete: [{method: DELETE, url: 'https://h/x', headers: {a: '${secrets.own}'}}]}}";
+    assert_eq!(sends(http, "password"), ["create", "replace"], "a look-up sends it too");
+    assert_eq!(sends(http, "own"), ["replace", "delete"]);
+    let sql =
+        "{postgres: {connection: {secretRef: {name: db}}, update: [\"ALTER ROLE a PASSWORD ${secrets.password}\"]}}";
+    assert_eq!(sends(sql, "password"), ["update"]);
+    let nudge = "{nudge: {annotations: {example.org/at: '${correction}'}}}";
+    assert_eq!(sends(nudge, "password"), Vec::<&str>::new());
+}
+
+#[test]
+fn versions_of_all_secrets_are_known_for_an_approval() {
+    let (own, beside) = (labelled("ours", None, ("token", b"t"), "1"), labelled("pw", None, ("password", b"p"), "2"));
+    let known = AvailableSecrets { own: &own, beside: &beside };
+    let (target, object) = (target(), object("pw"));
+    assert_eq!(declared_marks(&target, &object, known), ObjectSecrets::of(&target, &object, known).marks());
+}

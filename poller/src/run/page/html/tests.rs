@@ -167,7 +167,7 @@ fn equal_unknowns_are_one_line() {
 fn holds_of_the_controller_are_on_their_objects() {
     let awaiting = |name| ObjectRow { next: Next::Correction, awaits_controller: true, ..drifted(name) };
     let paused = ObjectRow { next: Next::Paused, ..drifted("c") };
-    let held = r#"{"targets": {"dns": {"whole": ["BreakerOpen 3/4"], "objects": {"a": "Delayed until 2026-01-01T00:01:00Z"}}}}"#;
+    let held = r#"{"targets": {"dns": {"whole": ["BreakerOpen 3/4 20%"], "objects": {"a": "Delayed until 2026-01-01T00:01:00Z"}}}}"#;
     let shown = |held: Option<HeldCorrections>| {
         let holds = ControllerHolds { held: Some(held), failure: Some("no answer".to_owned()) };
         let rows = vec![awaiting("a"), awaiting("b"), paused.clone()];

@@ -1,0 +1,31 @@
+//! What the objects of a target leave to its next version.
+
+use std::collections::HashMap;
+
+use drift_api::{BreakerCounts, Uid};
+
+use crate::engine::correction_limits::LimitUsage;
+use crate::engine::decide::mass_drift_breaker::Breaker;
+use crate::engine::memory::ObjectMemory;
+
+/// Part of an object store that survives an edit of its target.
+#[derive(Debug, Default)]
+pub struct Handover {
+    pub(super) memories: HashMap<Uid, ObjectMemory>,
+    pub(super) breaker: Breaker,
+    pub(super) usage: LimitUsage,
+}
+
+impl Handover {
+    /// Creates the handover of an earlier process that left the breaker open.
+    #[must_use]
+    pub fn with_open_breaker(counts: BreakerCounts) -> Self {
+        Self { breaker: Breaker::left_open(counts), ..Self::default() }
+    }
+
+    /// Forgets all claims, because the target was removed. The record of recent corrections stays, so that removing and
+    /// adding a target does not reset the delays.
+    pub fn forget_claims(&mut self) {
+        self.memories.values_mut().for_each(ObjectMemory::forget_status);
+    }
+}
