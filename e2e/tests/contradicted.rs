@@ -56,7 +56,7 @@ fn schemas(world: &World) -> Result<Target> {
 }
 
 #[tokio::test]
-async fn a_schema_that_the_reader_may_not_see_is_created_once() -> Result<()> {
+async fn a_hidden_schema_is_created_once() -> Result<()> {
     World::run("contradicted-postgres", async |world| {
         let server = Postgres::start(world.folder(), "").await?;
         server.administrate(ROLES).await?;

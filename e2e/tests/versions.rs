@@ -319,16 +319,9 @@ async fn a_manifest_of_an_older_version_takes_nothing() -> Result<()> {
         stacks.define(("v1", &["v1alpha1", "v1"]), &["v1"]).await?;
         stacks.allow(true).await?;
         let target = |version: &str| {
-            let kind = json!({"apiVersion": stacks.version(version), "kind": "Stack"});
-            let with = |more: Value| {
-                let mut kind = kind.clone();
-                if let (Some(kind), Some(more)) = (kind.as_object_mut(), more.as_object()) {
-                    kind.extend(more.clone());
-                }
-                kind
-            };
-            let read = with(json!({"name": "made", "observed": "${resource.?spec}"}));
-            let manifest = with(json!({"spec": {"upstream": "${desired.upstream}"}}));
+            let version = stacks.version(version);
+            let read = json!({"apiVersion": version, "kind": "Stack", "name": "made", "observed": "${resource.?spec}"});
+            let manifest = json!({"apiVersion": version, "kind": "Stack", "spec": {"upstream": "${desired.upstream}"}});
             let correct = json!({"mode": "Correct", "limits": {"maxDriftedPercent": 100},
                 "kubernetes": {"manifest": manifest, "delete": true}});
             Ok::<_, anyhow::Error>(

@@ -5,8 +5,7 @@ use std::time::Duration;
 use drift_api::names::FINALIZER;
 use drift_api::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, FieldPaths, LeanObject, Moment,
-    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag,
-    Verdict,
+    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag, Verdict,
 };
 use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode};
 use serde_json::json;
@@ -16,7 +15,7 @@ use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome,
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
-use crate::engine::rendering::secrets::SentSecrets;
+use crate::engine::rendering::sent_secrets::SentSecrets;
 use crate::engine::rendering::{CorrectionJob, Unrenderable};
 
 /// A situation that owns its parts. By default, a drifted object of ours is about to be updated.

@@ -1,4 +1,4 @@
-//! The sources of one crate as modules: the file of each, its length without tests, and the modules that it uses.
+//! The sources of one crate as modules: the file of each, and the modules that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,8 +13,6 @@ pub(crate) type ModulePath = Vec<String>;
 pub(crate) struct Module {
     /// Path of the file.
     pub(crate) file: PathBuf,
-    /// Lines outside tests.
-    pub(crate) lines: usize,
     /// The modules of the same crate that it uses.
     pub(crate) uses: BTreeSet<ModulePath>,
 }
@@ -29,8 +27,7 @@ pub(crate) fn modules(folder: &Path) -> BTreeMap<ModulePath, Module> {
         uses.visit_file(&syntax);
         uses.found.remove(&path);
         let found = uses.found;
-        let lines = lines_without_tests(&text);
-        (path, Module { file, lines, uses: found })
+        (path, Module { file, uses: found })
     };
     parsed.into_iter().map(module).collect()
 }
@@ -54,20 +51,6 @@ fn parse(file: &Path, path: ModulePath, parsed: &mut Parsed) {
         parse(&child, [path.clone(), vec![name]].concat(), parsed);
     }
     parsed.insert(path, (file.to_owned(), text, syntax));
-}
-
-/// Lines outside test modules, as rustfmt lays them out: a module ends with a brace at the beginning of a line.
-fn lines_without_tests(text: &str) -> usize {
-    let (mut count, mut lines) = (0, text.lines());
-    while let Some(line) = lines.next() {
-        if line == "#[cfg(test)]" {
-            // A module in another file, or a single item, ends with a line that begins at the left.
-            let _ = lines.find(|line| *line == "}" || (line.ends_with(';') && !line.starts_with(' ')));
-        } else {
-            count += 1;
-        }
-    }
-    count
 }
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {

@@ -19,7 +19,7 @@ const SOME_PAUSES: Duration = Duration::from_secs(12);
 const MODIFY: &str = "dn: cn=payments,ou=groups,dc=example,dc=org\nchangetype: modify\nreplace: description\n";
 
 #[tokio::test]
-async fn an_entry_that_the_reader_may_not_see_is_added_once() -> Result<()> {
+async fn a_hidden_entry_is_added_once() -> Result<()> {
     World::run("ldap-hidden", async |world| {
         let server = Slapd::start_ruled(world.folder(), "", HIDING).await?;
         let subject = page::apply(world, "ldap.md", &[("directory.ldap.svc:389", &server.address)]).await?;

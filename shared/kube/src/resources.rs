@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_servers_word_makes_a_create_one_of_what_exists() {
+    async fn only_already_exists_tells_of_an_existing_object() {
         let said = async |code, reason: &'static str| {
             client(move |_| refuse(code, reason, "x")).create(&resource(Some("n")), &json!({})).await
         };

@@ -75,7 +75,7 @@ mod tests {
     use crate::engine::fixtures::{
         CORRECT_HASH, Scene, at, doubtful, elsewhere, moved, owns, refused, set_corrected, set_observed, status,
     };
-    use crate::engine::rendering::secrets::SentSecrets;
+    use crate::engine::rendering::sent_secrets::SentSecrets;
     use drift_api::condition::{
         ConditionStatus, CorrectedReason, DesiredHash, DifferingFields, ObservedReason, Tag, Verdict,
     };

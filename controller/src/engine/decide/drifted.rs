@@ -4,7 +4,7 @@
 //! decides on the timing.
 
 use drift_api::mutants::is_planted;
-use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Mutant, ResourceName};
+use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Moment, Mutant, ResourceName};
 
 use super::approval::without_approval;
 use super::status_writes::write_once;
@@ -150,15 +150,7 @@ fn decide_timing(
         Attempts::Exhausted { until } if lost || exists => {
             return Decision::Wait { until, why: Held::AttemptsExhausted };
         }
-        Attempts::Exhausted { until } => {
-            let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
-            let text = "corrections in a row healed nothing; one is tried every hour";
-            // A status without another replacement request says nothing about the last replacement. A create may end
-            // one.
-            let replaced = status.replaced && drift.action == Action::Create;
-            let status = &CorrectionStatus { replaced, ..status.clone() };
-            return write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait);
-        }
+        Attempts::Exhausted { until } => return wait_exhausted(situation, status, drift, until),
         Attempts::OneMore => now,
         Attempts::Left if is_planted(Mutant::NoDelay) => now,
         Attempts::Left => memory.delay.ready_at(unhealed, now),
@@ -180,4 +172,14 @@ fn decide_timing(
         Room::From(until) => return Decision::Wait { until, why: Held::Limited },
     }
     Decision::Correct(Box::new(correction()))
+}
+
+/// Waits for the next try after corrections that healed nothing, and says so once.
+fn wait_exhausted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>, until: Moment) -> Decision {
+    let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
+    let text = "corrections in a row healed nothing; one is tried every hour";
+    // A status without another replacement request says nothing about the last replacement. A create may end one.
+    let replaced = status.replaced && drift.action == Action::Create;
+    let status = &CorrectionStatus { replaced, ..status.clone() };
+    write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait)
 }

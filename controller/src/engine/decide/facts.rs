@@ -7,7 +7,7 @@ use std::time::Duration;
 use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText};
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
 
-use crate::engine::rendering::secrets::SentSecrets;
+use crate::engine::rendering::sent_secrets::SentSecrets;
 
 /// The facts that are the same for every object of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -153,7 +153,7 @@ fn a_create_of_what_exists_is_tried_once_an_hour() {
 }
 
 #[test]
-fn a_contradiction_is_of_one_state_and_no_bar_to_others() {
+fn a_contradiction_holds_for_one_state() {
     let present = contradicted(ObservedReason::FieldsDiffer);
     assert_eq!(acted(present.decide()), Some((Action::Update, 9, false)));
     let in_sync = contradicted(ObservedReason::InSync).decide();

@@ -9,6 +9,7 @@ pub mod ldap;
 pub mod nudge;
 pub mod plan;
 pub mod secrets;
+pub mod sent_secrets;
 pub mod sql;
 mod steps;
 pub mod unrenderable;

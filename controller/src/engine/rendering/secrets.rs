@@ -6,17 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::names::CREDENTIAL_CONTROLLER;
-use drift_api::{
-    CredentialError, LabelledSecret, LabelledSecrets, LeanObject, SecretMark, SecretMarks, SecretVersion,
-};
-use drift_language::{DeclaredSecret, Destination, SecretSource, SecretValues, Target};
+use drift_api::{CredentialError, LabelledSecret, LabelledSecrets, LeanObject, SecretMark, SecretMarks, SecretVersion};
+use drift_language::{DeclaredSecret, SecretSource, SecretValues, Target};
 use drift_systems::credentials_of_correct;
 use secrecy::{ExposeSecret, SecretString};
-
-use crate::engine::corrections::Action;
-use crate::engine::rendering::http::{Parts, names_sent};
-use crate::engine::rendering::ldap::steps_of;
-use crate::engine::rendering::sql::statements_of;
 
 /// Sources of secrets.
 #[derive(Clone, Copy, Debug)]
@@ -117,57 +110,6 @@ impl ObjectSecrets {
     }
 }
 
-/// Names of the secrets that the requests of each action may send, look-ups included.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SentSecrets(BTreeMap<Action, BTreeSet<String>>);
-
-impl SentSecrets {
-    /// Reads the names from a target.
-    #[must_use]
-    pub fn of(target: &Target) -> Self {
-        let of_action = |action: Action| {
-            let sent = match &target.correct.destination {
-                Some(Destination::Http(_)) => {
-                    let parts = Parts::of(target, action);
-                    names_sent(target, |name| parts.iter().any(|step| step.sends(name)))
-                }
-                Some(Destination::Sql(sql)) => {
-                    let statements = statements_of(sql, action);
-                    names_sent(target, |name| statements.iter().any(|statement| statement.sends(name)))
-                }
-                Some(Destination::Ldap(ldap)) => {
-                    let (deleting, others) = steps_of(ldap, action);
-                    names_sent(target, |name| deleting.iter().chain(others).any(|step| step.sends(name)))
-                }
-                // These send none.
-                Some(Destination::Job(_) | Destination::Kubernetes(_) | Destination::Nudge(_)) | None => {
-                    BTreeSet::new()
-                }
-            };
-            (action, sent)
-        };
-        Self(Action::ALL.map(of_action).into_iter().filter(|(_, sent)| !sent.is_empty()).collect())
-    }
-
-    /// Returns the secrets of an action, each with its current version; `None` if the Secret is missing.
-    #[must_use]
-    pub fn versions(&self, action: Action, current: &SecretMarks) -> SecretMarks {
-        let sent = self.0.get(&action).into_iter().flatten();
-        sent.map(|name| (name.clone(), current.get(name).copied().flatten())).collect()
-    }
-
-    #[cfg(test)]
-    pub(in crate::engine) fn only(action: Action, name: &str) -> Self {
-        Self(BTreeMap::from([(action, BTreeSet::from([name.to_owned()]))]))
-    }
-
-    /// Returns true if the action sends none.
-    #[must_use]
-    pub fn is_empty(&self, action: Action) -> bool {
-        !self.0.contains_key(&action)
-    }
-}
-
 /// Objects whose corrections a changed Secret affects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SecretChange {
@@ -210,7 +152,11 @@ pub fn own_versions(target: &Target, own: &LabelledSecrets) -> OwnVersions {
 /// Returns the current versions of all secrets of an object.
 #[must_use]
 pub fn declared_marks(target: &Target, object: &LeanObject, known: AvailableSecrets<'_>) -> SecretMarks {
-    target.secrets.iter().filter_map(|secret| Some((secret.name.clone(), Some(mark_of(secret, object, known)?)))).collect()
+    target
+        .secrets
+        .iter()
+        .filter_map(|secret| Some((secret.name.clone(), Some(mark_of(secret, object, known)?))))
+        .collect()
 }
 
 fn mark_of(secret: &DeclaredSecret, object: &LeanObject, known: AvailableSecrets<'_>) -> Option<SecretMark> {

@@ -249,7 +249,7 @@ fn transitions(effects: &[Effect]) -> Vec<Transition> {
 }
 
 #[test]
-fn the_next_version_of_a_target_says_whether_its_limit_suffices() {
+fn an_edited_limit_says_if_it_suffices() {
     let limited = |limits: &str| TARGET.replace("mode: Correct", &format!("mode: Correct\n    limits: {limits}"));
     let counts = BreakerCounts { drifted: 12, judged: 12, limit: 20 };
     for (limits, expected, is_corrected) in [

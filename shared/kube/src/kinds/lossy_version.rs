@@ -8,10 +8,10 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
 use crate::client::{self, CALL_DEADLINE, CallError, ResolvedKind};
+use crate::kinds::definition::{Defined, defined};
 use crate::kinds::discovery::{ServedKind, served_versions};
 use crate::kinds::lost_fields::{LostFields, lost_fields};
 use crate::kinds::schema::Schema;
-use crate::kinds::written::defined;
 use crate::kinds::{KindError, discover_kind, schema_document};
 
 /// The path of CustomResourceDefinitions.
@@ -126,7 +126,7 @@ pub(crate) async fn lossy_version(
     };
     let name = format!("{plural}.{group}");
     match read_definition(client, &name).await {
-        Ok(definition) => Ok(defined(&definition).and_then(|defined| defined.lossy(version))),
+        Ok(definition) => Ok(defined(&definition).and_then(|defined| lossy_by_definition(&defined, version))),
         // An aggregated API converts in code.
         Err(error) if error.code() == Some(404) => Ok(None),
         Err(error) if error.code() == Some(403) => {
@@ -135,6 +135,21 @@ pub(crate) async fn lossy_version(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the reason for which no write may go through a version. `None` also if it is not served.
+pub(super) fn lossy_by_definition(definition: &Defined, version: &str) -> Option<LossyVersion> {
+    let written = definition.served(version).filter(|_| !definition.is_converted)?;
+    let stored = definition.versions.as_array()?.iter().find(|entry| entry["storage"] == true)?;
+    let name = stored["name"].as_str().filter(|name| *name != version)?;
+    let [written, stored_schema] = [written, stored].map(|entry| &entry["schema"]["openAPIV3Schema"]);
+    let fields = lost_fields(written, stored_schema);
+    if fields.is_empty() {
+        return None;
+    }
+    let loss = Loss::Certain { stored: name.to_owned(), is_served: stored["served"] != false, fields };
+    let (group, plural, version) = (definition.group.clone(), definition.plural.clone(), version.to_owned());
+    Some(LossyVersion { group, plural, version, loss })
 }
 
 /// Resolves a kind, and returns the reason for which no write may go through this version of it. `None` also if it is not

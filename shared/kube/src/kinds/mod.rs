@@ -1,6 +1,7 @@
 //! Looks up a target's `apiVersion` and `kind` in the cluster, and checks the kind before it is used.
 
 mod declared;
+mod definition;
 mod discovery;
 mod lossy_version;
 mod lost_fields;

@@ -4,22 +4,15 @@
 //! Roles name a kind by its plural, which no target contains. A plural is never guessed: a right on a wrong name looks
 //! granted and grants nothing.
 
-use kube::core::{ApiResource, GroupVersion, GroupVersionKind};
-use serde_json::{Value, json};
+use kube::core::GroupVersion;
+use serde_json::Value;
 
 use crate::client::ResolvedKind;
 use crate::kinds::ExaminedKind;
-use crate::kinds::lossy_version::{Loss, LossyVersion};
-use crate::kinds::lost_fields::lost_fields;
+use crate::kinds::definition::{Defined, Home, defined, resolved};
+use crate::kinds::lossy_version::{LossyVersion, lossy_by_definition};
 use drift_language::cel::did_you_mean;
 use drift_language::{ObjectSelection, Target};
-
-/// The scope of a kind: cluster or namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Home {
-    Namespace,
-    Cluster,
-}
 
 /// Group, kind and plural of Kubernetes' own kinds that targets select or their manifests create. The plurals are part
 /// of its API and never change.
@@ -53,19 +46,6 @@ const OF_KUBERNETES: &[(&str, &str, &str, Home)] = &[
     ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", Home::Namespace),
     ("storage.k8s.io", "StorageClass", "storageclasses", Home::Cluster),
 ];
-
-/// The content of one CustomResourceDefinition.
-#[derive(Debug)]
-pub(super) struct Defined {
-    group: String,
-    kind: String,
-    plural: String,
-    home: Home,
-    /// The content of `spec.versions`.
-    versions: Value,
-    /// True if a webhook converts between versions.
-    is_converted: bool,
-}
 
 /// Kinds that are known without a cluster.
 #[derive(Debug, Default)]
@@ -116,7 +96,7 @@ impl WrittenKinds {
     #[must_use]
     pub fn lossy(&self, api_version: &str, kind: &str) -> Option<LossyVersion> {
         let version = api_version.parse::<GroupVersion>().ok()?;
-        self.defined(&version, kind)?.lossy(&version.version)
+        lossy_by_definition(self.defined(&version, kind)?, &version.version)
     }
 
     /// Examines the target's kind by its definition; `None` if there is none.
@@ -138,71 +118,8 @@ impl WrittenKinds {
                 document: Value::Null,
             });
         };
-        Some(ExaminedKind::by(document, resolved, defined.lossy(&version), target))
+        Some(ExaminedKind::by(document, resolved, lossy_by_definition(defined, &version), target))
     }
-}
-
-fn resolved(version: &GroupVersion, kind: &str, plural: &str, home: Home) -> ResolvedKind {
-    let named = GroupVersionKind::gvk(&version.group, &version.version, kind);
-    let resource = ApiResource::from_gvk_with_plural(&named, plural);
-    ResolvedKind { resource, namespaced: home == Home::Namespace }
-}
-
-impl Defined {
-    /// Returns the kind in this version, served or not.
-    fn resolved(&self, version: &GroupVersion) -> ResolvedKind {
-        resolved(version, &self.kind, &self.plural, self.home)
-    }
-
-    /// Returns a version of the definition; `None` if the API server would not serve it.
-    fn served(&self, version: &str) -> Option<&Value> {
-        let is_it = |entry: &&Value| entry["name"] == version && entry["served"] != false;
-        self.versions.as_array()?.iter().find(is_it)
-    }
-
-    /// Returns the reason for which no write may go through a version. `None` also if it is not served.
-    pub(super) fn lossy(&self, version: &str) -> Option<LossyVersion> {
-        let written = self.served(version).filter(|_| !self.is_converted)?;
-        let stored = self.versions.as_array()?.iter().find(|entry| entry["storage"] == true)?;
-        let name = stored["name"].as_str().filter(|name| *name != version)?;
-        let [written, stored_schema] = [written, stored].map(|entry| &entry["schema"]["openAPIV3Schema"]);
-        let fields = lost_fields(written, stored_schema);
-        if fields.is_empty() {
-            return None;
-        }
-        let loss = Loss::Certain { stored: name.to_owned(), is_served: stored["served"] != false, fields };
-        let (group, plural, version) = (self.group.clone(), self.plural.clone(), version.to_owned());
-        Some(LossyVersion { group, plural, version, loss })
-    }
-
-    /// Returns the schema that the API server would publish for a version; `None` if it would not serve it.
-    fn published(&self, version: &str) -> Option<Value> {
-        let entry = self.served(version)?;
-        let mut schema = entry["schema"]["openAPIV3Schema"].clone();
-        let named = json!({"group": self.group, "version": version, "kind": self.kind});
-        schema.as_object_mut()?.insert("x-kubernetes-group-version-kind".to_owned(), json!([named]));
-        let status = format!("/apis/{}/{version}/{}/{{name}}/status", self.group, self.plural);
-        let has_status = !entry["subresources"]["status"].is_null();
-        let paths = if has_status { json!({status: {"patch": {}}}) } else { json!({}) };
-        Some(json!({"paths": paths, "components": {"schemas": {"kind": schema}}}))
-    }
-}
-
-/// Reads a CustomResourceDefinition. `None` for any other manifest.
-pub(super) fn defined(manifest: &Value) -> Option<Defined> {
-    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    if manifest.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
-        return None;
-    }
-    let home = if text("/spec/scope")? == "Cluster" { Home::Cluster } else { Home::Namespace };
-    Some(Defined {
-        group: text("/spec/group")?,
-        kind: text("/spec/names/kind")?,
-        plural: text("/spec/names/plural")?,
-        home,
-        versions: manifest.pointer("/spec/versions").cloned().unwrap_or_default(),
-        is_converted: text("/spec/conversion/strategy").is_some_and(|strategy| strategy == "Webhook"),
-    })
 }
 
 #[cfg(test)]
@@ -210,6 +127,7 @@ mod tests {
     use super::*;
     use drift_language::DocumentName;
     use drift_language::parse_document;
+    use serde_json::json;
 
     #[test]
     fn a_definition_tells_what_a_target_lacks() {

@@ -1,7 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::engine::corrections::Action;
 use crate::engine::fixtures::bare_object;
+use crate::engine::rendering::sent_secrets::SentSecrets;
 use drift_api::secrets::labelled_secrets::SecretVersion;
 use serde_json::json;
 

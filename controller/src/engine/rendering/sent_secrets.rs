@@ -1,0 +1,60 @@
+//! The secrets that the requests of each action send, for the hash that a person approves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_api::SecretMarks;
+use drift_language::{Destination, Target};
+
+use crate::engine::corrections::Action;
+use crate::engine::rendering::http::{Parts, names_sent};
+use crate::engine::rendering::ldap::steps_of;
+use crate::engine::rendering::sql::statements_of;
+
+/// Names of the secrets that the requests of each action may send, look-ups included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentSecrets(BTreeMap<Action, BTreeSet<String>>);
+
+impl SentSecrets {
+    /// Reads the names from a target.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        let of_action = |action: Action| {
+            let sent = match &target.correct.destination {
+                Some(Destination::Http(_)) => {
+                    let parts = Parts::of(target, action);
+                    names_sent(target, |name| parts.iter().any(|step| step.sends(name)))
+                }
+                Some(Destination::Sql(sql)) => {
+                    let statements = statements_of(sql, action);
+                    names_sent(target, |name| statements.iter().any(|statement| statement.sends(name)))
+                }
+                Some(Destination::Ldap(ldap)) => {
+                    let (deleting, others) = steps_of(ldap, action);
+                    names_sent(target, |name| deleting.iter().chain(others).any(|step| step.sends(name)))
+                }
+                // The others send none.
+                _ => BTreeSet::new(),
+            };
+            (action, sent)
+        };
+        Self(Action::ALL.map(of_action).into_iter().filter(|(_, sent)| !sent.is_empty()).collect())
+    }
+
+    /// Returns the secrets of an action, each with its current version; `None` if the Secret is missing.
+    #[must_use]
+    pub fn versions(&self, action: Action, current: &SecretMarks) -> SecretMarks {
+        let sent = self.0.get(&action).into_iter().flatten();
+        sent.map(|name| (name.clone(), current.get(name).copied().flatten())).collect()
+    }
+
+    #[cfg(test)]
+    pub(in crate::engine) fn only(action: Action, name: &str) -> Self {
+        Self(BTreeMap::from([(action, BTreeSet::from([name.to_owned()]))]))
+    }
+
+    /// Returns true if the action sends none.
+    #[must_use]
+    pub fn is_empty(&self, action: Action) -> bool {
+        !self.0.contains_key(&action)
+    }
+}
