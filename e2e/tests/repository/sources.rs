@@ -22,7 +22,7 @@ pub(crate) fn modules(folder: &Path) -> BTreeMap<ModulePath, Module> {
     let mut parsed = BTreeMap::new();
     parse(&folder.join("lib.rs"), Vec::new(), &mut parsed);
     let known: BTreeSet<ModulePath> = parsed.keys().cloned().collect();
-    let module = |(path, (file, text, syntax)): (ModulePath, (PathBuf, String, syn::File))| {
+    let module = |(path, (file, syntax)): (ModulePath, (PathBuf, syn::File))| {
         let mut uses = Uses { module: &path, known: &known, found: BTreeSet::new() };
         uses.visit_file(&syntax);
         uses.found.remove(&path);
@@ -32,7 +32,7 @@ pub(crate) fn modules(folder: &Path) -> BTreeMap<ModulePath, Module> {
     parsed.into_iter().map(module).collect()
 }
 
-type Parsed = BTreeMap<ModulePath, (PathBuf, String, syn::File)>;
+type Parsed = BTreeMap<ModulePath, (PathBuf, syn::File)>;
 
 /// Parses a file and, below it, the files of its modules.
 fn parse(file: &Path, path: ModulePath, parsed: &mut Parsed) {
@@ -50,7 +50,7 @@ fn parse(file: &Path, path: ModulePath, parsed: &mut Parsed) {
         let child = candidates.into_iter().find(|candidate| candidate.is_file()).unwrap();
         parse(&child, [path.clone(), vec![name]].concat(), parsed);
     }
-    parsed.insert(path, (file.to_owned(), text, syntax));
+    parsed.insert(path, (file.to_owned(), syntax));
 }
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
