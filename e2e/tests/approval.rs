@@ -188,11 +188,15 @@ async fn an_id_swapped_before_a_deletion_deletes_nothing() -> Result<()> {
             .with(
                 "/spec/correct/http/delete/0/url",
                 json!(format!("{}/proxies/${{self.status.observedGeneration == 1 ? 'web' : 'victim'}}", outside.url())),
-            );
+            )
+            .with("/spec/correct/mode", json!("Approve"))
+            .with("/spec/correct/deletionWindows", closed_windows());
         world.apply_target(&target).await?;
         world.start_both().await?;
         let spec = json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"});
         world.create_proxy("web", spec).await?;
+        let created = awaited(world, "create", "").await?;
+        approve(world, &created).await?;
         world.wait_until_healed_by("web", 1).await?;
         let id = async |number: u32| {
             let status = json!({"status": {"observedGeneration": number}});
@@ -200,10 +204,6 @@ async fn an_id_swapped_before_a_deletion_deletes_nothing() -> Result<()> {
         };
         id(1).await?;
         toxiproxy.create("victim", &world.free_listen_address()?, "127.0.0.1:9").await?;
-        let approving = target
-            .with("/spec/correct/mode", json!("Approve"))
-            .with("/spec/correct/deletionWindows", closed_windows());
-        world.apply_target(&approving).await?;
         world.delete_proxy("web").await?;
         let own = awaited(world, "delete", "").await?;
         approve(world, &own).await?;
