@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use drift_api::names;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{World, condition, yaml};
+use drift_e2e::world::{World, condition, describe, note, yaml};
 use serde_json::json;
 
 use crate::page;
@@ -90,10 +90,6 @@ async fn refuse_a_wrong_password(world: &World, server: &Slapd, subject: &page::
     Ok(())
 }
 
-/// Names of the page's roles.
-const POLLERS: &str = "drift-poller-directorygroups";
-const CONTROLLERS: &str = "drift-controller-directorygroups";
-
 const CLOSED: &str =
     "dn: ou=closed,ou=groups,dc=example,dc=org\nchangetype: add\nobjectClass: organizationalUnit\nou: closed\n";
 
@@ -109,9 +105,7 @@ async fn an_entry_that_was_moved_keeps_its_object() -> Result<()> {
         let by_dn = "base: \"cn=${self.spec.name},ou=groups,dc=example,dc=org\"";
         let by_name = "base: ou=groups,dc=example,dc=org\n          scope: subtree\n          \
                        filter: \"(&(objectClass=groupOfNames)(cn=${self.spec.name}))\"";
-        let mut replaced = vec![("directory.ldap.svc:389", &*server.address), (by_dn, by_name)];
-        // The page's roles are of the whole cluster, and another test needs its own.
-        replaced.extend([(POLLERS, "moved-poller"), (CONTROLLERS, "moved-controller")]);
+        let replaced = [("directory.ldap.svc:389", &*server.address), (by_dn, by_name)];
         let subject = page::follow(world, "ldap.md", &replaced).await?;
         subject.wait_until_healed_by(1).await?;
         let (here, closed) = ("ou=groups,dc=example,dc=org", "ou=closed,ou=groups,dc=example,dc=org");
@@ -136,12 +130,9 @@ fn hidden(what: &str) -> String {
 
 #[tokio::test]
 async fn what_the_reader_may_not_see_is_no_drift() -> Result<()> {
-    World::run("ldap-hidden", async |world| {
+    World::run("ldap-unseen", async |world| {
         let mut server = Slapd::start(world.folder(), "").await?;
-        let address = server.address.clone();
-        let replaced =
-            [("directory.ldap.svc:389", &*address), (POLLERS, "hidden-poller"), (CONTROLLERS, "hidden-controller")];
-        let subject = page::follow(world, "ldap.md", &replaced).await?;
+        let subject = page::follow(world, "ldap.md", &[("directory.ldap.svc:389", &server.address)]).await?;
         subject.wait_until_healed_by(1).await?;
         let (written, groups) = (server.changes().await?, "dn.subtree=\"ou=groups,dc=example,dc=org\"");
         for (what, told) in [
@@ -163,6 +154,45 @@ async fn what_the_reader_may_not_see_is_no_drift() -> Result<()> {
             subject.wait_until_healed_by(1).await?;
         }
         ensure!(server.changes().await? == written);
+        Ok(())
+    })
+    .await
+}
+
+/// Hides groups with this description from the poller.
+const HIDING: &str = "access to dn.subtree=\"ou=groups,dc=example,dc=org\" filter=\"(description=hidden)\"\n  \
+     by dn.exact=\"cn=drift-controller,ou=services,dc=example,dc=org\" write\n  by * none\n";
+
+/// Time in which corrections without effect are repeated after 2, 6 and 18 seconds.
+const SOME_PAUSES: Duration = Duration::from_secs(12);
+
+#[tokio::test]
+async fn a_hidden_entry_is_added_once() -> Result<()> {
+    World::run("ldap-hidden", async |world| {
+        let mut server = Slapd::start(world.folder(), "").await?;
+        server.start_again_with(HIDING).await?;
+        let subject = page::apply(world, "ldap.md", &[("directory.ldap.svc:389", &server.address)]).await?;
+        world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        subject.wait_until_healed_by(1).await?;
+        let before = server.groups().await?;
+
+        server.change(&format!("{MODIFY}replace: description\ndescription: hidden\n")).await?;
+        subject.wait_for_verdict("Unknown/AbsenceContradicted").await?;
+        let refusals = || Ok::<_, anyhow::Error>(controller.log_text()?.matches("entryAlreadyExists").count());
+        let seen = refusals()?;
+        wait::throughout("no further add", SOME_PAUSES, async || {
+            let now = refusals()?;
+            Ok(if now == seen { Seen::Met(()) } else { Seen::Instead(now.to_string()) })
+        })
+        .await?;
+        let object = subject.wait_for_verdict("Unknown/AbsenceContradicted").await?;
+        ensure!(describe(&object, names::DRIFT_CORRECTED) == "False/CorrectionFailed", "{object}");
+        ensure!(note(&object).correction == 2, "one add: {object}");
+
+        server.change(&format!("{MODIFY}replace: description\ndescription: Payments team\n")).await?;
+        subject.wait_for_verdict("False/InSync").await?;
+        ensure!(server.groups().await? == before);
         Ok(())
     })
     .await

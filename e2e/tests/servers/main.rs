@@ -21,7 +21,6 @@ mod git;
 mod google_tokens;
 mod installed;
 mod ldap;
-mod ldap_hidden;
 mod leaks;
 mod load_balancer;
 mod mariadb;

@@ -77,7 +77,23 @@ pub(crate) fn documents(world: &World, page: &str, replaced: &[(&str, &str)]) ->
         ensure!(text.contains(written), "{page} has no {written:?}");
         text = text.replace(written, own);
     }
-    parse_stream(&yaml_blocks(&text).join("---\n"))
+    let mut documents = parse_stream(&yaml_blocks(&text).join("---\n"))?;
+    documents.iter_mut().for_each(|document| own_roles(document, world.objects_namespace()));
+    Ok(documents)
+}
+
+/// Gives the roles of the whole cluster names of this world, since other worlds may follow the same page.
+fn own_roles(document: &mut Value, world: &str) {
+    let kind = document["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "ClusterRole" | "ClusterRoleBinding") {
+        return;
+    }
+    let named: &[&str] = if kind == "ClusterRole" { &["metadata"] } else { &["metadata", "roleRef"] };
+    for part in named {
+        if let Value::String(name) = &mut document[part]["name"] {
+            name.push_str(&format!("-{world}"));
+        }
+    }
 }
 
 /// Applies documents. The last one is the object.

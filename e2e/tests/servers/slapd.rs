@@ -26,15 +26,9 @@ pub(crate) struct Slapd {
 impl Slapd {
     /// Starts a server. `settings` are lines of its configuration, after those of the database.
     pub(crate) async fn start(parent: &Path, settings: &str) -> Result<Self> {
-        Self::start_ruled(parent, settings, "").await
-    }
-
-    /// The same with rules of access that come before those of the page.
-    pub(crate) async fn start_ruled(parent: &Path, settings: &str, rules: &str) -> Result<Self> {
         let folder = parent.join("slapd");
         fs::create_dir_all(folder.join("data"))?;
-        let rules = format!("{rules}{}", page_rules()?);
-        fs::write(folder.join("slapd.conf"), configuration(&folder, &rules, settings))?;
+        fs::write(folder.join("slapd.conf"), configuration(&folder, &page_rules()?, settings))?;
         fs::write(folder.join("entries.ldif"), blocks(&page()?, "ldif").concat())?;
         let add =
             Launch::new("slapadd", program("slapadd", "slapd")?).argument("-f").argument(folder.join("slapd.conf"));
