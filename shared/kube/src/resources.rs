@@ -111,9 +111,9 @@ impl ResourceClient {
             Err(CallError::Answered(status)) if says_absent(&status, &kind, &resource.name) => Ok(None),
             Err(CallError::Answered(status)) if status.code == 404 => {
                 self.kinds.forget(resource).await;
-                Err(not_served(resource))
+                Err(resource.not_served())
             }
-            Err(error) => Err(error_of(error)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -185,15 +185,11 @@ impl ResourceClient {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ResourceError::Unreadable),
             Err(CallError::Answered(status)) if status.code == 404 && !is_about_this(&status) => {
                 self.kinds.forget(resource).await;
-                Err(not_served(resource))
+                Err(resource.not_served())
             }
-            Err(error) => Err(error_of(error)),
+            Err(error) => Err(error.into()),
         }
     }
-}
-
-fn not_served(resource: &ClusterResource) -> ResourceError {
-    ResourceError::NotServed { api_version: resource.api_version.clone(), kind: resource.kind.clone() }
 }
 
 /// Returns the path of the kind's objects, in the namespace of this one.
@@ -205,14 +201,16 @@ fn collection_of(kind: &ResolvedKind, resource: &ClusterResource) -> Result<Stri
     Ok(DynamicObject::url_path(&kind.resource, namespace))
 }
 
-fn error_of(error: CallError) -> ResourceError {
-    match error {
-        CallError::TimedOut(_) => ResourceError::TimedOut,
-        CallError::TooLarge(_) => ResourceError::TooLarge,
-        CallError::Unreadable(cause) | CallError::Transport(cause) => ResourceError::Unreachable(cause),
-        CallError::Answered(ref status) => {
-            let (status, retry_after) = (status.code, error.retry_after());
-            ResourceError::Refused { status, sentence: error.to_string(), retry_after }
+impl From<CallError> for ResourceError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::TimedOut(_) => Self::TimedOut,
+            CallError::TooLarge(_) => Self::TooLarge,
+            CallError::Unreadable(cause) | CallError::Transport(cause) => Self::Unreachable(cause),
+            CallError::Answered(ref status) => {
+                let (status, retry_after) = (status.code, error.retry_after());
+                Self::Refused { status, sentence: error.to_string(), retry_after }
+            }
         }
     }
 }

@@ -20,6 +20,14 @@ pub struct ClusterResource {
     pub name: String,
 }
 
+impl ClusterResource {
+    /// The error if the cluster does not serve its kind.
+    #[must_use]
+    pub fn not_served(&self) -> ResourceError {
+        ResourceError::NotServed { api_version: self.api_version.clone(), kind: self.kind.clone() }
+    }
+}
+
 impl fmt::Display for ClusterResource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let namespace = self.namespace.as_deref().unwrap_or_default();

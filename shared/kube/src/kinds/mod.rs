@@ -143,17 +143,7 @@ pub async fn locate_served_kind<'a>(
     kind: &str,
     noted: impl Iterator<Item = &'a str>,
 ) -> Result<ResolvedKind, KindError> {
-    let versions = served_versions(client, group).await?;
-    let mut error = KindError::Missing { api_version: group.to_owned(), kind: kind.to_owned() };
-    for version in in_order(&versions, noted) {
-        match locate_kind(client, version, kind).await {
-            Ok(served) => return Ok(served.kind),
-            // The kind is missing only if all versions lack it.
-            Err(KindError::Missing { .. }) => {}
-            Err(other) => error = other,
-        }
-    }
-    Err(error)
+    locate_fitting_kind(client, (group, kind), noted, async |_| Ok(None)).await
 }
 
 /// Resolves a kind for writes that need no certain version: in the first version through which a write changes no other
@@ -168,20 +158,27 @@ pub async fn locate_writable_kind<'a>(
     kind: &str,
     noted: impl Iterator<Item = &'a str>,
 ) -> Result<ResolvedKind, KindError> {
+    locate_fitting_kind(client, (group, kind), noted, async |served| lossy_version(client, served, None).await).await
+}
+
+/// Resolves a kind in the first served version to which nothing `opposed` is found.
+async fn locate_fitting_kind<'a>(
+    client: &kube::Client,
+    (group, kind): (&str, &str),
+    noted: impl Iterator<Item = &'a str>,
+    opposed: impl AsyncFn(&ServedKind) -> Result<Option<LossyVersion>, KindError>,
+) -> Result<ResolvedKind, KindError> {
     let versions = served_versions(client, group).await?;
     let mut error = KindError::Missing { api_version: group.to_owned(), kind: kind.to_owned() };
     for version in in_order(&versions, noted) {
-        let served = match locate_kind(client, version, kind).await {
-            Ok(served) => served,
-            Err(KindError::Missing { .. }) => continue,
-            Err(other) => {
-                error = other;
-                continue;
-            }
-        };
-        match lossy_version(client, &served, None).await? {
-            None => return Ok(served.kind),
-            Some(lossy) => error = KindError::Unsuitable(vec![lossy.to_string()]),
+        match locate_kind(client, version, kind).await {
+            Ok(served) => match opposed(&served).await? {
+                None => return Ok(served.kind),
+                Some(lossy) => error = KindError::Unsuitable(vec![lossy.to_string()]),
+            },
+            // The kind is missing only if all versions lack it.
+            Err(KindError::Missing { .. }) => {}
+            Err(other) => error = other,
         }
     }
     Err(error)

@@ -7,7 +7,6 @@ use std::time::Duration;
 use kube::discovery::verbs;
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::{error_of, not_served};
 use crate::client::ResolvedKind;
 use crate::kinds::{LOOK_UP_AGAIN, ServedKind, discover_kind, find_lossy_version};
 use crate::process::clock;
@@ -59,14 +58,14 @@ impl KnownKinds {
         match &*known {
             Lookup::Served { kind, .. } => return Ok(kind.clone()),
             Lookup::NotServed { since } if !clock::now().is_past(*since, NOT_SERVED_FOR) => {
-                return Err(not_served(resource));
+                return Err(resource.not_served());
             }
             Lookup::NotServed { .. } | Lookup::Unknown => {}
         }
-        let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await.map_err(error_of)?;
+        let served = discover_kind(&self.client, &resource.api_version, &resource.kind).await?;
         let Some(ServedKind { kind, .. }) = served.filter(|served| served.supports(verbs::GET)) else {
             *known = Lookup::NotServed { since: clock::now() };
-            return Err(not_served(resource));
+            return Err(resource.not_served());
         };
         *known = Lookup::Served { kind: kind.clone(), writable: None };
         Ok(kind)

@@ -7,6 +7,7 @@ pub(super) mod known_desired;
 pub(super) mod mistake;
 pub(crate) mod origin;
 pub(super) mod site;
+pub(super) mod trace;
 pub(super) mod variables;
 
 mod answers;

@@ -3,12 +3,6 @@
 //! A write whose body is made of a look-up sends back what the look-up gave. This module follows a field of the answer
 //! through an expression: it is carried, left out, or set to something else.
 
-mod trace;
-
-use cel::common::ast::IdedExpr;
-
-use trace::Tracer;
-
 /// The fate of a field of an answer in the value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
@@ -55,11 +49,6 @@ struct Found {
 }
 
 impl Origin {
-    /// Returns the origin of an expression, before its functions are redirected.
-    pub(in crate::cel) fn of(expression: &IdedExpr) -> Self {
-        Tracer::default().trace(expression)
-    }
-
     /// Returns the fate of a field, given by its path in the body of an answer. `items` is the origin of a step's list.
     pub(crate) fn fate(&self, field: &[String], items: &Self) -> Fate {
         let found = self.find(field, items);
@@ -112,7 +101,7 @@ impl Origin {
         }
     }
 
-    fn field(self, name: &str) -> Self {
+    pub(super) fn field(self, name: &str) -> Self {
         match self {
             Self::Steps => Self::Answer,
             Self::Answer => match name {
@@ -137,7 +126,7 @@ impl Origin {
     }
 
     /// Returns the number of its parts.
-    fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         match self {
             Self::Elsewhere | Self::Steps | Self::Answer | Self::Whole | Self::Body(_) | Self::Item => 1,
             Self::Field(value, _) | Self::Without(value, _) => 1 + value.size(),

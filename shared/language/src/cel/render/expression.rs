@@ -14,6 +14,7 @@ use crate::cel::check::mistake::{ANSWERS, Mistake, parts_without_answer};
 use crate::cel::check::origin::Origin;
 use crate::cel::check::rewrite::depth;
 use crate::cel::check::site::{EvaluationError, Site};
+use crate::cel::check::trace::origin_of;
 use crate::cel::check::variables::{Bound, ITEM, SELF, STEPS, Variables};
 use crate::cel::evaluation::constants::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
 use crate::cel::evaluation::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
@@ -81,7 +82,7 @@ impl Expression {
         let (mut expression, info) = parse_source(source).map_err(|error| vec![error])?;
         let mark = take_mark(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal)])?;
         site.names.replace(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal.to_string())])?;
-        let origin = stacker::grow(PARSE_STACK_BYTES, || Origin::of(&expression));
+        let origin = stacker::grow(PARSE_STACK_BYTES, || origin_of(&expression));
         let checked = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
         let form = as_path(&expression, site).unwrap_or_else(|| {
             let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;

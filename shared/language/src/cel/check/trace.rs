@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, operators};
 
-use super::Origin;
 use crate::cel::check::chain::text;
+use crate::cel::check::origin::Origin;
 use crate::cel::check::variables::{ITEM, STEPS};
 
 /// Maximum parts of the origin of a local name. Names that use each other twice double it each time. An origin with
@@ -35,14 +35,19 @@ const MEASURES: &[&str] = &[
     operators::NOT_EQUALS,
 ];
 
+/// Returns the origin of an expression, before its functions are redirected.
+pub(in crate::cel) fn origin_of(expression: &IdedExpr) -> Origin {
+    Tracer::default().trace(expression)
+}
+
 /// Follows local names while it traces an expression.
 #[derive(Default)]
-pub(super) struct Tracer {
+struct Tracer {
     local: BTreeMap<String, Origin>,
 }
 
 impl Tracer {
-    pub(super) fn trace(&mut self, expression: &IdedExpr) -> Origin {
+    fn trace(&mut self, expression: &IdedExpr) -> Origin {
         match &expression.expr {
             Expr::Ident(name) => match (self.local.get(name), name.as_str()) {
                 (Some(origin), _) if origin.size() > MAX_PARTS => Origin::Whole,
