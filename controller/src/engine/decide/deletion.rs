@@ -390,6 +390,8 @@ mod tests {
             assert_eq!(expects(deleting().observed(*reason)), is_found.contains(reason), "{reason}");
             let unclear = deleting().observed(*reason).corrected(DeletionUnclear, 8, owns("db"));
             assert!(expects(unclear), "it found nothing before: {reason}");
+            let approved = deleting().observed(*reason).corrected(CorrectedReason::AwaitingApproval, 8, owns("db"));
+            assert!(expects(approved), "it may have found nothing before: {reason}");
         }
         assert!(!expects(deleting().with(|scene| scene.object.conditions.observed = None)));
         let before = |reason| deleting().observed(ObservedReason::InSync).corrected(reason, 8, owns("db"));

@@ -79,7 +79,8 @@ impl Situation<'_> {
     }
 
     /// Returns true if a deletion should find the resource: the last verdict found it, and no request to delete it was
-    /// accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent.
+    /// accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. While
+    /// one waits for an approval, its condition no longer says whether it did.
     fn expects_resource(&self, status: &CorrectionStatus) -> bool {
         let status = self.memory.lost_status(self.object).unwrap_or(status);
         let was_found = self.object.conditions.observed().and_then(CurrentVerdict::read).is_some_and(|current| {
@@ -87,7 +88,8 @@ impl Situation<'_> {
                 status.reason == Some(CorrectedReason::CorrectionStarted) && status.correction > current.tag.correction;
             current.reason.is_presence() && !is_underway
         });
-        was_found || status.reason == Some(CorrectedReason::DeletionUnclear)
+        was_found
+            || matches!(status.reason, Some(CorrectedReason::DeletionUnclear | CorrectedReason::AwaitingApproval))
     }
 
     /// Returns the verdict on exactly this spec and the state after the last correction.
