@@ -392,6 +392,8 @@ mod tests {
             assert!(expects(unclear), "it found nothing before: {reason}");
             let approved = deleting().observed(*reason).corrected(CorrectedReason::AwaitingApproval, 8, owns("db"));
             assert!(expects(approved), "it may have found nothing before: {reason}");
+            let verified = deleting().corrected(CorrectedReason::AwaitingApproval, 8, owns("db")).observed(*reason);
+            assert_eq!(expects(verified), is_found.contains(reason), "nothing was tried since: {reason}");
         }
         assert!(!expects(deleting().with(|scene| scene.object.conditions.observed = None)));
         let before = |reason| deleting().observed(ObservedReason::InSync).corrected(reason, 8, owns("db"));

@@ -79,17 +79,18 @@ impl Situation<'_> {
     }
 
     /// Returns true if a deletion should find the resource: the last verdict found it, and no request to delete it was
-    /// accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. While
-    /// one waits for an approval, its condition no longer says whether it did.
+    /// accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. A
+    /// record that waits for an approval no longer says so, but has a later correction than the verdict.
     fn expects_resource(&self, status: &CorrectionStatus) -> bool {
         let status = self.memory.lost_status(self.object).unwrap_or(status);
-        let was_found = self.object.conditions.observed().and_then(CurrentVerdict::read).is_some_and(|current| {
-            let is_underway =
-                status.reason == Some(CorrectedReason::CorrectionStarted) && status.correction > current.tag.correction;
-            current.reason.is_presence() && !is_underway
-        });
-        was_found
-            || matches!(status.reason, Some(CorrectedReason::DeletionUnclear | CorrectedReason::AwaitingApproval))
+        let current = self.object.conditions.observed().and_then(CurrentVerdict::read);
+        let is_unverified = current.as_ref().is_none_or(|current| status.correction > current.tag.correction);
+        match status.reason {
+            Some(CorrectedReason::DeletionUnclear) => true,
+            Some(CorrectedReason::AwaitingApproval) if is_unverified && status.correction > 0 => true,
+            Some(CorrectedReason::CorrectionStarted) if is_unverified => false,
+            _ => current.is_some_and(|current| current.reason.is_presence()),
+        }
     }
 
     /// Returns the verdict on exactly this spec and the state after the last correction.

@@ -38,7 +38,8 @@ pub fn awaits_absence(object: &LeanObject) -> bool {
         Some(CorrectedReason::DeletionUnclear) => true,
         Some(CorrectedReason::CorrectionStarted) => is_of_deletion,
         // A system may refuse to delete again what it is deleting already. One poll for each try is enough.
-        Some(CorrectedReason::CorrectionFailed) => is_of_deletion && !is_polled(),
+        // A deletion that is to be approved may follow one that found nothing.
+        Some(CorrectedReason::CorrectionFailed | CorrectedReason::AwaitingApproval) => is_of_deletion && !is_polled(),
         _ => false,
     }
 }

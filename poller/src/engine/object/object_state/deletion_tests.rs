@@ -58,6 +58,8 @@ fn only_a_deletion_that_was_answered_is_polled() {
         ("CorrectionStarted", 8, 2, true),
         ("DeletionUnclear", 8, 2, true),
         ("DeletionUnclear", 8, 1, true),
+        ("AwaitingApproval", 8, 2, true),
+        ("AwaitingApproval", 8, 1, false),
         ("CorrectionFailed", 8, 2, true),
         ("CorrectionFailed", 7, 2, false),
         ("CorrectionStarted", 7, 1, false),
