@@ -5,6 +5,7 @@
 
 use drift_api::mutants::is_planted;
 use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Moment, Mutant, ResourceName};
+use drift_language::Mode;
 
 use super::approval::without_approval;
 use super::status_writes::write_once;
@@ -100,8 +101,8 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     }
 }
 
-/// Takes the contradiction off the record when one more create is due. The next poll that finds nothing is drift again,
-/// and the create follows from that: an Unknown leads to no correction.
+/// Takes the contradiction off the record when one more create may begin. The next poll that finds nothing is drift
+/// again, and the create follows from that: an Unknown leads to no correction. In mode Approve only a person asks for it.
 pub(super) fn decide_contradicted(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
     let &Situation { object, target, memory, now, facts, .. } = situation;
     if !status.contradicts_absence(object.generation, facts.desired_hash) {
@@ -112,7 +113,14 @@ pub(super) fn decide_contradicted(situation: &Situation<'_>, status: &Correction
     }
     match judge(memory, u32::MAX, target.limits.attempts, object.retry_requested(), now) {
         Attempts::Exhausted { until } => Decision::Wait { until, why: Held::AttemptsExhausted },
-        Attempts::Left | Attempts::OneMore => Decision::WriteStatus(status.without_contradiction()),
+        Attempts::Left | Attempts::OneMore => match situation.closed_until(Action::Create, status) {
+            Some(until) => Decision::Wait { until, why: Held::OutsideWindow },
+            None if situation.surroundings.breaker_holds => Decision::Nothing(Held::BreakerOpen),
+            None if target.mode == Mode::Approve && !memory.retry_is_requested(object.retry_requested()) => {
+                Decision::Nothing(Held::AwaitingApproval)
+            }
+            None => Decision::WriteStatus(status.without_contradiction()),
+        },
     }
 }
 

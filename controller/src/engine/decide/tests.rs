@@ -153,6 +153,19 @@ fn a_create_of_what_exists_is_tried_once_an_hour() {
 }
 
 #[test]
+fn a_contradiction_stays_while_no_create_may_begin() {
+    let due = contradicted(ObservedReason::AbsenceContradicted).with(|scene| scene.now = at(4500));
+    let closed = due.clone().with(|scene| scene.surroundings.window_opens = Some(at(5000)));
+    assert_eq!(closed.decide(), Decision::Wait { until: at(5000), why: Held::OutsideWindow });
+    let open = due.clone().with(|scene| scene.surroundings.breaker_holds = true);
+    assert_eq!(open.decide(), Decision::Nothing(Held::BreakerOpen));
+    let approving = due.with(|scene| scene.target.mode = drift_language::Mode::Approve);
+    assert_eq!(approving.decide(), Decision::Nothing(Held::AwaitingApproval));
+    let asked = approving.with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
+    assert!(matches!(asked.decide(), Decision::WriteStatus(_)), "{:?}", asked.decide());
+}
+
+#[test]
 fn a_contradiction_holds_for_one_state() {
     let present = contradicted(ObservedReason::FieldsDiffer);
     assert_eq!(acted(present.decide()), Some((Action::Update, 9, false)));
