@@ -26,6 +26,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const SETTINGS: PollSettings = PollSettings {
     object_may: ObjectMay { ignore: false, interval: false },
     interval: INTERVAL,
+    create_shows_within: Duration::ZERO,
     settle: Duration::from_secs(2),
     corrects: true,
     actions: Actions::NONE,

@@ -15,6 +15,7 @@ pub mod mass_drift_breaker;
 mod ownership;
 pub mod situation;
 mod status_writes;
+mod unseen_create;
 
 use drift_api::mutants::is_planted;
 use drift_api::{
@@ -169,7 +170,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         // A claim that only permits a create is void once another party created the resource.
         let claim = status.claim.clone().filter(|claim| matches!(claim, Claim::Owns(_)));
         let applied = status.keeping(CorrectedReason::CorrectionApplied, "in sync again", generation);
-        Decision::WriteStatus(CorrectionStatus { claim, ..applied })
+        Decision::WriteStatus(CorrectionStatus { claim, unseen: None, ..applied })
     };
     match status.reason {
         Some(CorrectedReason::NotOurs | CorrectedReason::AwaitingApproval)
@@ -183,6 +184,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
             CorrectedReason::CorrectionStarted
             | CorrectedReason::CorrectionFailed
             | CorrectedReason::AttemptsExhausted
+            | CorrectedReason::CreationInDoubt
             | CorrectedReason::AwaitingApproval
             | CorrectedReason::IdentityFree,
         ) => cleared(),

@@ -7,7 +7,7 @@ use drift_api::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, FieldPaths, LeanObject, Moment,
     ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag, Verdict,
 };
-use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode};
+use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode, RepeatedCreate};
 use serde_json::json;
 
 use crate::engine::correction_limits::Room;
@@ -56,6 +56,8 @@ pub(in crate::engine) fn target() -> TargetFacts {
         existing: Existing::Refuse,
         limits: CorrectLimits { concurrent: 4, per_minute: 60, max_drifted_percent: 20, attempts: 10 },
         actions: Actions { create: true, update: true, ..Actions::default() },
+        repeated_create: RepeatedCreate::Harmless,
+        read_finds_created: true,
         by_job: false,
         settle: Duration::ZERO,
         correct_hash: CORRECT_HASH,
@@ -134,6 +136,9 @@ pub(in crate::engine) fn correction(action: Action) -> Correction {
         resumes: false,
         by_job: false,
         was_begun: false,
+        creating: None,
+        looks_first: false,
+        looks_again: false,
         expects_resource: false,
     }
 }

@@ -228,11 +228,12 @@ impl ObjectMemory {
             self.delay.end_doubt();
         }
         self.give_room_back(now);
-        let used_up = current.is_some_and(|current| current.tag.unhealed >= allowed_attempts);
+        let used_up = current.as_ref().is_some_and(|current| current.tag.unhealed >= allowed_attempts);
         // A failed poll does not show if another replacement is needed.
         let exhausted = || {
             let record = object.conditions.correction_status();
-            used_up || self.delay.lost_something() || record.replaced || record.exists.is_some()
+            let is_unseen = record.unseen_create(current.as_ref()).is_some();
+            used_up || self.delay.lost_something() || record.replaced || record.exists.is_some() || is_unseen
         };
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         let is_unclear = object.conditions.correction_status().reason == Some(CorrectedReason::DeletionUnclear);

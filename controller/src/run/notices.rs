@@ -51,6 +51,7 @@ impl Announcer {
             CorrectedReason::CorrectionApplied => (NoticeKind::Normal, "DriftCorrected"),
             CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
             CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),
+            CorrectedReason::CreationInDoubt => (NoticeKind::Warning, "CreationInDoubt"),
             CorrectedReason::AwaitingApproval => (NoticeKind::Normal, "AwaitingApproval"),
             CorrectedReason::NotOurs => (NoticeKind::Warning, "NotOurs"),
             CorrectedReason::IdentityChanged => (NoticeKind::Warning, "IdentityChanged"),

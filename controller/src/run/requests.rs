@@ -31,10 +31,6 @@ use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::{Plan, Unrenderable};
 
-/// Deadline of a step without a `timeout`. It is about a hundred times the time that a healthy system needs, and people
-/// still wait for it.
-pub const STEP_DEADLINE: Duration = Duration::from_secs(10);
-
 /// Maximum age of the last Lease renewal when a step is sent. Together with the cut-off at the loss of the Lease, none
 /// of our requests is running when another controller may begin.
 pub const FRESH_LEASE: Duration = Duration::from_secs(5);

@@ -163,6 +163,9 @@ impl Bench {
             resumes: false,
             by_job: false,
             was_begun: false,
+            creating: None,
+            looks_first: false,
+            looks_again: false,
             expects_resource: false,
         }))
     }

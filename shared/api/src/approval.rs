@@ -86,6 +86,12 @@ impl ApprovedCorrection<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectInputs([u8; HASH_BYTES]);
 
+impl std::fmt::Display for ObjectInputs {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
 impl ObjectInputs {
     /// Reads the inputs of an object.
     #[must_use]

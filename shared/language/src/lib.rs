@@ -28,7 +28,7 @@ mod yaml;
 
 pub use cel::{EvaluationError, Expression, Mistake, RawAnswers, SecretValues, ValueTemplate, Variables};
 pub use compare::{Compare, Form, ListKind, Meaning, RulePlace, Rules, WriteOnly, item_key, json_of};
-pub use correct::{Correct, CorrectLimits, Existing, Mode, Windows};
+pub use correct::{Correct, CorrectLimits, Existing, Mode, RepeatedCreate, Windows};
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, HolderLabel, find_documents, manifests_of};
 pub use document::parse_document;
@@ -79,6 +79,7 @@ pub use systems::single_value_answers::AnswerRules;
 pub use systems::sql::correct::{SqlCorrect, SqlStatement};
 pub use systems::sql::read::SqlRead;
 pub use systems::sql::{Connection, Dialect, SqlTemplate};
+pub use systems::step_timeout::STEP_TIMEOUT;
 pub use systems::{Destination, Source};
 pub use target::{DesiredState, Target};
 pub use types::{KindSchema, TypeMistake, type_mistakes};

@@ -6,7 +6,7 @@
 use drift_api::mutants::is_planted;
 use drift_api::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, Mutant, NotedSecrets,
-    ResourceName, SecretMarks,
+    ResourceName, SecretMarks, UnseenCreate,
 };
 
 use crate::engine::corrections::claim::Action;
@@ -56,9 +56,15 @@ pub struct Correction {
     pub by_job: bool,
     /// True if this process created its Job and did not see its end.
     pub was_begun: bool,
+    /// Record of the create that it sends, if a repetition could make a second resource.
+    pub creating: Option<UnseenCreate>,
+    /// True if a poll must come before another try, should the outcome of the create be unknown.
+    pub looks_first: bool,
     /// True for a deletion whose resource should exist: the last verdict found it, and no request to delete it was
     /// accepted since.
     pub expects_resource: bool,
+    /// True for a deletion that looks for a resource which the read cannot find, after an earlier look found nothing.
+    pub looks_again: bool,
 }
 
 /// Content of a correction, which distinguishes one Job from another.
@@ -92,13 +98,16 @@ impl Correction {
     }
 
     /// Returns true if the object must record the start before the first external write: for a new claim, for each try
-    /// of a replacement, and for a Job. The exceptions for a Job are an existing record and a retry, because a Job that
+    /// of a replacement, for a create whose repetition could make a second resource, and for a Job. The exceptions for a Job are an existing record and a retry, because a Job that
     /// is refused again and again is no news. After a crash, the next process waits for a poll to show the remaining
     /// state and deletes nothing twice. A deletion needs no verdict, so a poll would not help it.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         let by_job = self.by_job && self.action != Action::Delete;
-        self.claim_first || self.action == Action::Replace || by_job && !self.was_announced() && !self.was_in_doubt
+        self.claim_first
+            || self.action == Action::Replace
+            || self.creating.is_some() && !by_job
+            || by_job && !self.was_announced() && !self.was_in_doubt
     }
 
     /// Returns true if the object already records the start: an earlier process wrote it, or this process did and could
@@ -122,7 +131,9 @@ impl Correction {
         let claim = if self.claim_first || !self.creates_only() { self.owned() } else { self.before.claim.clone() };
         let failure = self.before.failure().filter(|_| self.by_job);
         let text = failure.map_or_else(|| text.to_owned(), |failure| format!("{text}; before: {failure}"));
-        CorrectionStatus { claim, ..self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation) }
+        let unseen = self.creating.filter(|_| !self.by_job).or(self.before.unseen);
+        let started = self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation);
+        CorrectionStatus { claim, unseen, ..started }
     }
 
     /// Returns the status while its Job runs. After a crash, it must lead to the same Job.
@@ -156,7 +167,7 @@ impl Correction {
     #[must_use]
     pub fn in_doubt(&self, step: FailedStep, uncertainty: Uncertainty) -> Outcome {
         match (self.action, step.reach) {
-            (Action::Replace, Reach::Further) => Outcome::Halted(step, uncertainty),
+            (Action::Replace, Reach::Further | Reach::Deleted) => Outcome::Halted(step, uncertainty),
             _ => Outcome::Doubtful(step, uncertainty),
         }
     }
@@ -186,9 +197,10 @@ impl Correction {
             Outcome::Doubtful(_, Uncertainty { why: Doubt::JobUnseen, .. }) => self.underway(&text),
             _ => self.before.keeping(reason, &text, self.generation),
         };
-        if outcome.is_definite() && !is_planted(Mutant::SameNumber) {
+        if self.counts(outcome) && !is_planted(Mutant::SameNumber) {
             status.correction = self.number;
         }
+        status.unseen = self.unseen_after(outcome);
         status.replaced = match self.action {
             Action::Replace => matches!(outcome, Outcome::Applied | Outcome::Underway { .. }),
             // The create restores a resource that the replacement deleted.
@@ -212,11 +224,11 @@ impl Correction {
     pub fn to_record(&self, current: &CorrectionStatus, outcome: &Outcome) -> Option<CorrectionStatus> {
         let status = self.ended(outcome);
         let current = current.clone().in_scope(self.resource.scope);
-        let counted = outcome.is_definite() && current.correction >= self.number;
+        let counted = self.counts(outcome) && current.correction >= self.number;
         // Only the text may differ: two consecutive doubts count as one.
         let repeats = CorrectionStatus { text: String::new(), ..status.clone() }
             == CorrectionStatus { text: String::new(), ..current };
-        let known = !outcome.is_definite() && self.was_in_doubt && repeats;
+        let known = !self.counts(outcome) && self.was_in_doubt && repeats;
         (!counted && !known).then_some(status)
     }
 

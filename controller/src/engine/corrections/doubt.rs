@@ -5,6 +5,8 @@
 pub enum Doubt {
     /// The connection failed or broke.
     NoAnswer,
+    /// No connection was made, so that certainly nothing was sent.
+    NotConnected,
     /// The step's deadline passed, or the response was 408.
     TimedOut,
     /// The response was 401 or 403.
@@ -74,6 +76,7 @@ impl Doubt {
     pub const fn as_text(self) -> &'static str {
         match self {
             Self::NoAnswer => "no answer from the external system",
+            Self::NotConnected => "no connection to the external system",
             Self::TimedOut => "the external system did not answer in time",
             Self::CredentialRefused => "the external system refuses the controller's credential",
             Self::RateLimited => "the external system asks for fewer requests",
@@ -102,6 +105,7 @@ impl Doubt {
     pub const fn as_label(self) -> &'static str {
         match self {
             Self::NoAnswer => "no_answer",
+            Self::NotConnected => "not_connected",
             Self::TimedOut => "timed_out",
             Self::CredentialRefused => "credential_refused",
             Self::RateLimited => "rate_limited",

@@ -64,6 +64,8 @@ words! {
     BreakerOpen => "breaker_open",
     /// Too many consecutive corrections healed nothing.
     AttemptsExhausted => "attempts_exhausted",
+    /// The result of the last create is unknown, and the read cannot show it or does not find it.
+    CreationInDoubt => "creation_in_doubt",
     /// The correction awaits the approval of a person.
     AwaitingApproval => "awaiting_approval",
     /// The delay after the last correction is not over.

@@ -36,6 +36,10 @@ impl Correction {
     /// Returns the number by which the external system knows the request.
     #[must_use]
     pub const fn asked_as(&self) -> u64 {
-        if self.resumes { self.before.correction } else { self.number }
+        match self.creating {
+            Some(creating) => creating.number,
+            None if self.resumes => self.before.correction,
+            None => self.number,
+        }
     }
 }

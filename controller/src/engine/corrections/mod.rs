@@ -8,6 +8,7 @@ pub mod held;
 mod idempotency_key;
 pub mod outcome;
 mod outcome_log;
+pub mod unseen_create;
 
 pub use claim::{Action, Permission};
 pub use correction::{AskedFor, Correction};

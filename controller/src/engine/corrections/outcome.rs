@@ -200,6 +200,8 @@ pub enum Reach {
     Unwritten,
     /// The first write may have taken effect.
     FirstWrite,
+    /// Only writes of the deletion part of a replacement were accepted.
+    Deleted,
     /// A write was accepted before the correction ended.
     Further,
 }
@@ -267,6 +269,17 @@ impl Outcome {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
         step.reach == Reach::FirstWrite
             && (why.is_refusal_of_api_server() || matches!(why, Doubt::CredentialRefused | Doubt::RateLimited))
+    }
+
+    /// Returns true if the answer to the last write certainly means that it did nothing: a refused credential, too many
+    /// requests, or a 503 that says when to come back.
+    #[must_use]
+    pub fn was_rejected(&self) -> bool {
+        let Self::Doubtful(step, uncertainty) = self else { return false };
+        let Uncertainty { why, code, retry_after, .. } = uncertainty;
+        let is_busy = *code == Some(Code::Status(503)) && retry_after.is_some();
+        step.reach == Reach::FirstWrite
+            && (matches!(why, Doubt::CredentialRefused | Doubt::RateLimited | Doubt::NotConnected) || is_busy)
     }
 
     /// Returns true if a write without a response may have taken effect. The API server responds before it changes

@@ -5,6 +5,8 @@
 //! begin, because the deletion is the desired state. A deletion that was sent and is not done, or found nothing where
 //! a resource should be, also ends with a poll that finds the resource absent.
 
+use std::time::Duration;
+
 use drift_api::mutants::is_planted;
 use drift_api::{ConditionStatus, CorrectedReason, CorrectionStatus, Mutant, Ownership, ResourceName};
 
@@ -16,6 +18,10 @@ use crate::engine::corrections::{Action, Held, Permission};
 use crate::engine::decide::approval::without_approval;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
+
+/// Time between two looks for a resource that the read cannot find. The second one decides, so a request that was
+/// under way has ended by then.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// Decides for an object with a deletionTimestamp.
 pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
@@ -62,7 +68,7 @@ fn decide_by_poll(situation: &Situation<'_>, status: &CorrectionStatus, resource
     }
     let is_unclear = status.reason == Some(CorrectedReason::DeletionUnclear);
     match situation.verified(status) {
-        Some(reason) if reason.is_absence() && surroundings.attested => {
+        Some(reason) if reason.is_absence() && surroundings.attested && proves_absence(situation, status) => {
             match memory.believed_from().filter(|until| now < until) {
                 Some(until) => Decision::Wait { until, why: Held::NotAttested },
                 None => Decision::ReleaseFinalizer { left_behind: false },
@@ -73,11 +79,17 @@ fn decide_by_poll(situation: &Situation<'_>, status: &CorrectionStatus, resource
         }
         // Another try would only postpone the poll that decides. Without a poller, one follows each hour.
         _ if is_unclear && !memory.retry_is_requested(object.retry_requested()) => {
-            let until = memory.delay.last_begun() + RETRY_EVERY;
+            let pause = if target.read_finds_created { RETRY_EVERY } else { LOOK_AGAIN_AFTER };
+            let until = memory.delay.last_begun() + pause;
             if *now < until { Decision::Wait { until, why: Held::NotVerified } } else { timing() }
         }
         _ => timing(),
     }
+}
+
+/// Returns true if absence in a poll proves that nothing is left. A read that needs an id finds nothing without it.
+fn proves_absence(situation: &Situation<'_>, status: &CorrectionStatus) -> bool {
+    situation.target.read_finds_created || situation.unseen_create(status).is_none()
 }
 
 fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {

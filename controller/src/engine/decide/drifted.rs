@@ -9,6 +9,7 @@ use drift_language::Mode;
 
 use super::approval::without_approval;
 use super::status_writes::write_once;
+use super::unseen_create::without_knowledge;
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::claim::permit;
 use crate::engine::corrections::{Action, Correction, Held, Permission};
@@ -142,6 +143,11 @@ fn decide_timing(
     if in_vain && !memory.retry_is_requested(retry) {
         let wait = Decision::Nothing(Held::AttemptsExhausted);
         return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
+    }
+    if drift.action == Action::Create
+        && let Some(decision) = without_knowledge(situation, status)
+    {
+        return decision;
     }
     let correction = || drift.correction(situation, status, claim_first);
     if let Some(decision) = without_approval(situation, correction) {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText};
-use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, Target};
+use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, RepeatedCreate, Target};
 
 use crate::engine::rendering::sent_secrets::SentSecrets;
 
@@ -25,6 +25,10 @@ pub struct TargetFacts {
     pub limits: CorrectLimits,
     /// Actions that have steps.
     pub actions: Actions,
+    /// Effect of its create if that is sent again.
+    pub repeated_create: RepeatedCreate,
+    /// True if the read finds a resource whose creating response was lost.
+    pub read_finds_created: bool,
     /// True if Jobs perform the corrections. Jobs continue when this process ends.
     pub by_job: bool,
     /// Fingerprint of the inputs of its requests.
@@ -51,6 +55,8 @@ impl TargetFacts {
             settle,
             limits,
             actions,
+            repeated_create: target.repeated_create(),
+            read_finds_created: target.read_finds_created(),
             by_job,
             correct_hash: target.correct_hash,
             verdict_hash: target.verdict_hash.as_str().into(),

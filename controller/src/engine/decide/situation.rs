@@ -3,7 +3,7 @@
 use drift_api::mutants::is_planted;
 use drift_api::{
     CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, LeanObject, Moment, Mutant, NotedSecrets,
-    ObservedReason, ResourceName, Rights, SecretMarks,
+    ObjectInputs, ObservedReason, ResourceName, Rights, SecretMarks, UnseenCreate,
 };
 
 use crate::engine::correction_limits::Room;
@@ -78,8 +78,18 @@ impl Situation<'_> {
         (compared != status.secrets).then(|| CorrectionStatus { secrets: compared, ..status.clone() })
     }
 
-    /// Returns true if a deletion should find the resource: the last verdict found it, and no request to delete it was
-    /// accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. A
+    /// Returns the last create, if no poll has found what it made.
+    #[must_use]
+    pub fn unseen_create(&self, status: &CorrectionStatus) -> Option<UnseenCreate> {
+        if self.memory.delay.is_in_doubt() {
+            // Its number is not used up, so the verdict is from before it.
+            return status.unseen;
+        }
+        status.unseen_create(self.object.conditions.observed().and_then(CurrentVerdict::read).as_ref())
+    }
+
+    /// Returns true if a deletion should find the resource: the last verdict found it, or it was created and not seen
+    /// yet, and no request to delete it was accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. A
     /// record that waits for an approval no longer says so, but has a later correction than the verdict.
     fn expects_resource(&self, status: &CorrectionStatus) -> bool {
         let status = self.memory.lost_status(self.object).unwrap_or(status);
@@ -88,6 +98,7 @@ impl Situation<'_> {
         match status.reason {
             Some(CorrectedReason::DeletionUnclear) => true,
             Some(CorrectedReason::AwaitingApproval) if is_unverified && status.correction > 0 => true,
+            _ if self.unseen_create(status).is_some() => true,
             Some(CorrectedReason::CorrectionStarted) if is_unverified => false,
             _ => current.is_some_and(|current| current.reason.is_presence()),
         }
@@ -147,13 +158,18 @@ impl Situation<'_> {
             correct_hash: self.target.correct_hash,
             sent_versions: 0,
             approved_secrets: self.sent_versions(action),
-            before: CorrectionStatus { secrets, ..status.clone() },
+            before: CorrectionStatus { secrets, unseen: self.unseen_create(status), ..status.clone() },
             was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
             resumes,
             by_job: self.target.by_job,
             was_begun: false,
+            creating: None,
+            looks_first: false,
+            looks_again: status.reason == Some(CorrectedReason::DeletionUnclear) && !self.target.read_finds_created,
             expects_resource: action == Action::Delete && self.expects_resource(status),
         };
+        let (repeated, found) = (self.target.repeated_create, self.target.read_finds_created);
+        let correction = correction.noting_create(repeated, ObjectInputs::of(self.object), found);
         let was_begun = self.memory.delay.left_unseen(&correction.asked_for());
         Correction { was_begun, ..correction }
     }

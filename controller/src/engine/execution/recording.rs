@@ -75,6 +75,7 @@ impl Execution {
     }
 
     pub(super) fn recording(&mut self, event: Event) -> Step {
+        let counts = self.counts_now();
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         match event {
             Event::Written(Ok(object)) if recording.alone => {
@@ -95,7 +96,7 @@ impl Execution {
             Event::Written(Err(failure)) => self.not_recorded(failure),
             Event::Waited(interrupt) => {
                 let refused = matches!(recording.last, Some(Failure::Refused(_)));
-                let is_news = recording.outcome.is_definite() || !self.progress.stored.is_empty();
+                let is_news = counts || !self.progress.stored.is_empty();
                 let given_up = match interrupt {
                     Some(Interrupt::CutOff) => refused || !is_news,
                     // The engine of the new target version must not wait for a refused write.
@@ -127,6 +128,7 @@ impl Execution {
     fn not_recorded(&mut self, failure: Failure) -> Step {
         let is_needed = self.is_needed_by_deletion(Some(&failure));
         let is_news = !self.progress.stored.is_empty();
+        let counts = self.counts_now();
         let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
         recording.last = Some(failure.clone());
         if matches!(failure, Failure::Refused(_)) {
@@ -146,7 +148,7 @@ impl Execution {
                 let outcome = recording.outcome.clone();
                 return self.corrected(outcome, None, false);
             }
-            Failure::NotLeading if !recording.outcome.is_definite() && !is_news => return self.give_up(),
+            Failure::NotLeading if !counts && !is_news => return self.give_up(),
             Failure::Refused(_) => Series::WRITE_REFUSED,
             Failure::Unavailable | Failure::NotLeading => Series::API_UNAVAILABLE,
         };
@@ -167,8 +169,17 @@ impl Execution {
             return self.corrected(outcome, Some(status), true);
         }
         let (outcome, status) = (recording.outcome.clone(), recording.status.take());
-        let status = status.filter(|_| outcome.is_definite());
+        let status = status.filter(|_| self.counts(&outcome));
         self.corrected(outcome, status, false)
+    }
+
+    /// Returns true if the outcome that is being recorded uses up the number of the correction.
+    fn counts_now(&self) -> bool {
+        matches!(&self.stage, Stage::Recording(recording) if self.counts(&recording.outcome))
+    }
+
+    fn counts(&self, outcome: &Outcome) -> bool {
+        self.correction().is_some_and(|correction| correction.counts(outcome))
     }
 }
 

@@ -43,12 +43,12 @@ impl Execution {
 
     /// Returns the outcome of a deletion whose requests were all accepted or skipped. An answered look-up shows that
     /// nothing is left. Without any request, this is unknown. If no write found a resource that should exist, it may
-    /// have another address.
+    /// have another address, or its address is not known yet.
     fn deleted(&self, correction: &Correction) -> Outcome {
         let Progress { wrote, looked_up, found, .. } = self.progress;
         match found {
+            false if correction.expects_resource && !(looked_up && correction.looks_again) => Outcome::FoundNothing,
             _ if !(wrote || looked_up) => Outcome::AllSkipped,
-            false if correction.expects_resource => Outcome::FoundNothing,
             _ => Outcome::Applied,
         }
     }
@@ -72,7 +72,7 @@ impl Execution {
             },
             Rendered::Fails(why) => {
                 let reach = match &self.progress {
-                    Progress { wrote: true, .. } => Reach::Further,
+                    Progress { wrote: true, .. } => self.reach(index, false),
                     progress if progress.is_silent() => Reach::Unsent,
                     _ => Reach::Unwritten,
                 };
@@ -278,8 +278,10 @@ impl Execution {
 
     /// Returns the progress of the correction at the step that ends it.
     fn reach(&self, index: usize, did_nothing: bool) -> Reach {
-        let Progress { plan, wrote, .. } = &self.progress;
-        if *wrote {
+        let Progress { plan, wrote, made, .. } = &self.progress;
+        if *wrote && !made && plan.deletion > 0 {
+            Reach::Deleted
+        } else if *wrote {
             Reach::Further
         } else if did_nothing || !plan.writes(index) {
             Reach::Unwritten

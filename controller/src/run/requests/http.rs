@@ -13,7 +13,9 @@ use drift_systems::{
     credentials_of_correct, heard, retry_after,
 };
 
-use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use drift_language::STEP_TIMEOUT;
+
+use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::{Plan, Rendering, Unrenderable};
@@ -85,7 +87,7 @@ impl SystemRequests for HttpRequests<'_> {
             let host = request.host();
             let Some(place) = context.take_place(&host).await else { return Sent::NotSent };
             let progress = ExchangeProgress::default();
-            let deadline = self.rendering.timeout(index).unwrap_or(STEP_DEADLINE);
+            let deadline = self.rendering.timeout(index).unwrap_or(STEP_TIMEOUT);
             let answer = {
                 let sending = pin!(context.sender.sender.send(request, &self.options, &progress));
                 context.sender.while_leading(before_deadline(deadline, &progress, sending)).await

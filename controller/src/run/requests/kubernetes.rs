@@ -10,7 +10,9 @@ use drift_kube::resources::ResourceClient;
 use drift_systems::HostReply;
 use serde_json::Value;
 
-use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use drift_language::STEP_TIMEOUT;
+
+use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::kubernetes::{pinned, reply_of};
@@ -43,7 +45,7 @@ impl<'a> ManifestRequests<'a> {
         }
         let mut races = 0;
         loop {
-            let found = self.client.get(resource, STEP_DEADLINE).await?;
+            let found = self.client.get(resource, STEP_TIMEOUT).await?;
             let (uid, version) = match self.manifests.judge_found(step, found.as_ref()) {
                 Judged::Ours { uid, resource_version } => (uid, resource_version),
                 Judged::Reply(reply) => return Ok(reply),
@@ -81,7 +83,7 @@ impl SystemRequests for ManifestRequests<'_> {
         Box::pin(async move {
             let Some(step) = self.manifests.step(index) else { return Sent::NotSent };
             let Some(place) = context.take_place(self.client.host()).await else { return Sent::NotSent };
-            let carrying_out = tokio::time::timeout(STEP_DEADLINE, self.carry_out(step));
+            let carrying_out = tokio::time::timeout(STEP_TIMEOUT, self.carry_out(step));
             let Some(done) = context.sender.while_leading(carrying_out).await else { return Sent::CutOff };
             let (reply, heard) = match done {
                 Err(_) | Ok(Err(ResourceError::TimedOut)) => {

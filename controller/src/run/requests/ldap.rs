@@ -8,7 +8,9 @@ use drift_api::{Change, CredentialError};
 use drift_language::{LdapCorrect, Target};
 use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, HttpSender};
 
-use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use drift_language::STEP_TIMEOUT;
+
+use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::rendering::{Changes, Plan, Unrenderable};
@@ -60,7 +62,7 @@ impl SystemRequests for ChangeRequests<'_> {
             let (Ok(parameters), Some(change)) = (&self.parameters, &self.ready) else { return Sent::NotSent };
             let Some(place) = context.take_place(&parameters.host_and_port()).await else { return Sent::NotSent };
             let server = DirectoryServer { parameters, allow_networks: &self.target.allow_networks };
-            let running = tokio::time::timeout(STEP_DEADLINE, server.change(change));
+            let running = tokio::time::timeout(STEP_TIMEOUT, server.change(change));
             let Some(done) = context.sender.while_leading(running).await else { return Sent::CutOff };
             let Ok(done) = done else {
                 context.note(&place, HostReply::TimedOut);

@@ -11,7 +11,9 @@ use drift_systems::{
     ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way, WriteStatement,
 };
 
-use super::{STEP_DEADLINE, SendContext, Sending, Sent, SystemRequests};
+use drift_language::STEP_TIMEOUT;
+
+use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
 use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::rendering::{Plan, Statements, Unrenderable};
@@ -21,7 +23,7 @@ use crate::engine::rendering::{Plan, Statements, Unrenderable};
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Rest of the deadline, for connecting and the commit.
-const BESIDE_STATEMENTS: Duration = STEP_DEADLINE.saturating_sub(STATEMENT_TIMEOUT);
+const BESIDE_STATEMENTS: Duration = STEP_TIMEOUT.saturating_sub(STATEMENT_TIMEOUT);
 
 /// Statements of one correction with their connection.
 pub(super) struct StatementRequests<'a> {

@@ -47,6 +47,8 @@ pub struct NewFinding<'l> {
     pub current: Option<&'l CurrentVerdict>,
     /// True if the resource was seen or corrected before.
     pub was_there: bool,
+    /// Time for which absence must last, because no poll has found what the last create made.
+    pub create_shows_within: Duration,
     /// True if the object's verdict keeps changing.
     pub flaps: bool,
     /// Time of the finding.
@@ -84,8 +86,12 @@ impl Confirmation {
 /// Returns the time for which findings of this class must repeat.
 fn needed_time(new: &NewFinding<'_>, confirm: &Confirm) -> Duration {
     let is_known = stands(new, ObservedReason::is_absence);
-    let is_asked = *new.finding == Finding::Absent && new.was_there && !is_known;
-    if is_asked { confirm.absent_for } else { Duration::ZERO }
+    match new.finding {
+        Finding::Absent if is_known => Duration::ZERO,
+        Finding::Absent if new.was_there => confirm.absent_for.max(new.create_shows_within),
+        Finding::Absent => new.create_shows_within,
+        _ => Duration::ZERO,
+    }
 }
 
 /// Returns true if the finding changes the verdict of a flapping object from in sync to drifted.
@@ -132,7 +138,7 @@ mod tests {
     const CONFIRM: Confirm = Confirm { drift: 2, absent: 3, unknown: 3, absent_for: Duration::ZERO };
 
     fn basis(correction: u64) -> Basis {
-        Basis { generation: Some(1), desired_hash: None, correction, moved: 0, contradicted: false }
+        Basis { generation: Some(1), desired_hash: None, correction, moved: 0, contradicted: false, created: false }
     }
 
     fn current(reason: ObservedReason, correction: u64) -> CurrentVerdict {
@@ -141,7 +147,15 @@ mod tests {
 
     /// Returns the new finding for an object that never existed outside and does not flap.
     fn look<'l>(finding: &'l Finding, basis: &'l Basis, current: Option<&'l CurrentVerdict>) -> NewFinding<'l> {
-        NewFinding { finding, basis, current, was_there: false, flaps: false, at: Moment::START }
+        NewFinding {
+            finding,
+            basis,
+            current,
+            was_there: false,
+            create_shows_within: Duration::ZERO,
+            flaps: false,
+            at: Moment::START,
+        }
     }
 
     /// Returns the number of consecutive polls that confirm the finding.

@@ -25,6 +25,8 @@ pub struct Basis {
     /// True if the external system refused to create this state because the resource exists already. A read that finds
     /// nothing is contradicted then.
     pub contradicted: bool,
+    /// True if the record has a create that a poll has to find. Absence must last longer then.
+    pub created: bool,
 }
 
 impl Basis {
@@ -37,6 +39,7 @@ impl Basis {
             correction: object.conditions.correction(),
             moved: tell_apart(&object.conditions.moved_secrets()),
             contradicted: object.conditions.contradict_absence(object.generation, desired_hash),
+            created: object.conditions.has_unseen_create(),
         }
     }
 
@@ -72,10 +75,10 @@ impl Basis {
 
 /// Returns the verdict of a finding.
 ///
-/// `seen` is true if this process saw the object in sync at this spec. It matters if another writer removed the
-/// condition that proved it.
+/// `known` matters if another writer removed the condition that proved it.
 #[must_use]
-pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentVerdict>, seen: bool) -> Verdict {
+pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentVerdict>, known: &Known) -> Verdict {
+    let (latest, seen) = (current, known.in_sync);
     let current = current.filter(|current| basis.is_spoken_of_by(current));
     let seen = seen || current.is_some_and(CurrentVerdict::proves_seen);
     let tag = |correction, unhealed| Tag { desired_hash: basis.desired_hash, correction, unhealed, ..Tag::default() };
@@ -97,7 +100,12 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
         }
         Finding::Absent => {
             let reason = if seen { ObservedReason::ExternalMissing } else { ObservedReason::NotCreated };
-            (reason, closed_text(reason).into(), tag(basis.correction, count_unhealed(basis, current)))
+            // A create in doubt is no correction that healed nothing.
+            let unhealed = match is_unfound(basis, basis.correction, latest, known) {
+                true => current.map_or(0, |current| current.tag.unhealed),
+                false => count_unhealed(basis, current),
+            };
+            (reason, closed_text(reason).into(), tag(basis.correction, unhealed))
         }
         Finding::Failed(Failure { reason, text }) => {
             // A failed poll verified nothing, so the verdict repeats the numbers of the previous one.
@@ -106,7 +114,24 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
             (*reason, text.clone().into(), Tag { seen, ..tag(correction, unhealed) })
         }
     };
-    Verdict { reason, text, tag, generation: basis.generation }
+    let is_present = matches!(finding, Finding::InSync | Finding::Differs(_));
+    let unfound = !is_present && is_unfound(basis, tag.correction, latest, known);
+    Verdict { reason, text, tag: Tag { unfound, ..tag }, generation: basis.generation }
+}
+
+/// What this process knows about an object's resource without the current verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// True if it saw the object in sync at this spec.
+    pub in_sync: bool,
+    /// K at the last poll that found the resource; `None` if no poll did.
+    pub found_at: Option<u64>,
+}
+
+/// Returns true if the record has a create, and no poll since that correction found the resource.
+pub fn is_unfound(basis: &Basis, correction: u64, latest: Option<&CurrentVerdict>, known: &Known) -> bool {
+    let was_found = latest.is_some_and(|latest| latest.has_found_since(correction));
+    basis.created && !was_found && known.found_at.is_none_or(|found_at| found_at < correction)
 }
 
 /// Hashes the names of the changed secrets, so that a basis can be copied; 0 for none.
@@ -139,7 +164,14 @@ mod tests {
     }
 
     fn basis(generation: i64, correction: u64) -> Basis {
-        Basis { generation: Some(generation), desired_hash: desired_hash(1), correction, moved: 0, contradicted: false }
+        Basis {
+            generation: Some(generation),
+            desired_hash: desired_hash(1),
+            correction,
+            moved: 0,
+            contradicted: false,
+            created: false,
+        }
     }
 
     fn current(reason: ObservedReason, generation: i64, tag: Tag) -> CurrentVerdict {
@@ -165,7 +197,7 @@ mod tests {
             (Some(current(PollTimedOut, 2, seen)), NotUpdated, NotCreated),
         ];
         for (current, differs, absent) in cases {
-            let reason = |finding| reach_verdict(&finding, &basis(3, 0), current.as_ref(), false).reason;
+            let reason = |finding| reach_verdict(&finding, &basis(3, 0), current.as_ref(), &Known::default()).reason;
             assert_eq!(reason(Finding::Differs("x".into())), differs, "{current:?}");
             assert_eq!(reason(Finding::Absent), absent, "{current:?}");
         }
@@ -176,7 +208,7 @@ mod tests {
         let without = |seed| Basis { generation: None, desired_hash: desired_hash(seed), ..basis(0, 0) };
         let mut current = current(InSync, 0, Tag::default());
         current.generation = None;
-        let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&current), false).reason;
+        let reason = |basis| reach_verdict(&Finding::Absent, &basis, Some(&current), &Known::default()).reason;
         assert_eq!(reason(without(1)), ExternalMissing);
         assert_eq!(reason(without(2)), NotCreated);
     }
@@ -185,14 +217,14 @@ mod tests {
     fn a_changed_desired_state_of_one_generation_is_drift() {
         let mut current = current(InSync, 3, Tag::default());
         current.tag.desired_hash = desired_hash(2);
-        let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&current), false);
+        let verdict = reach_verdict(&Finding::Differs("x".into()), &basis(3, 0), Some(&current), &Known::default());
         assert_eq!(verdict.reason, FieldsDiffer);
     }
 
     #[test]
     fn unhealed_counts_verified_corrections_in_a_row() {
         let unhealed = |basis: Basis, current: Option<CurrentVerdict>| {
-            reach_verdict(&Finding::Absent, &basis, current.as_ref(), false).tag.unhealed
+            reach_verdict(&Finding::Absent, &basis, current.as_ref(), &Known::default()).tag.unhealed
         };
         assert_eq!(unhealed(basis(3, 5), None), 0);
         assert_eq!(unhealed(basis(3, 5), Some(current(FieldsDiffer, 3, corrected(5, 2)))), 2, "the same correction");
@@ -205,8 +237,9 @@ mod tests {
     #[test]
     fn a_refused_create_makes_an_absence_unknown() {
         let contradicted = Basis { contradicted: true, ..basis(3, 6) };
-        let reach =
-            |finding, current: Option<CurrentVerdict>| reach_verdict(&finding, &contradicted, current.as_ref(), false);
+        let reach = |finding, current: Option<CurrentVerdict>| {
+            reach_verdict(&finding, &contradicted, current.as_ref(), &Known::default())
+        };
         let first = reach(Finding::Absent, Some(current(ExternalMissing, 3, corrected(5, 2))));
         assert_eq!((first.reason, first.status()), (AbsenceContradicted, ConditionStatus::Unknown));
         let told = Tag { desired_hash: desired_hash(1), seen: true, ..corrected(6, 3) };
@@ -220,8 +253,12 @@ mod tests {
         ] {
             assert_eq!(reach(finding, None).reason, reason);
         }
-        let withdrawn =
-            reach_verdict(&Finding::Absent, &basis(3, 6), Some(&current(AbsenceContradicted, 3, first.tag)), false);
+        let withdrawn = reach_verdict(
+            &Finding::Absent,
+            &basis(3, 6),
+            Some(&current(AbsenceContradicted, 3, first.tag)),
+            &Known::default(),
+        );
         assert_eq!(
             (withdrawn.reason, withdrawn.tag),
             (ExternalMissing, Tag { desired_hash: desired_hash(1), ..corrected(6, 3) })
@@ -232,7 +269,7 @@ mod tests {
     fn only_a_difference_names_fields() {
         let fields = DifferingFields::named(["a"]);
         let drift = Drift { fields: fields.clone(), replace: true, ..Drift::from("x") };
-        let tag = |finding: &Finding| reach_verdict(finding, &basis(3, 5), None, false).tag;
+        let tag = |finding: &Finding| reach_verdict(finding, &basis(3, 5), None, &Known::default()).tag;
         let differs = tag(&Finding::Differs(drift));
         assert_eq!((differs.fields, differs.replace), (fields, true));
         for finding in [Finding::InSync, Finding::Absent, Finding::from(PollTimedOut)] {
@@ -245,12 +282,12 @@ mod tests {
     fn a_failed_poll_verifies_nothing_and_forgets_nothing() {
         let finding = Finding::from(PollTimedOut);
         let before = current(FieldsDiffer, 3, corrected(5, 2));
-        let tag = reach_verdict(&finding, &basis(3, 6), Some(&before), false).tag;
+        let tag = reach_verdict(&finding, &basis(3, 6), Some(&before), &Known::default()).tag;
         assert_eq!(
             tag,
             Tag { desired_hash: desired_hash(1), seen: true, correction: 5, unhealed: 2, ..Tag::default() }
         );
-        let tag = reach_verdict(&finding, &basis(4, 6), Some(&before), false).tag;
+        let tag = reach_verdict(&finding, &basis(4, 6), Some(&before), &Known::default()).tag;
         assert_eq!(tag, Tag { desired_hash: desired_hash(1), correction: 6, ..Tag::default() });
     }
 }

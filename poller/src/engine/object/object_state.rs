@@ -15,6 +15,7 @@ use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, Mutant, Ver
 pub use polling::BegunPoll;
 pub use writing::BegunWrite;
 
+use crate::engine::judgement::verdict::Known;
 use crate::engine::judgement::{Basis, Confirmation, Failure, Flapping, Rendered};
 use crate::engine::object::deletion::awaits_absence;
 use crate::engine::object::owed_verdicts::Affair;
@@ -72,13 +73,14 @@ pub struct ObjectState {
     /// K and the changed secrets, in the form of the [`Basis`].
     correction: u64,
     moved: u64,
-    /// True if the record contradicts an absence, in the form of the [`Basis`].
+    /// True if the record contradicts an absence, and if it has a create, in the form of the [`Basis`].
     contradicted: bool,
+    created: bool,
     settings: Arc<PollSettings>,
     schedule: Schedule,
     confirmation: Confirmation,
-    /// True if this process saw the object in sync at this spec.
-    seen_in_sync: bool,
+    /// What this process saw of the resource.
+    seen: Known,
     last_failure: Option<Box<Failure>>,
     last_heard: Moment,
     /// Start of the running poll.
@@ -126,7 +128,7 @@ impl ObjectState {
         let mut state = Self {
             schedule: Schedule::new(settings.phase_of(&object), now),
             confirmation: Confirmation::default(),
-            seen_in_sync: false,
+            seen: Known::default(),
             last_failure: None,
             last_heard: now.moment,
             polling: None,
@@ -141,6 +143,7 @@ impl ObjectState {
             correction: basis.correction,
             moved: basis.moved,
             contradicted: basis.contradicted,
+            created: basis.created,
             object: object.kept(),
             rendered,
             settings,
@@ -197,13 +200,14 @@ impl ObjectState {
     /// Returns the state that a poll begun now would be about.
     #[must_use]
     pub const fn basis(&self) -> Basis {
-        let Self { object, rendered, correction, moved, contradicted, .. } = self;
+        let Self { object, rendered, correction, moved, contradicted, created, .. } = self;
         Basis {
             generation: object.generation,
             desired_hash: rendered.desired_hash,
             correction: *correction,
             moved: *moved,
             contradicted: *contradicted,
+            created: *created,
         }
     }
 
@@ -223,7 +227,8 @@ impl ObjectState {
         self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.desired_hash);
         (self.object, self.rendered) = (object.kept(), rendered);
-        (self.correction, self.moved, self.contradicted) = (after.correction, after.moved, after.contradicted);
+        (self.correction, self.moved) = (after.correction, after.moved);
+        (self.contradicted, self.created) = (after.contradicted, after.created);
         if after.correction > before.correction {
             self.settle_from(now);
         } else if self.settings.settles_edits && !after.has_the_spec_of(&before) {
@@ -263,7 +268,7 @@ impl ObjectState {
         }
         if !after.has_the_spec_of(before) {
             self.flapping.begin_anew();
-            self.seen_in_sync = false;
+            self.seen.in_sync = false;
         }
         if view_differs || after != *before {
             // After a change of the request, the desired state or the correction, the tag has no meaning, even if we

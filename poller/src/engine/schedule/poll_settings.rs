@@ -25,6 +25,8 @@ pub struct PollSettings {
     pub keeps_requests: bool,
     /// Time until a read shows a correction.
     pub settle: Duration,
+    /// Time for which absence must last after a create that no poll has found.
+    pub create_shows_within: Duration,
     /// True if the target corrects drift.
     pub corrects: bool,
     /// The actions of its corrections: none in mode Observe.
@@ -50,6 +52,7 @@ impl PollSettings {
             object_may: target.object_may,
             keeps_requests: target.interval <= REQUESTS_KEPT_UP_TO,
             settle: target.correct.settle,
+            create_shows_within: target.create_shows_within(),
             corrects,
             actions,
             settles_edits: actions.nudge,

@@ -1,16 +1,19 @@
 //! The content of `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the sent secrets,
-//! `replaced` after a replacement, and `exists` after a create that contradicts the poll, before the last bracket.
+//! `replaced` after a replacement, `exists` after a create that contradicts the poll, and `creating` or `created` with the
+//! last create, before the last bracket.
 //!
-//! It contains the facts that a crash must not lose: the number of corrections with a definite outcome, the claimed
-//! external resource with its scope, and the contradiction. Only this module writes and reads the message.
+//! It contains the facts that a crash must not lose: the number of corrections after which a poll must come, the claimed
+//! external resource with its scope, the contradiction, and the create. Only this module writes and reads the message.
 
 mod approval;
 mod contradiction;
 mod ending;
+mod unseen_create;
 
 use std::fmt;
 
 use self::ending::Ending;
+pub use self::unseen_create::UnseenCreate;
 use crate::collections::shared_text::SharedText;
 use crate::condition::{Condition, ConditionKind, CorrectedReason, DesiredHash, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
@@ -91,7 +94,8 @@ impl Claim {
 pub struct CorrectionStatus {
     /// Its reason, which determines the status. `None` if our condition is absent or must be removed.
     pub reason: Option<CorrectedReason>,
-    /// K: the number of corrections with a definite outcome. 0 before the first.
+    /// K: the number of corrections after which a poll must look: those with a definite outcome, and creates in doubt.
+    /// 0 before the first.
     pub correction: u64,
     /// Returns the claimed name.
     pub claim: Option<Claim>,
@@ -103,6 +107,9 @@ pub struct CorrectionStatus {
     /// The desired state of the last create, if the external system refused that because the resource exists already.
     /// A poll of this generation that finds nothing is contradicted.
     pub exists: Option<DesiredHash>,
+    /// The last create of the claimed resource, if a repeated one could make a second resource. Use
+    /// [`Self::unseen_create`]. Kept only with a claim.
+    pub unseen: Option<UnseenCreate>,
     /// The sentence for display.
     pub text: String,
     /// The generation that was corrected.
@@ -140,8 +147,8 @@ impl CorrectionStatus {
                 (text, ending)
             }
         };
-        let Ending { secrets, replaced, exists, .. } = ending;
-        Some(Self { correction, claim, secrets, replaced, exists, text: text.to_owned(), ..Self::default() })
+        let Ending { secrets, replaced, exists, unseen, .. } = ending;
+        Some(Self { correction, claim, secrets, replaced, exists, unseen, text: text.to_owned(), ..Self::default() })
     }
 
     /// Formats the message of the condition.
@@ -152,9 +159,9 @@ impl CorrectionStatus {
         parts.extend(self.claim.as_ref().map(ToString::to_string));
         let mut message =
             if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
-        let &Self { ref secrets, replaced, exists, .. } = self;
+        let &Self { ref secrets, replaced, exists, unseen, .. } = self;
         let ending = match &self.claim {
-            Some(claim) => Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced, exists },
+            Some(claim) => Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced, exists, unseen },
             None => Ending { exists, ..Ending::default() },
         };
         message.push_str(&ending.to_string());

@@ -156,6 +156,8 @@ fn kept_reason(word: &str) -> SharedText {
 const MOVED: &str = ", moved ";
 /// Marks a refused create in the record.
 const EXISTS: &str = "exists ";
+/// Part of every record with a create, which follows its scope.
+const CREATE: &str = ", creat";
 
 /// A condition and its index in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -271,7 +273,14 @@ impl Conditions {
         record.is_some_and(|record| record.contradicts_absence(generation, desired_hash))
     }
 
-    /// K: the number of the object's corrections with a definite outcome, the larger of both conditions.
+    /// Returns true if the controller's record has a create that a poll has to find.
+    #[must_use]
+    pub fn has_unseen_create(&self) -> bool {
+        let noted = self.corrected().filter(|condition| condition.message.text().contains(CREATE));
+        noted.and_then(super::CorrectionStatus::read).is_some_and(|record| record.unseen.is_some())
+    }
+
+    /// K: the number of the object's corrections after which a poll must look, the larger of both conditions.
     #[must_use]
     pub fn correction(&self) -> u64 {
         let counted =

@@ -49,6 +49,12 @@ impl CurrentVerdict {
         }
     }
 
+    /// Returns true if a poll found the resource since this correction, whose record has a create.
+    #[must_use]
+    pub const fn has_found_since(&self, correction: u64) -> bool {
+        self.tag.correction >= correction && !self.tag.unfound
+    }
+
     /// Returns true if another replacement would be useless: the record of the last correction contains a replacement
     /// for this spec, and a later poll still finds a field that only a replacement changes. A deletion in progress and
     /// a failed create do not count, because they created nothing that could match.

@@ -105,6 +105,9 @@ reasons! {
         IdentityContested => False,
         /// The external resource no longer belongs to another object. A poll comes first.
         IdentityFree => Unknown,
+        /// Nobody knows if the last create made the resource, and the read does not find it. Another create could make a
+        /// second one: one is tried after an hour, and then a person decides.
+        CreationInDoubt => False,
         /// The deletion found nothing at its address, although the last poll found the resource. A poll that finds the
         /// resource absent ends it.
         DeletionUnclear => False,
@@ -142,7 +145,8 @@ impl CorrectedReason {
     /// Returns true if the object is not corrected again until a person acts.
     #[must_use]
     pub const fn needs_a_person(self) -> bool {
-        matches!(self, Self::AttemptsExhausted | Self::NotOurs | Self::IdentityChanged) || self.is_held_by_another()
+        matches!(self, Self::AttemptsExhausted | Self::CreationInDoubt | Self::NotOurs | Self::IdentityChanged)
+            || self.is_held_by_another()
     }
 
     /// Returns true if another object blocks this one from its external resource.

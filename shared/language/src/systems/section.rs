@@ -8,6 +8,7 @@ use std::time::Duration;
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{Expression, ValueTemplate};
+use crate::correct::RepeatedCreate;
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::ObjectSelection;
 use crate::systems::actions::{Actions, MadeOf};
@@ -27,6 +28,11 @@ pub(crate) trait ReadSection {
 
     /// The mapping to the observed state.
     fn observed(&self) -> &ValueTemplate;
+
+    /// The fields under `self` that decide without a request that there is no resource, or which entry is the object's.
+    fn presence_fields(&self) -> FieldPaths {
+        FieldPaths::default()
+    }
 
     /// The API version and the kind, if it reads an object of the cluster.
     fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
@@ -115,6 +121,21 @@ pub(crate) trait CorrectSection {
     /// object by other means.
     fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
         None
+    }
+
+    /// The effect of its create if that is sent again.
+    fn repeated_create(&self) -> RepeatedCreate {
+        RepeatedCreate::Harmless
+    }
+
+    /// The longest deadline of a step that creates; `None` for the default.
+    fn longest_create_step(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The fields of the status that look-ups of a create store before its first write.
+    fn stored_by_look_up(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// The fields of the status that its steps store.

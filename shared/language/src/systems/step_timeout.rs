@@ -7,6 +7,10 @@ use std::time::Duration;
 
 use crate::yaml::{Fields, Reader, duration};
 
+/// Deadline of a step without a `timeout`. It is about a hundred times the time that a healthy system needs, and people
+/// still wait for it.
+pub const STEP_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Bounds of `timeout`. The minimum is the resolution of the timers. The maximum is the time that clouds take to create
 /// a cluster or a database; meanwhile the request holds one of its host's slots.
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);

@@ -12,7 +12,7 @@ use drift_language::Target;
 
 use super::writing::Believed;
 use super::{ObjectState, SILENT_INTERVALS, stands_true};
-use crate::engine::judgement::verdict::reach_verdict;
+use crate::engine::judgement::verdict::{is_unfound, reach_verdict};
 use crate::engine::judgement::{Basis, Belief, Failure, Finding, Found, NewFinding};
 use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::engine::poll::known_finding::KnownFinding;
@@ -161,8 +161,17 @@ impl ObjectState {
         };
         let (current, flaps) = (self.current(), self.flapping.lasts(now));
         let was_there =
-            self.seen_in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
-        let new = NewFinding { finding: &finding, basis: &basis, current: current.as_ref(), was_there, flaps, at: now };
+            self.seen.in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
+        let is_unfound = is_unfound(&basis, basis.correction, current.as_ref(), &self.seen);
+        let new = NewFinding {
+            finding: &finding,
+            basis: &basis,
+            current: current.as_ref(),
+            was_there,
+            create_shows_within: if is_unfound { self.settings.create_shows_within } else { Duration::ZERO },
+            flaps,
+            at: now,
+        };
         match self.confirmation.count(&new, &self.settings.confirm) {
             Belief::Confirmed => {
                 let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
@@ -242,12 +251,15 @@ impl ObjectState {
         let current = self.current();
         // Only the controller of a target that creates withdraws a contradiction.
         let judged = Basis { contradicted: basis.contradicted && self.settings.actions.create, ..basis };
-        let mut verdict = reach_verdict(finding, &judged, current.as_ref(), self.seen_in_sync);
+        let mut verdict = reach_verdict(finding, &judged, current.as_ref(), &self.seen);
         verdict.tag.ready = self.settings.ready;
         let asked =
             self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);
         verdict.tag.polled = asked.or_else(|| current.and_then(|current| current.tag.polled));
-        self.seen_in_sync |= *finding == Finding::InSync;
+        self.seen.in_sync |= *finding == Finding::InSync;
+        if matches!(finding, Finding::InSync | Finding::Differs(_)) {
+            self.seen.found_at = Some(basis.correction);
+        }
         let before = self.disbelieve();
         let known = || before.as_ref().map(|before| before.published.clone());
         let published = published.or_else(known).unwrap_or_default();

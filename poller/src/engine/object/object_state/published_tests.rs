@@ -35,6 +35,7 @@ impl Published {
             interval: target.interval,
             object_may: target.object_may,
             settle: Duration::ZERO,
+            create_shows_within: Duration::ZERO,
             corrects: true,
             actions: Actions::NONE,
             settles_edits: false,

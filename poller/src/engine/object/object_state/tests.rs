@@ -18,6 +18,7 @@ const SETTINGS: PollSettings = PollSettings {
     keeps_requests: false,
     ready: false,
     settle: Duration::from_secs(2),
+    create_shows_within: Duration::from_secs(30),
     corrects: true,
     actions: Actions::NONE,
     settles_edits: false,

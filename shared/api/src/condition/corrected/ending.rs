@@ -1,12 +1,12 @@
 //! The ending of a `driftCorrected` message:
-//! `[scope 3f2a9c71, secrets password@9f31c2d4, replaced, exists 3f2a9c71d04b58e6]`.
+//! `[scope 3f2a9c71, secrets password@9f31c2d4, replaced, exists 3f2a9c71d04b58e6, creating 7-3f2a9c71-2]`.
 //!
 //! Any text in another format is not an ending.
 
 use std::fmt;
 
 use crate::condition::text::spells;
-use crate::condition::{DesiredHash, NotedSecrets};
+use crate::condition::{DesiredHash, NotedSecrets, UnseenCreate};
 use crate::identity::ScopeId;
 
 /// The machine-readable ending. Empty parts are omitted.
@@ -20,6 +20,8 @@ pub(super) struct Ending {
     pub(super) replaced: bool,
     /// The desired state whose create was refused because the resource exists already.
     pub(super) exists: Option<DesiredHash>,
+    /// The last create that a poll has to find.
+    pub(super) unseen: Option<UnseenCreate>,
 }
 
 impl Ending {
@@ -31,8 +33,9 @@ impl Ending {
 
     /// The same for a message without a claim, whose ending can only contain a refused create.
     pub(super) fn split_without_claim(text: &str) -> (&str, Self) {
-        let (rest, Self { scope, secrets, replaced, exists }) = Self::split(text);
-        let is_alone = scope.is_none() && secrets == NotedSecrets::default() && !replaced && exists.is_some();
+        let (rest, Self { scope, secrets, replaced, exists, unseen }) = Self::split(text);
+        let is_of_claim = scope.is_some() || secrets != NotedSecrets::default() || replaced || unseen.is_some();
+        let is_alone = !is_of_claim && exists.is_some();
         if is_alone { (rest, Self { exists, ..Self::default() }) } else { (text, Self::default()) }
     }
 
@@ -42,6 +45,7 @@ impl Ending {
             match part.split_once(' ') {
                 Some(("scope", id)) => ending.scope = Some(ScopeId::parse(id)?),
                 Some(("exists", hash)) => ending.exists = Some(DesiredHash::parse(hash)?),
+                Some((word @ ("creating" | "created"), rest)) => ending.unseen = Some(UnseenCreate::parse(word, rest)?),
                 Some((word, rest)) => ending.secrets.take_part(word, rest)?,
                 None if part == "replaced" => ending.replaced = true,
                 None => return None,
@@ -57,6 +61,7 @@ impl fmt::Display for Ending {
         parts.extend(self.secrets.parts());
         parts.extend(self.replaced.then(|| "replaced".to_owned()));
         parts.extend(self.exists.map(|exists| format!("exists {exists}")));
+        parts.extend(self.unseen.map(|unseen| unseen.to_string()));
         if parts.is_empty() { Ok(()) } else { write!(formatter, " [{}]", parts.join(", ")) }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::condition::{Conditions, SecretMark};
+use crate::condition::{Conditions, CurrentVerdict, ObservedReason, SecretMark, Tag};
 use crate::secrets::labelled_secrets::SecretVersion;
 use proptest::prelude::*;
 
@@ -48,6 +48,19 @@ fn messages_read_as_documented() {
             "correction 7: text [scope 043a7187, exists 3f2a9c71d04b58e6]",
         ),
         (status(0, None, "text [exists 3f2a9c71d04b58e6]"), "text [exists 3f2a9c71d04b58e6]"),
+        (
+            CorrectionStatus {
+                unseen: created(false),
+                exists: hash(),
+                ..status(7, Some(Claim::Owns(name("x", Some("s")))), "no")
+            },
+            r#"correction 7, owns "x": no [scope 043a7187, exists 3f2a9c71d04b58e6, creating 7-3f2a9c71-2]"#,
+        ),
+        (
+            CorrectionStatus { unseen: created(true), ..status(7, Some(Claim::Owns(name("x", Some("s")))), "no") },
+            r#"correction 7, owns "x": no [scope 043a7187, created 7-3f2a9c71-2]"#,
+        ),
+        (status(7, None, "no [creating 7-3f2a9c71-2]"), "correction 7: no [creating 7-3f2a9c71-2]"),
         (status(7, None, "refused"), "correction 7: refused"),
         (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
         (status(0, None, "not ours"), "not ours"),
@@ -55,6 +68,37 @@ fn messages_read_as_documented() {
     for (status, message) in cases {
         assert_eq!(status.message(), message);
         assert_eq!(CorrectionStatus::parse(message), status);
+    }
+}
+
+fn created(accepted: bool) -> Option<UnseenCreate> {
+    Some(UnseenCreate { number: 7, request: 0x3f2a_9c71, sent: 2, accepted })
+}
+
+#[test]
+fn only_a_later_poll_finds_what_was_created() {
+    use ObservedReason::*;
+    let record = CorrectionStatus { unseen: created(true), ..status(7, owns("x"), "created") };
+    let verdict = |reason, correction, unfound| CurrentVerdict {
+        reason,
+        tag: Tag { correction, unfound, ..Tag::default() },
+        generation: Some(1),
+    };
+    assert_eq!(record.unseen_create(None), created(true));
+    let table = [
+        (InSync, 7, false, true),
+        (FieldsDiffer, 8, false, true),
+        (ExternalMissing, 7, false, true),
+        (ExternalMissing, 7, true, false),
+        (NotCreated, 7, true, false),
+        (InSync, 6, false, false),
+        (ExternalMissing, 6, false, false),
+        (PollTimedOut, 7, false, true),
+        (PollTimedOut, 7, true, false),
+    ];
+    for (reason, correction, unfound, is_found) in table {
+        let unseen = record.unseen_create(Some(&verdict(reason, correction, unfound)));
+        assert_eq!(unseen.is_none(), is_found, "{reason} {correction} {unfound}");
     }
 }
 
@@ -217,13 +261,14 @@ proptest! {
     #[test]
     fn a_message_is_read_back_as_it_was_written(
         correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}",
-        secrets in "[ab]{0,3}", now in "[12]", replaced: bool, exists: bool,
+        secrets in "[ab]{0,3}", now in "[12]", replaced: bool, exists: bool, creates: bool,
     ) {
         prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
         let names: Vec<_> = secrets.split("").filter(|name| claim.is_some() && !name.is_empty()).collect();
         let (secrets, replaced) = (sent(&names, &now), replaced && claim.is_some());
         let exists = hash().filter(|_| exists && (correction > 0 || claim.is_some()));
-        let status = CorrectionStatus { secrets, replaced, exists, ..status(correction, claim, &text) };
+        let unseen = created(replaced).filter(|_| creates && claim.is_some());
+        let status = CorrectionStatus { secrets, replaced, exists, unseen, ..status(correction, claim, &text) };
         prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
     }
 

@@ -1,6 +1,7 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Scope};
+use crate::correct::RepeatedCreate;
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::actions::Actions;
@@ -14,12 +15,14 @@ use crate::systems::http::request::body::Body;
 use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
+use crate::systems::step_timeout::STEP_TIMEOUT;
 use crate::yaml::Node;
 use crate::yaml::reader::Reader;
 use crate::yaml::templates::expression;
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 use http::Method;
+use std::time::Duration;
 
 /// Corrections by HTTP requests.
 #[derive(Debug)]
@@ -125,6 +128,27 @@ impl CorrectSection for HttpCorrect {
         let mut fields = FieldPaths::default();
         self.steps().for_each(|step| fields.extend(&step.fields()));
         fields
+    }
+
+    /// Only a POST makes a resource at an address of the system's choice.
+    fn repeated_create(&self) -> RepeatedCreate {
+        let makes = |step: &&HttpStep| step.request.method == Method::POST && !step.looks_up();
+        let keyed: Vec<_> = self.create.iter().chain(&self.replace).filter(makes).map(|step| step.idempotent).collect();
+        match keyed.as_slice() {
+            [] => RepeatedCreate::Harmless,
+            keyed if keyed.iter().all(|keyed| *keyed) => RepeatedCreate::Keyed,
+            _ => RepeatedCreate::Duplicates,
+        }
+    }
+
+    fn longest_create_step(&self) -> Option<Duration> {
+        let steps = self.create.iter().chain(&self.replace);
+        steps.map(|step| step.timeout.unwrap_or(STEP_TIMEOUT)).max()
+    }
+
+    fn stored_by_look_up(&self) -> Vec<&str> {
+        let look_ups = self.create.iter().take_while(|step| step.looks_up());
+        look_ups.flat_map(|step| step.store.names()).collect()
     }
 
     fn stored(&self) -> Vec<&str> {

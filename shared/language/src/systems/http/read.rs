@@ -117,6 +117,12 @@ impl ReadSection for HttpRead {
         self.steps().map(|step| step.request.fields()).collect()
     }
 
+    fn presence_fields(&self) -> FieldPaths {
+        let mut fields: FieldPaths = self.absent_until.iter().map(|rule| rule.fields().clone()).collect();
+        self.collection.iter().for_each(|collection| fields.extend(&collection.keys.fields()));
+        fields
+    }
+
     fn fields(&self) -> FieldPaths {
         let mut fields = self.observed.fields();
         self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use self::pod::{PodPart, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
+use crate::correct::RepeatedCreate;
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, SentBy};
 use crate::yaml::{Node, Reader};
@@ -95,6 +96,10 @@ impl CorrectSection for JobCorrect {
         let mut fields = FieldPaths::default();
         self.templates().for_each(|template| template.pod.add_fields(&mut fields));
         fields
+    }
+
+    fn repeated_create(&self) -> RepeatedCreate {
+        RepeatedCreate::Duplicates
     }
 
     fn runs_jobs(&self) -> bool {

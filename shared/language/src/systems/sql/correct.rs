@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
+use crate::correct::RepeatedCreate;
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::secrets::secret_variable;
 use crate::spec::naming::{read_step_name, read_unanswered_steps};
@@ -10,13 +11,16 @@ use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
-use crate::systems::step_timeout::read_timeout;
+use crate::systems::step_timeout::{STEP_TIMEOUT, read_timeout};
 use crate::yaml::{Content, Node, Reader, expression};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum statements of one correction. It is one attempt, not a program.
 const MAX_STATEMENTS: usize = 32;
+
+/// First words of statements that name what they make or change, so that a repeated one makes nothing second.
+const NAMING: &[&str] = &["ALTER", "COMMENT", "CREATE", "DELETE", "DROP", "GRANT", "REVOKE", "SET", "UPDATE"];
 
 /// Corrections by SQL statements.
 #[derive(Debug)]
@@ -91,6 +95,15 @@ impl CorrectSection for SqlCorrect {
         let made_of = |statement: &SqlStatement| (statement.sql.fields(), statement.sql.reads(DESIRED));
         let actions = [&self.create, &self.update, &self.delete, &self.replace];
         Some(actions.map(|statements| MadeOf::of(statements.iter().map(made_of))))
+    }
+
+    fn repeated_create(&self) -> RepeatedCreate {
+        let names = |statement: &SqlStatement| statement.sql.begins_with(NAMING);
+        if self.create.iter().all(names) { RepeatedCreate::Harmless } else { RepeatedCreate::Duplicates }
+    }
+
+    fn longest_create_step(&self) -> Option<Duration> {
+        self.create.iter().map(|statement| statement.timeout.unwrap_or(STEP_TIMEOUT)).max()
     }
 
     fn granted(&self) -> Option<[Vec<&Expression>; 4]> {

@@ -1,0 +1,61 @@
+//! The record of a create that no poll has found yet: `creating 7-3f2a9c71-2`, or `created 7-3f2a9c71-2` once the
+//! external system has accepted one of its requests.
+//!
+//! Its parts are the number in the idempotency keys, the fingerprint of the request, and how often it was sent. Another
+//! create could make a second resource, so the poller and the controller treat absence with more care after it.
+
+use std::fmt;
+
+use crate::condition::{CorrectionStatus, CurrentVerdict};
+use crate::short_hash::{parse_short_hash, short_hash};
+
+/// A create that was sent, or is about to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnseenCreate {
+    /// The number that its idempotency keys contain.
+    pub number: u64,
+    /// Fingerprint of the inputs of its requests. Only an equal request has the same key.
+    pub request: u32,
+    /// Number of times that it was sent and may have made a resource. At least 1.
+    pub sent: u32,
+    /// True if the external system accepted a request, or refused a repeated one: a resource probably exists.
+    pub accepted: bool,
+}
+
+impl UnseenCreate {
+    /// Returns the fingerprint of a request that is made of these texts, none of which contains a line break.
+    #[must_use]
+    pub fn request_of(inputs: &[&str]) -> u32 {
+        short_hash(&inputs.join("\n"))
+    }
+
+    /// Parses a part of a record's ending.
+    pub(super) fn parse(word: &str, rest: &str) -> Option<Self> {
+        let accepted = match word {
+            "creating" => false,
+            "created" => true,
+            _ => return None,
+        };
+        let mut parts = rest.split('-');
+        let (number, request, sent) = (parts.next()?, parts.next()?, parts.next()?);
+        let (number, request) = (number.parse().ok()?, parse_short_hash(request)?);
+        let sent = sent.parse().ok().filter(|sent| *sent > 0)?;
+        parts.next().is_none().then_some(Self { number, request, sent, accepted })
+    }
+}
+
+impl fmt::Display for UnseenCreate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, request, sent, accepted } = self;
+        let word = if *accepted { "created" } else { "creating" };
+        write!(formatter, "{word} {number}-{request:08x}-{sent}")
+    }
+}
+
+impl CorrectionStatus {
+    /// Returns the create of the record, unless a poll after it found the resource.
+    #[must_use]
+    pub fn unseen_create(&self, current: Option<&CurrentVerdict>) -> Option<UnseenCreate> {
+        self.unseen.filter(|_| !current.is_some_and(|current| current.has_found_since(self.correction)))
+    }
+}
