@@ -398,3 +398,25 @@ fn a_mask_is_found_under_the_name_of_a_secret() {
     assert_eq!(repeated(&wildcard, &wildcard), None, "no name of a secret");
     assert_eq!(repeated(&json!({"password": "***"}), &json!({})), None, "no answer gave it");
 }
+
+#[test]
+fn another_name_in_write_only_spares_a_list() {
+    let labels = json!([{"key": "a"}]);
+    for create in ["\"${merge(desired, {'key': secrets.apiKey})}\"", "{key: \"${secrets.apiKey}\"}"] {
+        let with = |path: &str, labels: &str| {
+            let write = format!("method: PATCH, body: \"${{{{'labels': {labels}}}}}\"");
+            text(&write, BODY, path).replace(CREATE, create)
+        };
+        let single = "steps.look.body.labels.map(l, {'key': l.key})";
+        assert!(refusal(&with("/key", single)).unwrap_or_default().contains("gives for /key"));
+        assert_eq!(refusal(&with("/teamKey", single)), None);
+        let whole = refusal(&with("/teamKey", "steps.look.body.labels.map(l, l)")).unwrap_or_default();
+        assert!(whole.contains("gives for /key"), "{whole}");
+        for (path, is_refused) in [("/key", true), ("/teamKey", false)] {
+            let target = crate::fixtures::target(&with(path, "steps.look.body.labels"));
+            let found = |sent: &Value| repeated_by(&target, sent, &json!({"key": "•", "labels": labels})).is_some();
+            assert_eq!(found(&json!({"labels": labels})), is_refused, "{create} {path}");
+            assert!(found(&json!({"key": "•"})), "{create} {path}");
+        }
+    }
+}
