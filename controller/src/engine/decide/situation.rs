@@ -88,8 +88,7 @@ impl Situation<'_> {
                 status.reason == Some(CorrectedReason::CorrectionStarted) && status.correction > current.tag.correction;
             current.reason.is_presence() && !is_underway
         });
-        was_found
-            || matches!(status.reason, Some(CorrectedReason::DeletionUnclear | CorrectedReason::AwaitingApproval))
+        was_found || matches!(status.reason, Some(CorrectedReason::DeletionUnclear | CorrectedReason::AwaitingApproval))
     }
 
     /// Returns the verdict on exactly this spec and the state after the last correction.
