@@ -18,7 +18,7 @@ use kube::core::ApiResource;
 /// rarely installed or edited, and 15 seconds are short for a person who just did.
 pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
-/// Failed look-ups of a missing kind before it is reported. The schema of a new kind is published some seconds after
+/// Failed look-ups of a kind before it is reported. The schema of a new kind or version is published some seconds after
 /// the kind itself.
 pub(crate) const UNTOLD_LOOKS: u32 = 4;
 
@@ -91,8 +91,7 @@ impl KindSearch {
     }
 }
 
-/// Resolves the kind of a target, with retries until it is usable. Reports each problem once, and a missing kind only
-/// after some seconds.
+/// Resolves the kind of a target, with retries until it is usable. Reports each problem once, and only after some seconds.
 pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> ResolvedKind {
     let mut said = None;
     for look in 0_u32.. {
@@ -101,7 +100,7 @@ pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnM
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
             // The schema is published some seconds after the installation or the fix.
-            Err(KindError::Missing { .. } | KindError::Unsuitable(_)) if may_be_new => {}
+            Err(_) if may_be_new => {}
             Err(error) => {
                 say(&error);
                 said = Some(error);
