@@ -41,6 +41,7 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
     drop(holds);
     if !is_active(&context, &target) {
         context.holds.forget(&target.name);
+        context.handovers.retire(&target.name);
     }
     // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
@@ -100,8 +101,7 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         never = telling => never,
         () = keeping => return,
     };
-    let is_active = is_active(context, target);
-    context.handovers.leave(target.clone(), handover, is_active);
+    context.handovers.leave(target.clone(), handover);
 }
 
 fn is_active(context: &Context, target: &Target) -> bool {
