@@ -92,7 +92,7 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         metrics: context.metrics.clone(),
         reported_causes: ReportedCauses::default(),
     };
-    let left_open = || context.holds.left_open(&target.name).map(Handover::with_open_breaker);
+    let left_open = || context.holds.left_open(target).map(Handover::with_open_breaker);
     let handover = context.handovers.take(target).or_else(left_open).unwrap_or_default();
     let actor = TargetActor::new(executor, context.clone(), handover);
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
