@@ -80,7 +80,7 @@ impl PublishedHolds {
             let found = |(target, holds): (String, TargetHolds)| {
                 let of_target = noted.iter().map(|(selection, _)| selection).filter(|noted| noted.target == target);
                 let kinds = of_target.map(Selection::kind_name).collect();
-                let found = Some(FoundBreaker { counts: open_breaker(&holds)?, kinds });
+                let found = Some(FoundBreaker { counts: holds.open_breaker()?, kinds });
                 Some((target, BySource { found, ..BySource::default() }))
             };
             *all = own.chain(on_lease).filter_map(found).collect();
@@ -233,13 +233,6 @@ fn reasons(held: &HeldCorrections) -> BTreeSet<(String, &'static str)> {
         words.into_iter().map(move |word| (target.clone(), word))
     };
     held.targets.iter().flat_map(words).collect()
-}
-
-fn open_breaker(holds: &TargetHolds) -> Option<BreakerCounts> {
-    holds.whole.iter().find_map(|hold| match hold {
-        TargetHold::BreakerOpen(counts) => Some(*counts),
-        _ => None,
-    })
 }
 
 fn together(all: &BTreeMap<String, BySource>) -> HeldCorrections {
