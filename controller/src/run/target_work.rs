@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
+use drift_kube::kinds::in_rounds;
 use drift_kube::{KindNews, Right, RightsNews};
 use drift_language::{Destination, Source, Target};
 use tokio::sync::mpsc;
@@ -26,18 +27,13 @@ const EVENT_BUFFER: usize = 1024;
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
     let metrics = context.metrics.clone();
     let labels = of_target(&target.name);
-    // Without a resolved kind the target is unattested, which the metric must show too.
-    metrics.attested.get_or_create(&labels).set(0);
     let holds = context.holds.begin(&target.name);
-    loop {
-        let round = stop.child_token();
-        work_until_stopped(&context, &target, &round).await;
-        // A round that ends by itself has found its kind unusable, and the next one waits until it is usable.
-        if stop.is_cancelled() || !round.is_cancelled() {
-            break;
-        }
+    in_rounds(&stop, |round| {
+        // Without a resolved kind the target is unattested, which the metric must show too.
         metrics.attested.get_or_create(&labels).set(0);
-    }
+        work_until_stopped(&context, &target, round)
+    })
+    .await;
     drop(holds);
     if !is_active(&context, &target) {
         context.holds.forget(&target.name);
@@ -49,7 +45,7 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
 }
 
 /// Works on a target until `stop`, which it cancels itself if the kind becomes unusable.
-async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: &CancellationToken) {
+async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: CancellationToken) {
     let announcer = Announcer::new(context.events.clone(), target, &context.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
@@ -76,11 +72,6 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         }
     };
     let kind = found.clone();
-    let keeping = async {
-        context.kinds.until_lossy(&kind).await;
-        stop.cancel();
-        std::future::pending::<()>().await;
-    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let subscription = context.watches.subscribe(target, &found, &target.all_fields);
     let executor = Executor {
@@ -99,7 +90,7 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let ((), handover) = tokio::select! {
         done = working => done,
         never = telling => never,
-        () = keeping => return,
+        () = context.kinds.end_when_lossy(&kind, &stop) => return,
     };
     context.handovers.leave(target.clone(), handover);
 }

@@ -13,6 +13,7 @@ use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use drift_language::Target;
 use kube::core::ApiResource;
+use tokio_util::sync::CancellationToken;
 
 /// Retry interval for an unusable kind, and interval between two looks at the stored version of a usable one. CRDs are
 /// rarely installed or edited, and 15 seconds are short for a person who just did.
@@ -70,9 +71,17 @@ impl KindSearch {
         kind
     }
 
+    /// Cancels a round of [`in_rounds`] once a write through the version of this kind would change other fields of stored
+    /// objects. Runs until the future is dropped, so that the work of the round ends by itself.
+    pub async fn end_when_lossy(&self, kind: &ResolvedKind, round: &CancellationToken) {
+        self.until_lossy(kind).await;
+        round.cancel();
+        std::future::pending::<()>().await;
+    }
+
     /// Waits until a write through the version of this kind would change other fields of stored objects: its
     /// CustomResourceDefinition was edited. While the cluster does not say, nothing is known to have changed.
-    pub async fn until_lossy(&self, kind: &ResolvedKind) {
+    async fn until_lossy(&self, kind: &ResolvedKind) {
         let ApiResource { api_version, kind, .. } = &kind.resource;
         loop {
             tokio::time::sleep(LOOK_UP_AGAIN).await;
@@ -88,6 +97,18 @@ impl KindSearch {
     fn note(&self, target: &str, trouble: bool) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if trouble { told.insert(target.to_owned()) } else { told.remove(target) }
+    }
+}
+
+/// Works in rounds until `stop`. A round that is cancelled alone has found its kind unusable, and the next one waits until
+/// it is usable.
+pub async fn in_rounds<F: Future<Output = ()>>(stop: &CancellationToken, work: impl Fn(CancellationToken) -> F) {
+    loop {
+        let round = stop.child_token();
+        work(round.clone()).await;
+        if stop.is_cancelled() || !round.is_cancelled() {
+            return;
+        }
     }
 }
 
@@ -208,6 +229,25 @@ spec:
         let told = news.into_inner().unwrap();
         let is_trouble = |one: &KindNews| matches!(one, KindNews::Unusable(_));
         assert!(told.len() == 3 && told[..2].iter().all(is_trouble) && told[2] == KindNews::Usable, "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn only_a_round_that_is_cancelled_alone_is_followed_by_another() {
+        // The tokens that each round cancels, and the number of rounds.
+        for (stops, ends_round, rounds) in [(None, false, 1), (Some(1), false, 1), (Some(3), true, 3)] {
+            let (stop, begun) = (&CancellationToken::new(), &std::cell::Cell::new(0));
+            in_rounds(stop, async |round: CancellationToken| {
+                begun.set(begun.get() + 1);
+                if ends_round {
+                    round.cancel();
+                }
+                if stops == Some(begun.get()) {
+                    stop.cancel();
+                }
+            })
+            .await;
+            assert_eq!(begun.get(), rounds);
+        }
     }
 
     #[tokio::test(start_paused = true)]
