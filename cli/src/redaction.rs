@@ -9,6 +9,8 @@ use drift_poller::engine::judgement::description::REDACTED;
 const KEYS_OF_AUTH: [&str; 2] = ["bearer", "basic"];
 /// Ends of names whose values name a secret or its place, and are none.
 const NAMING: [&str; 5] = ["name", "ref", "url", "uri", "path"];
+/// Variables of expressions that people write as the value of a key.
+const VARIABLES: [&str; 5] = ["desired", "item", "secrets", "self", "steps"];
 /// Words before a credential in a header.
 const SCHEMES: [&str; 2] = ["Bearer ", "Basic "];
 
@@ -62,7 +64,7 @@ fn values(line: &str) -> impl Iterator<Item = Range<usize>> {
             quote @ ('"' | '\'') => quoted(value, quote),
             _ => value.find([',', '}', ']']).unwrap_or(value.len()),
         };
-        (!is_template(&value[..end])).then_some(start..start + end)
+        (!is_template(&value[..end]) && !is_selection(&value[..end])).then_some(start..start + end)
     })
 }
 
@@ -84,6 +86,14 @@ fn quoted(text: &str, quote: char) -> usize {
 fn is_template(value: &str) -> bool {
     let value = value.trim().trim_matches(['"', '\'']);
     value.starts_with("${") && value.ends_with('}')
+}
+
+/// Returns true if the value names a field of a variable, as `secrets.apiKey` does in an expression.
+fn is_selection(value: &str) -> bool {
+    let name = value.trim_end().trim_end_matches([')', '}', '"', '\'']);
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_.?".contains(letter);
+    VARIABLES.iter().any(|variable| name.strip_prefix(variable).is_some_and(|rest| rest.starts_with('.')))
+        && name.chars().all(is_name)
 }
 
 /// Values behind `=` after the name of a secret, as in the query of a URL.
@@ -151,6 +161,9 @@ mod tests {
             ("{\"password\":\"hunter2\",\"a\"", "{\"password\":(redacted),\"a\""),
             ("url: https://h/x?a=b&token=hunter2&c=d", "url: https://h/x?a=b&token=(redacted)&c=d"),
             ("url: 'https://me:hunter2@h/x'", "url: 'https://(redacted)@h/x'"),
+            ("  body: \"${{'apiKey': 'hunter2'}}\"", "  body: \"${{'apiKey': (redacted)}}\""),
+            ("  body: \"${{'apiKey': secrets.a + 'hunter2'}}\"", "  body: \"${{'apiKey': (redacted)}}\""),
+            ("  token: secretsauce.x", "  token: (redacted)"),
         ] {
             assert_eq!(redacted(line, 1).0, expected, "{line}");
         }
@@ -164,6 +177,8 @@ mod tests {
             "  tokenUrl: https://id.example/token",
             "  password: \"${self.spec.pasword}\"",
             "  when: \"${self.spec.token == 'x'}\"",
+            "  body: \"${merge(desired, {'apiKey': secrets.apiKey, 'token': steps.login.body.token})}\"",
+            "  'apiKey': secrets.apiKey})}\"",
             "  url: \"https://h/${self.spec.name}?token=${self.spec.token}\"",
         ] {
             assert_eq!(redacted(line, 3), (line.to_owned(), 3));

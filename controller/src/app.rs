@@ -233,6 +233,7 @@ impl Program {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
                 () = notes.keep(&self.lease) => {}
                 () = holds.keep(&self.lease) => {}
+                () = holds.follow(configuration.clone(), notes.clone()) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}
                 _ = collecting => {}

@@ -19,7 +19,7 @@ pub(crate) enum ObjectRequest {
     Resume,
     /// A poll at once.
     Poll,
-    /// One more correction after the attempts were exhausted, or while the breaker holds the object.
+    /// One more try of what exhausted attempts, a contradicted absence, an unclear deletion or an open breaker holds.
     Retry,
     /// The object takes no part in the external resource of this identity any more; `None` stands for the one that it owns.
     GiveUp(Option<String>),

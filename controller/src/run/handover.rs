@@ -12,7 +12,8 @@ use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::objects::object_store::Handover;
 
 /// Lifetime of a handover. No record in it delays a correction for longer. The limit also frees the state of targets
-/// that were removed or renamed.
+/// that were removed or renamed. An open breaker of an active target is kept without a limit, because the target waits
+/// for as long as its kind is unusable.
 const KEPT_FOR: Duration = RETRY_EVERY;
 
 type HandoversByTarget = HashMap<String, Left>;
@@ -23,6 +24,8 @@ struct Left {
     target: Arc<Target>,
     handover: Handover,
     at: Moment,
+    /// False once the target was removed.
+    is_active: bool,
 }
 
 /// Handovers of ended actors, by target name. Cheap to clone.
@@ -39,20 +42,27 @@ impl Handovers {
         is_same_kind(&left.target.objects, &target.objects).then_some(left.handover)
     }
 
-    /// Stores the handover of an actor that ended. A target that is no longer active leaves no claims.
-    pub fn leave(&self, target: Arc<Target>, mut handover: Handover, is_active: bool) {
+    /// Stores the handover of an actor that ended.
+    pub fn leave(&self, target: Arc<Target>, handover: Handover) {
         let at = clock::now();
-        if !is_active {
-            handover.forget_claims();
-        }
         let mut handovers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         drop_old(&mut handovers, at);
-        handovers.insert(target.name.clone(), Left { target, handover, at });
+        handovers.insert(target.name.clone(), Left { target, handover, at, is_active: true });
+    }
+
+    /// Forgets the claims of a target that was removed, and everything else of it after a while.
+    pub fn retire(&self, target: &str) {
+        let mut handovers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = handovers.get_mut(target) {
+            left.handover.forget_claims();
+            left.is_active = false;
+        }
     }
 }
 
 fn drop_old(handovers: &mut HandoversByTarget, now: Moment) {
-    handovers.retain(|_, left| !now.is_past(left.at, KEPT_FOR));
+    let is_held = |left: &Left| left.is_active && left.handover.is_breaker_open();
+    handovers.retain(|_, left| !now.is_past(left.at, KEPT_FOR) || is_held(left));
 }
 
 /// Returns true if both selections select the same kind, in any version.
@@ -63,6 +73,7 @@ fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_api::BreakerCounts;
 
     fn target(name: &str) -> Arc<Target> {
         let text = format!(
@@ -88,13 +99,26 @@ spec:
     async fn a_target_that_is_gone_leaves_nothing_for_ever() {
         let handovers = Handovers::default();
         for number in 0..10 {
-            handovers.leave(target(&format!("t{number}")), Handover::default(), false);
+            handovers.leave(target(&format!("t{number}")), Handover::default());
         }
         tokio::time::sleep(KEPT_FOR / 2).await;
         assert!(handovers.take(&target("t0")).is_some(), "who comes back within an hour finds what was left");
         assert_eq!(kept(&handovers), 9);
         tokio::time::sleep(KEPT_FOR).await;
-        handovers.leave(target("new"), Handover::default(), true);
+        handovers.leave(target("new"), Handover::default());
         assert_eq!(kept(&handovers), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_open_breaker_waits_for_a_usable_kind() {
+        let handovers = Handovers::default();
+        let open = || Handover::with_open_breaker(BreakerCounts { drifted: 15, judged: 29, limit: 20 });
+        for (name, handover) in [("open", open()), ("closed", Handover::default()), ("removed", open())] {
+            handovers.leave(target(name), handover);
+        }
+        handovers.retire("removed");
+        tokio::time::sleep(2 * KEPT_FOR).await;
+        let is_kept = |name| handovers.take(&target(name)).is_some_and(|handover| handover.is_breaker_open());
+        assert_eq!(["open", "closed", "removed"].map(is_kept), [true, false, false]);
     }
 }

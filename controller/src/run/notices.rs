@@ -129,13 +129,7 @@ impl Announcer {
                 (NoticeKind::Warning, "BreakerOpened", note)
             }
             Transition::StaysOpen(counts, limit) => {
-                let BreakerCounts { drifted, judged, .. } = counts;
-                let remedy = counts.remedy();
-                let note = format!(
-                    "the breaker of target {target} stays open: {drifted} of {judged} objects drifted, more than the new \
-                     maxDriftedPercent of {limit} allows; {remedy}"
-                );
-                (NoticeKind::Warning, "BreakerStaysOpen", note)
+                (NoticeKind::Warning, "BreakerStaysOpen", stays_open(target, counts, limit))
             }
             Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
         };
@@ -185,5 +179,29 @@ impl Announcer {
     fn emit(&self, regarding: ObjectReference, news: (NoticeKind, &'static str, &'static str), note: String) {
         let (kind, reason, action) = news;
         self.events.emit(Notice { target: self.target.clone(), regarding, kind, reason, action, note });
+    }
+}
+
+/// The note about a limit that was raised too little. The share may be below the new limit, because objects came since.
+fn stays_open(target: &str, counts: BreakerCounts, raised_to: u8) -> String {
+    let BreakerCounts { drifted, judged, limit } = counts;
+    let remedy = counts.remedy();
+    format!(
+        "the breaker of target {target} stays open at the new maxDriftedPercent of {raised_to}: it opened at {limit}, and \
+         {drifted} of {judged} objects drifted; {remedy}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raise_below_the_old_limit_is_explained() {
+        let counts = BreakerCounts { drifted: 10, judged: 200, limit: 20 };
+        let note = stays_open("flags", counts, 20);
+        let expected = "the breaker of target flags stays open at the new maxDriftedPercent of 20: it opened at 20, and 10 of 200 \
+                        objects drifted; ";
+        assert!(note.starts_with(expected) && note.contains("maxDriftedPercent` of 21 or more"), "{note}");
     }
 }

@@ -2,12 +2,16 @@
 //! open stays open when another process takes over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::names::HELD_CORRECTIONS_ANNOTATION;
+use drift_api::names::{HELD_CORRECTIONS_ANNOTATION, SELECTIONS_ANNOTATION};
 use drift_api::{BreakerCounts, HeldCorrections, Moment, ObjectHold, TargetHold, TargetHolds};
+use drift_kube::cleanup::missing_targets;
 use drift_kube::lease::LeaseHandle;
 use drift_kube::process::clock;
+use drift_kube::{Configuration, KindName, NotedSelections, Selection, Selections};
+use drift_language::Target;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -27,7 +31,15 @@ struct BySource {
     rights_missing: bool,
     engine: TargetHolds,
     /// The open breaker of an earlier term, until the target's engine reports.
-    found: Option<BreakerCounts>,
+    found: Option<FoundBreaker>,
+}
+
+/// The open breaker of an earlier term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FoundBreaker {
+    counts: BreakerCounts,
+    /// The kinds of the target's objects in that term, as the Lease notes them.
+    kinds: BTreeSet<KindName>,
 }
 
 impl BySource {
@@ -42,7 +54,7 @@ impl BySource {
 
     fn together(&self) -> TargetHolds {
         let mut holds = self.engine.clone();
-        holds.whole.extend(self.found.map(TargetHold::BreakerOpen));
+        holds.whole.extend(self.found.as_ref().map(|found| TargetHold::BreakerOpen(found.counts)));
         holds.whole.extend(self.kind_unusable.then_some(TargetHold::KindUnusable));
         holds.whole.extend(self.rights_missing.then_some(TargetHold::RightsMissing));
         holds
@@ -62,10 +74,13 @@ impl PublishedHolds {
     pub fn next_term(&self, annotations: &BTreeMap<String, String>) -> Self {
         let text = annotations.get(HELD_CORRECTIONS_ANNOTATION).map(String::as_str).unwrap_or_default();
         let on_lease = HeldCorrections::parse(text).targets;
+        let noted = annotations.get(SELECTIONS_ANNOTATION).map(|text| Selections::parse(text).0).unwrap_or_default();
         self.by_target.send_modify(|all| {
             let own = std::mem::take(all).into_iter().map(|(target, holds)| (target, holds.together()));
             let found = |(target, holds): (String, TargetHolds)| {
-                let found = Some(open_breaker(&holds)?);
+                let of_target = noted.iter().map(|(selection, _)| selection).filter(|noted| noted.target == target);
+                let kinds = of_target.map(Selection::kind_name).collect();
+                let found = Some(FoundBreaker { counts: holds.open_breaker()?, kinds });
                 Some((target, BySource { found, ..BySource::default() }))
             };
             *all = own.chain(on_lease).filter_map(found).collect();
@@ -73,10 +88,40 @@ impl PublishedHolds {
         self.clone()
     }
 
-    /// Returns the breaker of the target that an earlier term left open; `None` once the target's engine reported.
+    /// Returns the breaker that an earlier term left open for this target. `None` once the target's engine reported, and
+    /// if the target had objects of other kinds then.
     #[must_use]
-    pub fn left_open(&self, target: &str) -> Option<BreakerCounts> {
-        self.by_target.borrow().get(target)?.found
+    pub fn left_open(&self, target: &Target) -> Option<BreakerCounts> {
+        let all = self.by_target.borrow();
+        let FoundBreaker { counts, kinds } = all.get(&target.name)?.found.as_ref()?;
+        let is_of_kind = kinds.is_empty() || kinds.iter().any(|kind| kind.is_of(&target.objects));
+        is_of_kind.then_some(*counts)
+    }
+
+    /// Drops the breakers that earlier terms left open for targets that were removed meanwhile. Runs until the future is
+    /// dropped.
+    pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
+        loop {
+            let now = configuration.borrow_and_update().clone();
+            notes.read(|notes| self.forget_removed(&now, notes));
+            if configuration.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// A missing target keeps its breaker: its ConfigMap may be restored.
+    fn forget_removed(&self, configuration: &Configuration, notes: &Selections) {
+        if !configuration.loaded {
+            return;
+        }
+        let missing = missing_targets(notes, configuration.active());
+        let is_kept = |target: &String| configuration.targets.contains_key(target) || missing.contains_key(target);
+        self.by_target.send_if_modified(|all| {
+            let before = all.len();
+            all.retain(|target, holds| holds.found.is_none() || is_kept(target));
+            all.len() < before
+        });
     }
 
     /// Drops the holds of a target that was removed.
@@ -190,13 +235,6 @@ fn reasons(held: &HeldCorrections) -> BTreeSet<(String, &'static str)> {
     held.targets.iter().flat_map(words).collect()
 }
 
-fn open_breaker(holds: &TargetHolds) -> Option<BreakerCounts> {
-    holds.whole.iter().find_map(|hold| match hold {
-        TargetHold::BreakerOpen(counts) => Some(*counts),
-        _ => None,
-    })
-}
-
 fn together(all: &BTreeMap<String, BySource>) -> HeldCorrections {
     let targets = all.iter().map(|(target, holds)| (target.clone(), holds.together()));
     HeldCorrections { targets: targets.filter(|(_, holds)| !holds.is_empty()).collect(), left_out: 0 }
@@ -233,6 +271,23 @@ mod tests {
 
     fn open() -> TargetHeld {
         open_with(15)
+    }
+
+    /// The target `flags` for objects of this kind.
+    fn target(kind: &str) -> Arc<Target> {
+        let text = format!(
+            r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: flags}}
+spec:
+  objects: {{apiVersion: demo.example/v1, kind: {kind}}}
+  identity: "${{self.metadata.name}}"
+  read: {{http: {{url: "https://h.example/x"}}}}
+  compare: {{desired: {{login: "${{self.spec.login}}"}}}}
+"#
+        );
+        Arc::new(drift_language::fixtures::target(&text))
     }
 
     fn words(held: &HeldCorrections) -> Vec<String> {
@@ -279,20 +334,51 @@ mod tests {
         holds.set_rights_missing("flags", true);
         drop(guard);
         assert_eq!(words(&together(&holds.by_target.borrow())), ["BreakerOpen 15/29 20%"]);
-        assert_eq!(holds.left_open("flags"), None, "the handover within the term knows more");
+        assert_eq!(holds.left_open(&target("Flag")), None, "the handover within the term knows more");
         let on_lease = BTreeMap::from([(HELD_CORRECTIONS_ANNOTATION.to_owned(), holds.left().to_annotation())]);
         let next = PublishedHolds::default().next_term(&on_lease);
         let _guard = next.begin("flags");
         next.set_rights_missing("flags", true);
-        assert_eq!(next.left_open("flags"), open().breaker);
+        assert_eq!(next.left_open(&target("Flag")), open().breaker);
         assert_eq!(next.left(), holds.left(), "a crash before the first report loses nothing");
         next.set_held("flags", &TargetHeld::default());
-        assert_eq!(next.left_open("flags"), None);
+        assert_eq!(next.left_open(&target("Flag")), None);
         assert_eq!(next.left(), HeldCorrections::default(), "it closed");
         let again = holds.next_term(&BTreeMap::new());
-        assert_eq!(again.left_open("flags"), open().breaker, "the Lease was lost before it was written");
+        assert_eq!(again.left_open(&target("Flag")), open().breaker, "the Lease was lost before it was written");
         holds.forget("flags");
         assert_eq!(holds.left(), HeldCorrections::default());
+    }
+
+    #[test]
+    fn a_breaker_left_open_ends_with_its_target() {
+        let open = HeldCorrections {
+            targets: [("flags".to_owned(), holds_of(&open(), (clock::now(), clock::wall())))].into(),
+            left_out: 0,
+        };
+        let selections = r#"[{"configMap": "c", "target": "flags", "apiVersion": "demo.example/v1", "kind": "Flag"}]"#;
+        let notes = Selections::parse(selections).0;
+        let on_lease = BTreeMap::from([
+            (HELD_CORRECTIONS_ANNOTATION.to_owned(), open.to_annotation()),
+            (SELECTIONS_ANNOTATION.to_owned(), selections.to_owned()),
+        ]);
+        let (flag, role) = (target("Flag"), target("Role"));
+        // The active target, if its ConfigMap is whole and read, and if the breaker stays on the Lease and is taken over.
+        for (active, is_whole, loaded, stays, taken) in [
+            (None, false, false, true, true),
+            (Some(&flag), true, true, true, true),
+            (Some(&role), true, true, true, false),
+            (None, false, true, true, true),
+            (None, true, true, false, false),
+        ] {
+            let mut configuration = Configuration { loaded, ..Configuration::default() };
+            configuration.targets.extend(active.map(|target| (target.name.clone(), target.clone())));
+            configuration.whole.extend(is_whole.then(|| "c".to_owned()));
+            let holds = PublishedHolds::default().next_term(&on_lease);
+            holds.forget_removed(&configuration, &notes);
+            assert_eq!(!holds.left().targets.is_empty(), stays, "{active:?} {is_whole} {loaded}");
+            assert_eq!(holds.left_open(active.unwrap_or(&flag)).is_some(), taken, "{active:?} {is_whole} {loaded}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
+use drift_kube::kinds::in_rounds;
 use drift_kube::{KindNews, Right, RightsNews};
 use drift_language::{Destination, Source, Target};
 use tokio::sync::mpsc;
@@ -26,21 +27,17 @@ const EVENT_BUFFER: usize = 1024;
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
     let metrics = context.metrics.clone();
     let labels = of_target(&target.name);
-    // Without a resolved kind the target is unattested, which the metric must show too.
-    metrics.attested.get_or_create(&labels).set(0);
     let holds = context.holds.begin(&target.name);
-    loop {
-        let round = stop.child_token();
-        work_until_stopped(&context, &target, &round).await;
-        // A round that ends by itself has found its kind unusable, and the next one waits until it is usable.
-        if stop.is_cancelled() || !round.is_cancelled() {
-            break;
-        }
+    in_rounds(&stop, |round| {
+        // Without a resolved kind the target is unattested, which the metric must show too.
         metrics.attested.get_or_create(&labels).set(0);
-    }
+        work_until_stopped(&context, &target, round)
+    })
+    .await;
     drop(holds);
     if !is_active(&context, &target) {
         context.holds.forget(&target.name);
+        context.handovers.retire(&target.name);
     }
     // An alert on an unattested target must not outlive the target.
     metrics.attested.remove(&labels);
@@ -48,7 +45,7 @@ pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: Cancellation
 }
 
 /// Works on a target until `stop`, which it cancels itself if the kind becomes unusable.
-async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: &CancellationToken) {
+async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: CancellationToken) {
     let announcer = Announcer::new(context.events.clone(), target, &context.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
@@ -75,11 +72,6 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         }
     };
     let kind = found.clone();
-    let keeping = async {
-        context.kinds.until_lossy(&kind).await;
-        stop.cancel();
-        std::future::pending::<()>().await;
-    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let subscription = context.watches.subscribe(target, &found, &target.all_fields);
     let executor = Executor {
@@ -91,17 +83,16 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         metrics: context.metrics.clone(),
         reported_causes: ReportedCauses::default(),
     };
-    let left_open = || context.holds.left_open(&target.name).map(Handover::with_open_breaker);
+    let left_open = || context.holds.left_open(target).map(Handover::with_open_breaker);
     let handover = context.handovers.take(target).or_else(left_open).unwrap_or_default();
     let actor = TargetActor::new(executor, context.clone(), handover);
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, stop.clone())) };
     let ((), handover) = tokio::select! {
         done = working => done,
         never = telling => never,
-        () = keeping => return,
+        () = context.kinds.end_when_lossy(&kind, &stop) => return,
     };
-    let is_active = is_active(context, target);
-    context.handovers.leave(target.clone(), handover, is_active);
+    context.handovers.leave(target.clone(), handover);
 }
 
 fn is_active(context: &Context, target: &Target) -> bool {

@@ -130,6 +130,13 @@ fn another_writer_is_answered_at_our_own_pace() {
 }
 
 #[test]
+fn what_no_read_shows_is_created_once() {
+    let text = Text { deletes: false, ..PLAIN };
+    let begun = active(text, [Create { object: 0, resource: 0, value: 1, labels: 1 }]);
+    ends_well(begun, [Rest], Ending::War(War::Hide));
+}
+
+#[test]
 fn a_replayed_verdict_is_not_acted_on() {
     let events = [Rest, Rest, Pass(700), Rest, Replay { object: 0 }, Rest];
     ends_well(one_object(), events, Ending::Free);

@@ -7,11 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use drift_api::mutants::{Mutant, plant};
 
-use crate::events::Event;
 use crate::history::{History, PANICS};
-use crate::quiet::{Ending, War};
-use crate::targets::Text;
-use crate::world::Who;
 
 /// Maximum number of histories for a mutant: twice the number in a run without one.
 const HISTORIES: u64 = 20_000;
@@ -84,18 +80,4 @@ fn every_mutant_of_the_engines_is_found() {
         let table: Vec<&str> = TABLE.lines().filter(|line| line.starts_with("| `")).collect();
         assert_eq!(table, rows, "the table in e2e/src/reliability/mutants.md differs from what was found");
     }
-}
-
-/// The first object makes its resource, which no read shows after that.
-fn hidden() -> History {
-    let text = Text { correct: true, adopt: false, deletes: false, suspended: false, by_job: false, edition: 0 };
-    let (target, create) =
-        (Event::Target { target: 0, text: Some(text) }, Event::Create { object: 0, resource: 0, value: 1, labels: 1 });
-    let events = vec![target, Event::Configure(Who::Poller), Event::Configure(Who::Controller), create, Event::Rest];
-    History { events, ending: Ending::War(War::Hide) }
-}
-
-#[test]
-fn what_no_read_shows_is_created_once() {
-    assert_eq!(hidden().play(), Ok(()));
 }

@@ -69,8 +69,6 @@ const BATTLES: u8 = 150;
 const MOST_WRITES: usize = 80;
 /// Requests for two objects in ten minutes, with at most two requests per correction.
 const MOST_REQUESTS: usize = 36;
-/// Creates of hidden resources in ten minutes: one for each object, because the next one is due in an hour.
-const MOST_CONTRADICTED: usize = OBJECTS.len();
 
 /// Advances everything until it is quiet.
 pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
@@ -85,6 +83,7 @@ pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
 /// Repeats the action for five minutes.
 fn wage(world: &mut World, war: War) {
     let (writes, requests, contradicted) = (world.ledger.writes, world.outside.writes, world.outside.contradicted);
+    let objects = world.api.objects.len();
     world.outside.ignores_writes = war == War::IgnoreWrites;
     for battle in 0..BATTLES {
         for object in 0..OBJECTS.len() {
@@ -112,8 +111,11 @@ fn wage(world: &mut World, war: War) {
     world.outside.ignores_writes = false;
     world.outside.hidden.clear();
     let contradicted = world.outside.contradicted - contradicted;
-    if contradicted > MOST_CONTRADICTED {
-        world.ledger.violate(format!("what exists is created again and again: {contradicted} times"));
+    // One create for each object, because the next one is due in an hour.
+    if contradicted > objects {
+        world
+            .ledger
+            .violate(format!("what exists is created again and again: {contradicted} times for {objects} objects"));
     }
     let (writes, requests) = (world.ledger.writes - writes, world.outside.writes - requests);
     if writes > MOST_WRITES || requests > MOST_REQUESTS {

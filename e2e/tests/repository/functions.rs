@@ -1,4 +1,4 @@
-//! The functions of all sources, tests too: where each is, how long, and whether it is a test.
+//! The functions of all sources, tests too: where each is, and how long.
 //!
 //! Found by their text, as rustfmt lays it out: a function ends with the brace below its first letter. So those within macros
 //! are found too.
@@ -8,8 +8,6 @@ use std::{fmt, fs};
 
 /// The folders of the workspace with sources.
 const SOURCES: [&str; 5] = ["shared", "poller", "controller", "cli", "e2e"];
-/// Test attributes, as they begin.
-const TESTS: [&str; 2] = ["#[test]", "#[tokio::test"];
 
 /// A function in a source file.
 pub(crate) struct Function {
@@ -17,7 +15,6 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// Number of lines, from the first to the last.
     pub(crate) lines: usize,
-    pub(crate) is_test: bool,
 }
 
 impl fmt::Display for Function {
@@ -34,12 +31,8 @@ pub(crate) fn functions(root: &Path) -> Vec<Function> {
         let lines: Vec<&str> = text.lines().collect();
         for (start, line) in lines.iter().enumerate() {
             let Some(name) = name(line) else { continue };
-            let attributes = lines[..start].iter().rev().map(|line| line.trim());
-            let is_test = attributes
-                .take_while(|line| line.starts_with('#') || line.starts_with("//"))
-                .any(|line| TESTS.iter().any(|test| line.starts_with(test)));
             let length = length(&lines[start..]);
-            found.push(Function { file: file.clone(), name: name.to_owned(), lines: length, is_test });
+            found.push(Function { file: file.clone(), name: name.to_owned(), lines: length });
         }
     }
     found

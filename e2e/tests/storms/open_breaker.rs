@@ -56,7 +56,7 @@ async fn edits_of_other_limits_let_nothing_pass() -> Result<()> {
         world.wait_for_event("BreakerStaysOpen", "drift-targets").await?;
         bed.outside.nothing_is_written_for(QUIET).await?;
         let notes = breaker_events(world, "BreakerStaysOpen").await?;
-        ensure!(notes.iter().any(|note| note.contains("maxDriftedPercent of 25 allows")), "{notes:?}");
+        ensure!(notes.iter().any(|note| note.contains("stays open at the new maxDriftedPercent of 25:")), "{notes:?}");
         ensure!(breaker_events(world, "BreakerClosed").await?.is_empty(), "an edit closed it");
 
         let one = names(15).into_iter().find(|name| bed.documents.get(&path(name)).is_some_and(is_changed));

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use drift_kube::access::target_rights::rights_of_poller;
+use drift_kube::kinds::in_rounds;
 use drift_language::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -24,23 +25,18 @@ const EVENT_BUFFER: usize = 1024;
 pub async fn work(context: Arc<Context>, target: Arc<Target>, stop: CancellationToken) {
     let attested = context.metrics.attested.clone();
     let labels = of_target(&target.name);
-    // Without a resolved kind the target is unattested, which the metric must show too.
-    attested.get_or_create(&labels).set(0);
-    loop {
-        let round = stop.child_token();
-        work_until_stopped(&context, &target, &round).await;
-        // A round that ends by itself has found its kind unusable, and the next one waits until it is usable.
-        if stop.is_cancelled() || !round.is_cancelled() {
-            break;
-        }
+    in_rounds(&stop, |round| {
+        // Without a resolved kind the target is unattested, which the metric must show too.
         attested.get_or_create(&labels).set(0);
-    }
+        work_until_stopped(&context, &target, round)
+    })
+    .await;
     // An alert on an unattested target must not outlive the target.
     attested.remove(&labels);
 }
 
 /// Works on a target until `stop`, which it cancels itself if the kind becomes unusable.
-async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: &CancellationToken) {
+async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: CancellationToken) {
     let say = |news| crate::run::notices::tell_of_kind(&context.events, target, &context.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,
@@ -52,11 +48,6 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     };
     let needed = rights_of_poller(target, &found);
     let kind = found.clone();
-    let keeping = async {
-        context.kinds.until_lossy(&kind).await;
-        stop.cancel();
-        std::future::pending::<()>().await;
-    };
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let (inbox, hinted) = hints::inbox(context, target);
     let subscription = context.watches.subscribe(target, &found, &target.poll_fields);
@@ -68,6 +59,6 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         () = follow_rights(context, target, needed) => {}
         // Boxed, because the future of a connection attempt is large.
         () = Box::pin(hints::hear(context, inbox)) => {}
-        () = keeping => {}
+        () = context.kinds.end_when_lossy(&kind, &stop) => {}
     }
 }

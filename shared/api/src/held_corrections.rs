@@ -179,6 +179,15 @@ impl TargetHolds {
         self.whole.is_empty() && self.objects.is_empty() && self.left_out == 0
     }
 
+    /// The counts of the target's open breaker.
+    #[must_use]
+    pub fn open_breaker(&self) -> Option<BreakerCounts> {
+        self.whole.iter().find_map(|hold| match hold {
+            TargetHold::BreakerOpen(counts) => Some(*counts),
+            _ => None,
+        })
+    }
+
     /// The hold of an object, unless its time has passed.
     #[must_use]
     pub fn of_object(&self, uid: &Uid, now: Timestamp) -> Option<ObjectHold> {
@@ -225,10 +234,12 @@ pub struct HeldCorrections {
 }
 
 impl HeldCorrections {
-    /// The annotation's value, at most [`MOST_BYTES`] long. Whole targets take their room first, and single objects share the rest.
+    /// The annotation's value, at most [`MOST_BYTES`] long. Targets with an open breaker take their room first, because no
+    /// other record tells the next controller of it. Then come the other targets, and single objects share the rest.
     #[must_use]
     pub fn to_annotation(&self) -> String {
-        let held = self.targets.iter().filter(|(_, holds)| !holds.is_empty());
+        let mut held: Vec<_> = self.targets.iter().filter(|(_, holds)| !holds.is_empty()).collect();
+        held.sort_by_key(|(_, holds)| holds.open_breaker().is_none());
         let (mut listed, mut left, mut left_out) = (Vec::new(), MOST_BYTES - FRAME, self.left_out);
         for (name, holds) in held {
             let words: usize = holds.whole.iter().map(|hold| hold.to_string().len() + 3).sum();

@@ -87,7 +87,8 @@ pub const PAUSED_ANNOTATION: &str = "driftpoller.dev/paused";
 pub const ORPHAN_ANNOTATION: &str = "driftpoller.dev/orphan";
 /// Annotation on an object. A changed value requests an immediate poll.
 pub const POLL_REQUESTED_ANNOTATION: &str = "driftpoller.dev/poll-requested-at";
-/// Annotation on an object. A changed value requests one more correction after the attempts are exhausted.
+/// Annotation on an object. A changed value requests one more correction or deletion of what exhausted attempts, a
+/// contradicted absence, an unclear deletion or an open breaker holds.
 pub const RETRY_REQUESTED_ANNOTATION: &str = "driftpoller.dev/retry-requested-at";
 /// Annotation with an identity that the object gives up. While it is present, the object does not participate
 /// in that resource.

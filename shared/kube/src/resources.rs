@@ -415,12 +415,25 @@ mod tests {
         }
     }
 
+    fn stack() -> ClusterResource {
+        ClusterResource { api_version: "pulumi.com/v1alpha1".into(), kind: "Stack".into(), ..resource(Some("n")) }
+    }
+
+    #[tokio::test]
+    async fn a_kind_forgotten_before_the_check_is_not_written() {
+        let (client, _) = answering(of_two_versions);
+        let kinds = KnownKinds::new(client);
+        kinds.resolve(&stack()).await.unwrap();
+        kinds.forget(&stack()).await;
+        let checked = kinds.ensure_writable(&stack()).await;
+        assert!(matches!(checked, Err(ResourceError::NotServed { .. })), "{checked:?}");
+    }
+
     #[tokio::test]
     async fn a_write_that_would_take_stored_fields_is_not_sent() {
         let (client, log) = answering(of_two_versions);
         let client = ResourceClient::new(client, "api:443");
-        let stack =
-            ClusterResource { api_version: "pulumi.com/v1alpha1".into(), kind: "Stack".into(), ..resource(Some("n")) };
+        let stack = stack();
         client.get(&stack, DEADLINE).await.unwrap();
         for written in [
             client.create(&stack, &json!({})).await.map(drop),

@@ -533,13 +533,13 @@ fn a_mask_that_an_update_carries_is_refused() {
     let (targets, remarks) = checked_with("mergeDeep(without(steps.look.body, ['id']), desired)");
     assert!(targets.is_empty());
     let expected = "error a.yaml:16:57 correct.http.update[1].body: it sends back what an answer gives for /apiKey, which holds \
-                    secrets.apiKey; many APIs answer a mask there. Set it, mergeDeep(…, {'apiKey': secrets.apiKey}), or \
-                    leave it out, without(…, ['apiKey'])";
+                    secrets.apiKey; many APIs answer a mask there. Set it, mergeDeep(steps.look.body, {'apiKey': \
+                    secrets.apiKey}), or leave it out, without(steps.look.body, ['apiKey'])";
     assert_eq!(remarks, [expected]);
     let (targets, remarks) = checked_with("mergeDeep(without(steps.look.body, ['apiKey']), desired)");
     assert_eq!(targets.len(), 1);
-    let doubted = "correct.http.update[1].body: a PUT without /apiKey may clear it outside; set it from its Secret: \
-                   mergeDeep(…, {'apiKey': secrets.apiKey})";
+    let doubted = "correct.http.update[1].body: a PUT without /apiKey may clear it outside; set it in what is sent of \
+                   steps.look.body: mergeDeep(…, {'apiKey': secrets.apiKey})";
     assert!(remarks.iter().any(|remark| remark == &format!("warning a.yaml:16:57 {doubted}")), "{remarks:#?}");
     let (targets, remarks) = checked_with("mergeDeep(steps.look.body, merge(desired, {'apiKey': secrets.apiKey}))");
     assert_eq!(targets.len(), 1);

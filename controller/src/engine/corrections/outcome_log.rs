@@ -17,7 +17,9 @@ impl Outcome {
                 return format!("the correction was refused: {}", refusal.code).into();
             }
             Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
-            Self::Halted(..) if self.changed_nothing() => "not corrected: forEach gives too many items",
+            Self::Halted(_, why) if self.changed_nothing() => {
+                return format!("not corrected: {}", without_answer(why)).into();
+            }
             Self::Halted(_, why) => return format!("the correction ended halfway: {}", without_answer(why)).into(),
             Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
             Self::Doubtful(_, why) if self.was_turned_away() => {
@@ -69,6 +71,11 @@ mod tests {
                 doubtful(Doubt::CredentialRefused, Reach::Further),
                 true,
                 "the result of the correction is unknown: the external system refuses the controller's credential (403)",
+            ),
+            (
+                Outcome::Halted(step(Reach::Unwritten), Uncertainty::unanswered(Doubt::RepeatsAnswer)),
+                true,
+                "not corrected: not sent: the body repeats what an answer shows in place of a secret",
             ),
             (doubtful(Doubt::SecretUnavailable, Reach::Unsent), false, "not corrected: nothing could be sent"),
         ];

@@ -74,6 +74,9 @@ pub struct Breaker {
     order: VecDeque<(Moment, Uid)>,
     /// Current incidents without a correction.
     waiting: HashSet<Uid>,
+    /// Objects that were Unknown when this process took over an open breaker, until their next verdict. Each may be an
+    /// incident that it holds.
+    undecided: HashSet<Uid>,
     /// Incidents with a correction, until they heal. Their healing does not close the breaker: otherwise the few
     /// corrections that began before it opened would close it again.
     let_through: HashSet<Uid>,
@@ -92,14 +95,17 @@ struct Open {
     counts: BreakerCounts,
     /// The last limit of the target.
     tried: u8,
+    /// True until the first list of a process that did not open it is complete.
+    is_taken_over: bool,
 }
 
 impl Breaker {
     /// Returns the breaker of a target that an earlier process left open. It stays open over the incidents of the first
-    /// list, even if these alone are too few to open it.
+    /// list, even if these alone are too few to open it, and over the objects that are Unknown there.
     #[must_use]
     pub fn left_open(counts: BreakerCounts) -> Self {
-        Self { open: Some(Open { most: 0, counts, tried: counts.limit }), ..Self::default() }
+        let open = Open { most: 0, counts, tried: counts.limit, is_taken_over: true };
+        Self { open: Some(open), ..Self::default() }
     }
 
     /// Takes in the current state of an object.
@@ -108,7 +114,11 @@ impl Breaker {
         self.judged -= usize::from(before.is_some_and(is_judged));
         self.judged += usize::from(is_judged(stand));
         match stand {
+            Stand::Untold if before.is_none() && self.open.is_some_and(|open| open.is_taken_over) => {
+                self.undecided.insert(uid.clone());
+            }
             Stand::Incident if before != Some(Stand::Incident) && !self.passed.contains(uid) => {
+                self.undecided.remove(uid);
                 if !self.let_through.contains(uid) {
                     self.waiting.insert(uid.clone());
                 }
@@ -132,7 +142,8 @@ impl Breaker {
         let before = self.stands.remove(uid);
         self.judged -= usize::from(before.is_some_and(is_judged));
         self.turned.remove(uid);
-        if let Some(open) = self.open.as_mut().filter(|_| self.waiting.contains(uid)) {
+        let is_held = self.waiting.contains(uid) || self.undecided.contains(uid);
+        if let Some(open) = self.open.as_mut().filter(|_| is_held) {
             open.most = open.most.saturating_sub(1);
         }
         self.heal(uid);
@@ -147,7 +158,7 @@ impl Breaker {
     /// Lets the incident of this object pass, because a person asked for its retry.
     pub fn let_pass(&mut self, uid: &Uid) {
         let Some(open) = &mut self.open else { return };
-        if self.waiting.remove(uid) {
+        if self.waiting.remove(uid) || self.undecided.remove(uid) {
             // Twice, so that the others make up no smaller share of the half that must end.
             open.most = open.most.saturating_sub(2);
             self.passed.insert(uid.clone());
@@ -159,12 +170,14 @@ impl Breaker {
     /// Lets all current incidents pass and clears the history.
     fn let_all_pass(&mut self) {
         self.passed.extend(self.waiting.drain());
+        self.passed.extend(self.undecided.drain());
         self.passed.extend(self.let_through.drain());
         self.close();
     }
 
     fn close(&mut self) {
         self.open = None;
+        self.undecided.clear();
         self.turned.clear();
         self.order.clear();
     }
@@ -173,8 +186,10 @@ impl Breaker {
     pub fn evaluate(&mut self, max_drifted_percent: u8, now: Moment) -> Option<Transition> {
         self.expire(now);
         let waiting = self.waiting.len();
+        let held = waiting + self.undecided.len();
         let Some(open) = &mut self.open else { return self.try_to_open(max_drifted_percent) };
-        if waiting == 0 || waiting * 2 < open.most {
+        open.is_taken_over = false;
+        if held == 0 || held * 2 < open.most {
             self.close();
             return Some(Transition::Closed);
         }
@@ -205,7 +220,8 @@ impl Breaker {
         }
         self.turned.keys().any(|uid| self.waiting.contains(uid)).then(|| {
             let counts = BreakerCounts { drifted, judged, limit: max_drifted_percent };
-            self.open = Some(Open { most: self.waiting.len(), counts, tried: max_drifted_percent });
+            self.open =
+                Some(Open { most: self.waiting.len(), counts, tried: max_drifted_percent, is_taken_over: false });
             Transition::Opened(counts)
         })
     }
@@ -229,7 +245,7 @@ impl Breaker {
     }
 
     fn heal(&mut self, uid: &Uid) {
-        for incidents in [&mut self.waiting, &mut self.let_through, &mut self.passed] {
+        for incidents in [&mut self.waiting, &mut self.undecided, &mut self.let_through, &mut self.passed] {
             incidents.remove(uid);
         }
     }

@@ -47,9 +47,9 @@ impl Execution {
         let progress = &self.progress;
         let (plan, noted) = (&progress.plan, &progress.noted);
         let undone = plan.sends_from(progress.reached);
-        let is_first_write = !progress.made && progress.item.is_none();
-        let late = if is_first_write { plan.sends_from(progress.reached + 1) } else { undone.clone() };
         let makes = matches!(correction.action, Action::Create | Action::Replace);
+        let is_first_write = makes && !progress.made && progress.item.is_none();
+        let late = if is_first_write { plan.sends_from(progress.reached + 1) } else { undone.clone() };
         let sent: BTreeSet<_> = progress.sent.difference(&undone).cloned().collect();
         let is_unsent = |name: &String| makes || progress.sent.contains(name) && !noted.has(name);
         let unsent: BTreeSet<_> = late.into_iter().filter(is_unsent).collect();

@@ -23,6 +23,12 @@ impl Handover {
         Self { breaker: Breaker::left_open(counts), ..Self::default() }
     }
 
+    /// Returns true if the breaker is open.
+    #[must_use]
+    pub const fn is_breaker_open(&self) -> bool {
+        self.breaker.is_open()
+    }
+
     /// Forgets all claims, because the target was removed. The record of recent corrections stays, so that removing and
     /// adding a target does not reset the delays.
     pub fn forget_claims(&mut self) {

@@ -101,7 +101,7 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::ResponseInvalid => "the external system's answer is not what the target describes",
         ObservedReason::Settling => "the external system is still working on an earlier change",
         ObservedReason::AbsenceContradicted => {
-            "the read finds nothing, but the external system refused the create as something that exists already (driftCorrected has its code): give the read's credential the right to see it, or correct the read's address or filter"
+            "the read finds nothing, but the external system refused the create as something that exists already (driftCorrected has its code): give the read's credential the right to see it, correct the read's address or filter, change a unique value that another resource has, or, if the code has another meaning, name that in the target"
         }
         ObservedReason::RuleError => "a template of the target cannot be evaluated for this object",
         ObservedReason::NotAllowed => "a requirement of the target does not hold for this object",

@@ -99,6 +99,17 @@ fn the_annotation_is_bounded() {
 }
 
 #[test]
+fn an_open_breaker_is_listed_before_other_targets() {
+    let limited = TargetHolds { whole: [TargetHold::Limited { waiting: 7 }].into(), ..of_objects(9) };
+    let counts = BreakerCounts { drifted: 15, judged: 29, limit: 20 };
+    let open = TargetHolds { whole: [TargetHold::BreakerOpen(counts)].into(), ..of_objects(9) };
+    let mut targets: BTreeMap<_, _> = (0..2_000).map(|number| (format!("target-{number}"), limited.clone())).collect();
+    targets.insert("zzz".to_owned(), open.clone());
+    let read = HeldCorrections::parse(&HeldCorrections { targets, left_out: 0 }.to_annotation());
+    assert_eq!(read.targets.get("zzz").map(|holds| &holds.whole), Some(&open.whole));
+}
+
+#[test]
 fn many_objects_leave_room_for_other_targets() {
     let targets = BTreeMap::from([("a".to_owned(), of_objects(5_000)), ("b".to_owned(), of_objects(50))]);
     let read = HeldCorrections::parse(&HeldCorrections { targets, left_out: 0 }.to_annotation());

@@ -113,7 +113,8 @@ impl MissingTargets {
 }
 
 /// Returns the targets that are noted, not active, and not known to be removed, each with its last ConfigMap.
-fn missing_targets(selections: &Selections, active: ActiveTargets<'_>) -> BTreeMap<String, String> {
+#[must_use]
+pub fn missing_targets(selections: &Selections, active: ActiveTargets<'_>) -> BTreeMap<String, String> {
     let undecided = selections.iter().filter(|(selection, config_map)| {
         !active.targets.contains_key(&selection.target) && !is_decided(active, selection, config_map)
     });

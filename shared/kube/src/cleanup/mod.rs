@@ -19,7 +19,7 @@ pub use cleaner::{Cleaner, SweepSettings};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
 pub use judgement::{Judgement, is_decided, is_in_doubt, judge};
-pub use missing::MissingTargets;
+pub use missing::{MissingTargets, missing_targets};
 pub use noted::{HeldNote, NotedSelections};
 pub use schedule::{Duty, LookEnd, Schedule};
 pub use scopes::IncompleteScopes;

@@ -92,7 +92,7 @@ impl std::fmt::Display for LossyVersion {
 /// or that cannot be known, because an aggregated API stores the kind.
 ///
 /// # Errors
-/// [`KindError`], if the cluster does not say.
+/// [`KindError`], if the cluster does not say. Never `Missing`, because the kind is served.
 pub(crate) async fn lossy_version(
     client: &kube::Client,
     served: &ServedKind,
@@ -104,7 +104,7 @@ pub(crate) async fn lossy_version(
     }
     let fetched = match document {
         Some(_) => None,
-        None => Some(schema_document(client, &served.kind.resource).await?),
+        None => Some(published_schema(client, &served.kind).await?),
     };
     let schema = Schema { document: document.or(fetched.as_ref()).unwrap_or(&Value::Null), kind: &served.kind };
     let Some(written) = schema.of_custom_kind() else { return Ok(None) };
@@ -114,10 +114,9 @@ pub(crate) async fn lossy_version(
         None => Loss::Unknown,
         Some((_, stored)) => {
             let kind = in_version(&served.kind, stored);
-            let document = schema_document(client, &kind.resource).await?;
+            let document = published_schema(client, &kind).await?;
             let schema = Schema { document: &document, kind: &kind };
-            let unpublished = || KindError::Unavailable(format!("{} publishes no schema", schema.name()));
-            let fields = lost_fields(written, schema.of_kind().ok_or_else(unpublished)?);
+            let fields = lost_fields(written, schema.of_kind().ok_or_else(|| unpublished(&kind))?);
             if fields.is_empty() {
                 return Ok(None);
             }
@@ -176,6 +175,16 @@ fn may_be_custom(group: &str) -> bool {
     group.contains('.')
 }
 
+/// Returns the document with the schema of a kind that is served.
+async fn published_schema(client: &kube::Client, kind: &ResolvedKind) -> Result<Value, KindError> {
+    schema_document(client, &kind.resource).await?.ok_or_else(|| unpublished(kind))
+}
+
+fn unpublished(kind: &ResolvedKind) -> KindError {
+    let ApiResource { api_version, kind, .. } = &kind.resource;
+    KindError::Unavailable(format!("{api_version} {kind} publishes no schema"))
+}
+
 async fn read_definition(client: &kube::Client, name: &str) -> Result<Value, CallError> {
     let request = http::Request::get(format!("{DEFINITIONS}/{name}")).body(Vec::new());
     let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
@@ -189,4 +198,5 @@ fn in_version(kind: &ResolvedKind, version: &str) -> ResolvedKind {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic)]
 mod tests;

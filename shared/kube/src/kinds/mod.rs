@@ -13,7 +13,7 @@ pub(crate) use discovery::{ServedKind, discover_kind};
 pub(crate) use lossy_version::lossy_version;
 pub use lossy_version::{LossyVersion, find_lossy_version};
 pub use schema::lost_field;
-pub use search::{KindNews, KindSearch, find_kind};
+pub use search::{KindNews, KindSearch, find_kind, in_rounds};
 pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
 pub use written::WrittenKinds;
 
@@ -88,8 +88,10 @@ pub struct ExaminedKind {
 /// # Errors
 /// [`KindError`], if the kind cannot be examined.
 pub async fn examine_kind(client: &kube::Client, target: &Target) -> Result<ExaminedKind, KindError> {
-    let served = locate_kind(client, &target.objects.api_version, &target.objects.kind).await?;
-    let document = schema_document(client, &served.kind.resource).await?;
+    let (api_version, kind) = (&target.objects.api_version, &target.objects.kind);
+    let served = locate_kind(client, api_version, kind).await?;
+    let missing = || KindError::Missing { api_version: api_version.clone(), kind: kind.clone() };
+    let document = schema_document(client, &served.kind.resource).await?.ok_or_else(missing)?;
     let lossy = lossy_version(client, &served, Some(&document)).await?;
     Ok(ExaminedKind::by(document, served.kind, lossy, target))
 }
@@ -196,21 +198,14 @@ fn in_order<'s, 'n>(served: &'s [String], noted: impl Iterator<Item = &'n str>) 
     versions
 }
 
-/// Returns the document that contains the schema of a kind.
-///
-/// # Errors
-/// [`KindError`]; `Missing` if it is not published yet.
-async fn schema_document(client: &kube::Client, resource: &ApiResource) -> Result<Value, KindError> {
-    let request = http::Request::get(schema_path(resource))
-        .body(Vec::new())
-        .map_err(|error| KindError::Unavailable(error.to_string()))?;
+/// Returns the document that contains the schema of a kind. `None` if it is not published yet: discovery knows a new
+/// version before its schema. So a kind without a document may have objects.
+async fn schema_document(client: &kube::Client, resource: &ApiResource) -> Result<Option<Value>, CallError> {
+    let request = http::Request::get(schema_path(resource)).body(Vec::new());
+    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
     match client::request(client, LIST_DEADLINE, request).await {
-        // Discovery knows a newly installed group before its schema is published.
-        Err(error) if error.code() == Some(404) => {
-            let (api_version, kind) = (resource.api_version.clone(), resource.kind.clone());
-            Err(KindError::Missing { api_version, kind })
-        }
-        other => Ok(other?),
+        Err(error) if error.code() == Some(404) => Ok(None),
+        other => other.map(Some),
     }
 }
 

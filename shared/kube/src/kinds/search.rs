@@ -13,12 +13,13 @@ use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use drift_language::Target;
 use kube::core::ApiResource;
+use tokio_util::sync::CancellationToken;
 
 /// Retry interval for an unusable kind, and interval between two looks at the stored version of a usable one. CRDs are
 /// rarely installed or edited, and 15 seconds are short for a person who just did.
 pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
-/// Failed look-ups of a missing kind before it is reported. The schema of a new kind is published some seconds after
+/// Failed look-ups of a kind before it is reported. The schema of a new kind or version is published some seconds after
 /// the kind itself.
 pub(crate) const UNTOLD_LOOKS: u32 = 4;
 
@@ -70,9 +71,17 @@ impl KindSearch {
         kind
     }
 
+    /// Cancels a round of [`in_rounds`] once a write through the version of this kind would change other fields of stored
+    /// objects. Runs until the future is dropped, so that the work of the round ends by itself.
+    pub async fn end_when_lossy(&self, kind: &ResolvedKind, round: &CancellationToken) {
+        self.until_lossy(kind).await;
+        round.cancel();
+        std::future::pending::<()>().await;
+    }
+
     /// Waits until a write through the version of this kind would change other fields of stored objects: its
     /// CustomResourceDefinition was edited. While the cluster does not say, nothing is known to have changed.
-    pub async fn until_lossy(&self, kind: &ResolvedKind) {
+    async fn until_lossy(&self, kind: &ResolvedKind) {
         let ApiResource { api_version, kind, .. } = &kind.resource;
         loop {
             tokio::time::sleep(LOOK_UP_AGAIN).await;
@@ -91,8 +100,19 @@ impl KindSearch {
     }
 }
 
-/// Resolves the kind of a target, with retries until it is usable. Reports each problem once, and a missing kind only
-/// after some seconds.
+/// Works in rounds until `stop`. A round that is cancelled alone has found its kind unusable, and the next one waits until
+/// it is usable.
+pub async fn in_rounds<F: Future<Output = ()>>(stop: &CancellationToken, work: impl Fn(CancellationToken) -> F) {
+    loop {
+        let round = stop.child_token();
+        work(round.clone()).await;
+        if stop.is_cancelled() || !round.is_cancelled() {
+            return;
+        }
+    }
+}
+
+/// Resolves the kind of a target, with retries until it is usable. Reports each problem once, and only after some seconds.
 pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> ResolvedKind {
     let mut said = None;
     for look in 0_u32.. {
@@ -101,7 +121,7 @@ pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnM
             Ok(kind) => return kind,
             Err(error) if said.as_ref() == Some(&error) => {}
             // The schema is published some seconds after the installation or the fix.
-            Err(KindError::Missing { .. } | KindError::Unsuitable(_)) if may_be_new => {}
+            Err(_) if may_be_new => {}
             Err(error) => {
                 say(&error);
                 said = Some(error);
@@ -209,6 +229,25 @@ spec:
         let told = news.into_inner().unwrap();
         let is_trouble = |one: &KindNews| matches!(one, KindNews::Unusable(_));
         assert!(told.len() == 3 && told[..2].iter().all(is_trouble) && told[2] == KindNews::Usable, "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn only_a_round_that_is_cancelled_alone_is_followed_by_another() {
+        // The tokens that each round cancels, and the number of rounds.
+        for (stops, ends_round, rounds) in [(None, false, 1), (Some(1), false, 1), (Some(3), true, 3)] {
+            let (stop, begun) = (&CancellationToken::new(), &std::cell::Cell::new(0));
+            in_rounds(stop, async |round: CancellationToken| {
+                begun.set(begun.get() + 1);
+                if ends_round {
+                    round.cancel();
+                }
+                if stops == Some(begun.get()) {
+                    stop.cancel();
+                }
+            })
+            .await;
+            assert_eq!(begun.get(), rounds);
+        }
     }
 
     #[tokio::test(start_paused = true)]

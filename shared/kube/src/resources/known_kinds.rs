@@ -81,12 +81,12 @@ impl KnownKinds {
         kinds.entry((resource.api_version.clone(), resource.kind.clone())).or_default().clone()
     }
 
-    /// Fails if a write in this version changes other fields of stored objects. Asked again after a while, because a
-    /// CustomResourceDefinition may be edited.
+    /// Fails if a write in this version changes other fields of stored objects, or if the kind was forgotten since it was
+    /// resolved. Asked again after a while, because a CustomResourceDefinition may be edited.
     pub(super) async fn ensure_writable(&self, resource: &ClusterResource) -> Result<(), ResourceError> {
         let found = self.found(resource);
         let mut known = found.lock().await;
-        let Lookup::Served { writable, .. } = &mut *known else { return Ok(()) };
+        let Lookup::Served { writable, .. } = &mut *known else { return Err(resource.not_served()) };
         let now = clock::now();
         if writable.is_some_and(|since| !now.is_past(since, LOOK_UP_AGAIN)) {
             return Ok(());

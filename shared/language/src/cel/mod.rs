@@ -9,10 +9,11 @@ mod render;
 pub(crate) mod syntax;
 
 pub use crate::suggest::did_you_mean;
+pub(crate) use check::answer_part::AnswerPart;
 pub(crate) use check::declared_names::Names;
 pub(crate) use check::known_desired::{KnownDesired, Shape};
 pub use check::mistake::Mistake;
-pub(crate) use check::origin::{Fate, Origin};
+pub(crate) use check::origin::{Found, Origin};
 pub use check::site::{EvaluationError, Site};
 pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADERS, ITEM, SECRETS, SELF, STEPS};
 pub use check::variables::{Scope, Variables};

@@ -6,9 +6,8 @@
 pub(crate) mod check;
 pub(crate) mod repeated;
 
-use crate::cel::{Node as Template, STEPS, ValueTemplate};
+use crate::cel::{Expression, Node as Template, STEPS, ValueTemplate};
 use crate::compare::Compare;
-use crate::secrets::secret_variable;
 use crate::systems::http::correct::HttpCorrect;
 
 /// The variable of a read's answer, and the key of its body.
@@ -42,15 +41,22 @@ pub(crate) fn unreadable_fields(
     });
     let mut fields: Vec<UnreadableField> = declared.collect();
     for body in http.steps().filter(|step| !step.looks_up()).filter_map(|step| step.request.body.as_ref()) {
-        for (path, expression) in body.expressions() {
-            let Some(secret) = expression.secret().filter(|_| !path.is_empty()) else { continue };
-            let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
-            if fields.iter().all(|known| known.path != path) {
-                fields.push(UnreadableField { path, secret: secret.to_owned(), is_declared: false });
+        for (key, expression) in body.expressions() {
+            for (secret, below) in secret_fields(expression) {
+                let path: Vec<String> = key.iter().map(|name| (*name).to_owned()).chain(below).collect();
+                if !path.is_empty() && fields.iter().all(|known| known.path != path) {
+                    fields.push(UnreadableField { path, secret: secret.to_owned(), is_declared: false });
+                }
             }
         }
     }
     fields
+}
+
+/// Returns the secrets in the value of an expression, each with the path of its field.
+fn secret_fields(expression: &Expression) -> impl Iterator<Item = (&str, Vec<String>)> {
+    let secrets = expression.secrets().filter_map(|secret| Some((secret, expression.origin()?.fields_with(secret))));
+    secrets.flat_map(|(secret, paths)| paths.into_iter().map(move |path| (secret, path)))
 }
 
 /// Returns the path in the answer of the value that `observed` has at a path. `None` if it is not known.
@@ -69,12 +75,6 @@ fn answered_at(observed: &Template, path: &[String]) -> Option<Vec<String>> {
 /// Returns the place for messages: `/auth/key`.
 fn pointer(path: &[String]) -> String {
     path.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
-}
-
-/// Returns the map that sets the field: `{'auth': {'key': secrets.key}}`.
-fn setting(field: &UnreadableField) -> String {
-    let secret = secret_variable(&field.secret);
-    field.path.iter().rev().fold(secret, |inner, name| format!("{{'{name}': {inner}}}"))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Finds a secret's mask in the body of a write before it is sent.
 //!
-//! The body repeats an answer where a field that no read gives back has the same value in both. Where such a field is
-//! in the body is not known, so its path may begin anywhere.
+//! The body repeats an answer where a field that no read gives back has the same value in both. The place of a field of
+//! `writeOnly` in the body is not known, so its path may begin anywhere. Another write shows the place of its field.
 
 use drift_api::secrets::secret_names::looks_secret;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::{pointer, unreadable_fields};
+use super::{UnreadableField, pointer, unreadable_fields};
 use crate::cel::SecretValues;
 use crate::systems::Destination;
 use crate::systems::http::correct_step::HttpStep;
@@ -43,14 +43,17 @@ impl Target {
             Body::Text(_) | Body::Xml(_) | Body::Raw(_) => return None,
         };
         let answers = || answers.as_object().into_iter().flat_map(Map::values).filter_map(|answer| answer.get("body"));
-        let repeats = |path: &[String], is_told: &dyn Fn(&Value) -> bool| {
-            let sent = found_at(&body, path).into_iter().filter(|value| is_told(value));
-            let mut sent = sent.filter(|value| !secrets.occur_in(value));
+        let repeats = |path: &[String], sent: Vec<&Value>| {
+            let mut sent = sent.into_iter().filter(|value| !secrets.occur_in(value));
             sent.any(|value| answers().any(|answer| found_at(answer, path).contains(&value)))
         };
         let is_own = |secret: &str| self.compare.write_only.iter().any(|field| field.secret == secret);
+        let is_repeated = |field: &UnreadableField| match field.is_declared {
+            true => repeats(&field.path, found_at(&body, &field.path)),
+            false => repeats(&field.path, value_at(&body, &field.path).into_iter().collect()),
+        };
         let unread = unreadable_fields(&self.compare, None, http);
-        let field = unread.iter().find(|field| is_own(&field.secret) && repeats(&field.path, &|_| true));
+        let field = unread.iter().find(|field| is_own(&field.secret) && is_repeated(field));
         if let Some(field) = field {
             return Some(format!(
                 "the body repeats what an answer gives for {}, which no read gives back: set it from its Secret or leave it out",
@@ -59,7 +62,10 @@ impl Target {
         }
         let mut names = Vec::new();
         secret_names(&body, &mut names);
-        let is_masked = names.into_iter().any(|name| repeats(&[name], &is_mask));
+        let is_masked = names.into_iter().map(|name| [name]).any(|path| {
+            let masks = found_at(&body, &path).into_iter().filter(|value| is_mask(value));
+            repeats(&path, masks.collect())
+        });
         is_masked.then(|| {
             "the body repeats a mask that an answer shows in place of a secret: set the field or leave it out"
                 .to_owned()
@@ -69,13 +75,17 @@ impl Target {
 
 /// Returns the values at a path that may begin at any map of the value.
 fn found_at<'v>(value: &'v Value, path: &[String]) -> Vec<&'v Value> {
-    let here = path.iter().try_fold(value, |value, name| value.as_object()?.get(name));
+    let here = value_at(value, path);
     let below: Vec<&Value> = match value {
         Value::Object(fields) => fields.values().collect(),
         Value::Array(items) => items.iter().collect(),
         _ => Vec::new(),
     };
     here.into_iter().chain(below.into_iter().flat_map(|value| found_at(value, path))).collect()
+}
+
+fn value_at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| value.as_object()?.get(name))
 }
 
 /// Collects the names of fields that look like those of secrets.

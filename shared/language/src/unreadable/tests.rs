@@ -5,6 +5,9 @@ use crate::document::catalogue::Catalogue;
 use crate::systems::Destination;
 use crate::target::Target;
 
+/// The body of the create.
+const CREATE: &str = "{host: \"${desired.host}\", login: {token: \"${secrets.token}\"}, x: \"${secrets.apiKey}\"}";
+
 /// A target whose update writes this body with this method, after a look-up of the whole resource.
 fn text(write: &str, observed: &str, path: &str) -> String {
     format!(
@@ -22,7 +25,7 @@ spec:
   correct:
     http:
       create:
-      - {{method: PUT, url: "https://h/x", body: {{host: "${{desired.host}}", login: {{token: "${{secrets.token}}"}}, x: "${{secrets.apiKey}}"}}}}
+      - {{method: PUT, url: "https://h/x", body: {CREATE}}}
       update:
       - {{name: key, method: PATCH, url: "https://h/x", body: {{x: "${{secrets.apiKey}}"}}, when: "${{'{first}' in differs}}"}}
       - {{name: look, method: GET, url: "https://h/x"}}
@@ -74,7 +77,8 @@ fn a_body_that_carries_the_field_is_refused() {
         assert!(refused.contains(expected), "{expression}: {refused}");
     }
     let refused = refusal(&of_body("steps.look.body")).unwrap_or_default();
-    let advice = "Set it, mergeDeep(…, {'apiKey': secrets.apiKey}), or leave it out, without(…, ['apiKey'])";
+    let advice = "Set it, mergeDeep(steps.look.body, {'apiKey': secrets.apiKey}), or leave it out, \
+                  without(steps.look.body, ['apiKey'])";
     assert!(refused.contains(advice), "{refused}");
 }
 
@@ -104,6 +108,8 @@ fn names_that_double_each_other_are_bounded() {
     let refused =
         refusal(&of_body(&format!("optional.of(steps.look.body.pool){chain}.orValue({{}})"))).unwrap_or_default();
     assert!(refused.contains("it sends back what an answer gives for /apiKey"), "{refused}");
+    let of_secret = of_body(&format!("optional.of(secrets.apiKey){chain}.orValue({{}})"));
+    assert_eq!(refusal(&of_secret), None, "reads no answer");
 }
 
 #[test]
@@ -163,15 +169,176 @@ fn the_mapping_of_the_read_says_where_the_field_is() {
     }
 }
 
+const BODY: &str = "\"${response.body}\"";
+
+#[test]
+fn an_expression_below_a_key_may_set_the_field() {
+    let create = "{user: \"${merge(desired, {'apiKey': secrets.apiKey, 'x': secrets.token})}\"}";
+    let refused = |expression: &str| {
+        let write = format!("method: PATCH, body: {{user: \"${{{expression}}}\"}}");
+        let target = text(&write, "\"${response.body.user}\"", "/apiKey").replace(CREATE, create);
+        refusal(&target).unwrap_or_default()
+    };
+    for expression in [
+        "mergeDeep(without(steps.look.body.user, ['x']), merge(desired, {'apiKey': secrets.apiKey}))",
+        "mergeDeep(without(steps.look.body.user, ['apiKey', 'x']), desired)",
+        "merge(desired, {'labels': steps.look.body.user.labels})",
+    ] {
+        assert_eq!(refused(expression), "", "{expression}");
+    }
+    let carried = refused("mergeDeep(without(steps.look.body.user, ['x']), desired)");
+    let expected = "gives for /user/apiKey, which holds secrets.apiKey; many APIs answer a mask there. Set it, \
+                    mergeDeep(steps.look.body.user, {'apiKey': secrets.apiKey}), or leave it out, \
+                    without(steps.look.body.user, ['apiKey'])";
+    assert!(carried.contains(expected), "{carried}");
+}
+
+#[test]
+fn the_advice_fits_the_part_of_the_answer() {
+    let set = |part: &str, map: &str| format!("Set it, mergeDeep({part}, {map}), or leave it out, ");
+    let key = "{'apiKey': secrets.apiKey}";
+    let inside = "\"${response.body.result}\"";
+    let single = "Send secrets.apiKey in place of steps.look.body.apiKey, or leave it out".to_owned();
+    let fields = "Send the other fields one by one, and secrets.apiKey for this one or nothing".to_owned();
+    let table = [
+        (
+            "body: \"${mergeDeep(steps.look.body.result, desired)}\"",
+            inside,
+            "/apiKey",
+            set("steps.look.body.result", key) + "without(steps.look.body.result, ['apiKey'])",
+        ),
+        (
+            "body: \"${{'result': mergeDeep(steps.look.body.result, desired)}}\"",
+            inside,
+            "/apiKey",
+            set("steps.look.body.result", key) + "without(steps.look.body.result, ['apiKey'])",
+        ),
+        (
+            "body: \"${steps.?look.body.orValue({})}\"",
+            BODY,
+            "/auth/key",
+            set("steps.look.body", "{'auth': {'key': secrets.apiKey}}")
+                + "merge(steps.look.body, {'auth': without(steps.look.body.auth, ['key'])})",
+        ),
+        (
+            "body: \"${steps.look.body['my-auth']}\"",
+            BODY,
+            "/my-auth/key",
+            set("steps.look.body['my-auth']", "{'key': secrets.apiKey}")
+                + "without(steps.look.body['my-auth'], ['key'])",
+        ),
+        (
+            "body: \"${{'items': steps.look.body.items.map(i, i)}}\"",
+            BODY,
+            "/apiKey",
+            set("steps.look.body.items[…]", key) + "without(steps.look.body.items[…], ['apiKey'])",
+        ),
+        (
+            "body: \"${steps.look.body.items.filter(i, i.id == 1)[0]}\"",
+            BODY,
+            "/apiKey",
+            set("steps.look.body.items[…]", key) + "without(steps.look.body.items[…], ['apiKey'])",
+        ),
+        (
+            "forEach: \"${steps.look.body.items}\", body: \"${merge(item, desired)}\"",
+            BODY,
+            "/apiKey",
+            set("item", key) + "without(item, ['apiKey'])",
+        ),
+        ("body: {key: \"${steps.look.body.apiKey}\"}", BODY, "/apiKey", single.clone()),
+        ("text: \"${steps.look.body.apiKey}\"", BODY, "/apiKey", single),
+        ("body: {all: \"${steps.look.text}\"}", BODY, "/apiKey", fields.clone()),
+        ("form: \"${steps.look.body}\"", BODY, "/apiKey", fields.clone()),
+        ("text: \"${json.text(steps.look.body)}\"", BODY, "/apiKey", fields.clone()),
+        ("xml: \"<a>${steps.look.text}</a>\"", BODY, "/apiKey", fields.clone()),
+        ("raw: \"${steps.look.raw}\"", BODY, "/apiKey", fields),
+    ];
+    for (write, observed, path, advice) in table {
+        let refused = refusal(&text(&format!("method: PATCH, {write}"), observed, path)).unwrap_or_default();
+        assert!(refused.contains(&advice), "{write}: {refused}");
+    }
+}
+
+#[test]
+fn the_advice_is_accepted() {
+    let inside = "\"${response.body.result}\"";
+    for (expression, observed, path) in [
+        ("mergeDeep(steps.look.body.result, {'apiKey': secrets.apiKey})", inside, "/apiKey"),
+        ("without(steps.look.body.result, ['apiKey'])", inside, "/apiKey"),
+        ("{'result': without(steps.look.body.result, ['apiKey'])}", inside, "/apiKey"),
+        ("mergeDeep(steps.look.body.pool, {'auth': {'key': secrets.apiKey}})", BODY, "/pool/auth/key"),
+        ("merge(steps.look.body.pool, {'auth': without(steps.look.body.pool.auth, ['key'])})", BODY, "/pool/auth/key"),
+    ] {
+        let write = format!("method: PATCH, body: \"${{{expression}}}\"");
+        assert_eq!(refusal(&text(&write, observed, path)), None, "{expression}");
+    }
+}
+
+/// A target without `writeOnly` whose create has this body.
+fn undeclared(create: &str, update: &str) -> String {
+    let target = text(&format!("method: PATCH, body: {update}"), BODY, "/apiKey").replace(CREATE, create);
+    let declared = |line: &&str| !line.contains("writeOnly") && !line.contains("in differs");
+    target.lines().filter(declared).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_field_in_which_another_write_sends_a_secret_counts() {
+    let whole = "\"${mergeDeep(steps.look.body, desired)}\"";
+    let table = [
+        ("{host: a, pw: \"${secrets.token}\"}", Some("/pw")),
+        ("\"${merge(desired, {'pw': secrets.token})}\"", Some("/pw")),
+        ("\"${mergeDeep(desired, {'auth': {'pw': secrets['token']}})}\"", Some("/auth/pw")),
+        ("\"${merge({'pw': secrets.token}, desired)}\"", Some("/pw")),
+        ("\"${{'host': desired.host, 'pw': 'k-' + secrets.token}}\"", Some("/pw")),
+        ("\"${{?'pw': self.spec.host == 'a' ? optional.of(secrets.token) : optional.none()}}\"", Some("/pw")),
+        ("{user: \"${merge(desired, {'pw': secrets.token})}\"}", Some("/user/pw")),
+        ("{env: \"${self.spec.names.map(n, {'name': n, 'value': secrets.token})}\"}", Some("/env/value")),
+        ("\"${without({'pw': secrets.token, 'host': 'a'}, ['pw'])}\"", None),
+        ("\"${merge({'auth': {'pw': secrets.token}}, {'auth': {'host': 'a'}})}\"", None),
+        ("\"${{'size': size(secrets.token)}}\"", None),
+        ("\"${{self.spec.host: secrets.token}}\"", None),
+    ];
+    for (create, expected) in table {
+        let refused = refusal(&undeclared(create, whole));
+        match expected {
+            Some(place) => {
+                let refused = refused.unwrap_or_default();
+                let expected = format!("gives for {place}, which holds secrets.token");
+                assert!(refused.contains(&expected), "{create}: {refused}");
+            }
+            None => assert_eq!(refused, None, "{create}"),
+        }
+    }
+}
+
+#[test]
+fn a_log_in_may_give_a_token_of_the_same_name() {
+    for update in ["{token: \"${steps.look.body.token}\"}", "\"${merge(desired, {'token': steps.look.body.token})}\""] {
+        assert_eq!(refusal(&undeclared("{token: \"${secrets.token}\"}", update)), None, "{update}");
+    }
+}
+
 #[test]
 fn a_put_that_leaves_the_field_out_is_doubted() {
     let put = |expression: &str| {
         text(&format!("method: PUT, body: \"${{{expression}}}\""), "\"${response.body}\"", "/apiKey")
     };
     let leaving = put("mergeDeep(without(steps.look.body, ['apiKey', 'x', 'login']), desired)");
-    let expected = "correct.http.update[2].body: a PUT without /apiKey may clear it outside; set it from its Secret: \
-                    mergeDeep(…, {'apiKey': secrets.apiKey})";
-    assert_eq!(doubts(&leaving), [expected]);
+    let expected = |field: &str, part: &str| {
+        format!(
+            "correct.http.update[2].body: a PUT without {field} may clear it outside; set it in what is sent of {part}: \
+             mergeDeep(…, {{'apiKey': secrets.apiKey}})"
+        )
+    };
+    assert_eq!(doubts(&leaving), [expected("/apiKey", "steps.look.body")]);
+    let inside = |expression: &str| {
+        let write = format!("method: PUT, body: \"${{{expression}}}\"");
+        doubts(&text(&write, "\"${response.body.result}\"", "/apiKey"))
+    };
+    let dropped = "mergeDeep(without(steps.look.body.result, ['apiKey']), desired)";
+    assert_eq!(inside(dropped), [expected("/result/apiKey", "steps.look.body.result")]);
+    assert!(inside(&format!("mergeDeep({dropped}, {{'apiKey': secrets.apiKey}})")).is_empty());
+    assert_eq!(inside(&format!("mergeDeep({dropped}, {{'result': {{'apiKey': secrets.apiKey}}}})")).len(), 1);
     let setting = put("mergeDeep(without(steps.look.body, ['x', 'login']), {'apiKey': secrets.apiKey})");
     assert!(doubts(&setting).is_empty());
     assert!(
@@ -186,7 +353,11 @@ fn wrapped() -> Target {
 }
 
 fn repeated(sent: &Value, answer: &Value) -> Option<String> {
-    let target = wrapped();
+    repeated_by(&wrapped(), sent, answer)
+}
+
+/// Returns the reason not to send this body as the last step of an update.
+fn repeated_by(target: &Target, sent: &Value, answer: &Value) -> Option<String> {
     let Some(Destination::Http(http)) = &target.correct.destination else { return None };
     let answers = json!({"look": {"status": 200, "body": answer}});
     let secrets: SecretValues = [("apiKey".to_owned(), "real-key-1234".to_owned())].into_iter().collect();
@@ -226,4 +397,26 @@ fn a_mask_is_found_under_the_name_of_a_secret() {
     let wildcard = json!({"origins": "***"});
     assert_eq!(repeated(&wildcard, &wildcard), None, "no name of a secret");
     assert_eq!(repeated(&json!({"password": "***"}), &json!({})), None, "no answer gave it");
+}
+
+#[test]
+fn another_name_in_write_only_spares_a_list() {
+    let labels = json!([{"key": "a"}]);
+    for create in ["\"${merge(desired, {'key': secrets.apiKey})}\"", "{key: \"${secrets.apiKey}\"}"] {
+        let with = |path: &str, labels: &str| {
+            let write = format!("method: PATCH, body: \"${{{{'labels': {labels}}}}}\"");
+            text(&write, BODY, path).replace(CREATE, create)
+        };
+        let single = "steps.look.body.labels.map(l, {'key': l.key})";
+        assert!(refusal(&with("/key", single)).unwrap_or_default().contains("gives for /key"));
+        assert_eq!(refusal(&with("/teamKey", single)), None);
+        let whole = refusal(&with("/teamKey", "steps.look.body.labels.map(l, l)")).unwrap_or_default();
+        assert!(whole.contains("gives for /key"), "{whole}");
+        for (path, is_refused) in [("/key", true), ("/teamKey", false)] {
+            let target = crate::fixtures::target(&with(path, "steps.look.body.labels"));
+            let found = |sent: &Value| repeated_by(&target, sent, &json!({"key": "•", "labels": labels})).is_some();
+            assert_eq!(found(&json!({"labels": labels})), is_refused, "{create} {path}");
+            assert!(found(&json!({"key": "•"})), "{create} {path}");
+        }
+    }
 }

@@ -40,7 +40,7 @@ pub enum LdapFailure {
     AttributeHidden(String),
     /// The result is empty, and the account does not see where the entry would be.
     #[error(
-        "no entry was found, and that proves nothing: the account does not see the entry above it, or the base of the search"
+        "no entry was found, and that proves nothing: the entry above it, or the base of the search, does not exist, or the account does not see it"
     )]
     ContainerHidden,
     /// The result is not usable, for the reason in this fixed text.

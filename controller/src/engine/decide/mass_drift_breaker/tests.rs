@@ -261,6 +261,57 @@ fn a_restart_keeps_it_open_over_fewer_objects() {
 }
 
 #[test]
+fn a_restart_during_an_outage_keeps_it_open() {
+    let counts = BreakerCounts { drifted: 20, judged: 100, limit: 20 };
+    let mut breaker = Breaker::left_open(counts);
+    (0..100).for_each(|number| breaker.observe(&uid(number), Stand::Untold, at(0)));
+    assert_eq!(breaker.evaluate(20, at(1)), None);
+    for number in 11..100 {
+        breaker.observe(&uid(number), Stand::Calm, at(2));
+        assert_eq!(breaker.evaluate(20, at(2)), None, "any of the others may be an incident");
+    }
+    for number in 0..11 {
+        breaker.observe(&uid(number), Stand::Incident, at(3));
+        assert_eq!(breaker.evaluate(20, at(3)), None);
+    }
+    assert!(breaker.holds(&uid(0)));
+    assert_eq!(breaker.open_counts(), Some(counts), "what is Unknown is not counted as drifted");
+    for number in 0..6 {
+        breaker.observe(&uid(number), Stand::Calm, at(4));
+    }
+    assert_eq!(breaker.evaluate(20, at(4)), Some(Transition::Closed), "five of eleven are left");
+}
+
+#[test]
+fn a_restart_in_an_outage_ends_with_the_last_verdict() {
+    let open = || {
+        let mut breaker = Breaker::left_open(BreakerCounts { drifted: 20, judged: 100, limit: 20 });
+        (0..2).for_each(|number| breaker.observe(&uid(number), Stand::Untold, at(0)));
+        assert_eq!(breaker.evaluate(20, at(1)), None);
+        breaker.observe(&uid(1), Stand::Calm, at(1));
+        assert_eq!(breaker.evaluate(20, at(1)), None);
+        breaker
+    };
+    type End = fn(&mut Breaker);
+    let ends: [End; 4] = [
+        |breaker| breaker.observe(&uid(0), Stand::Calm, at(2)),
+        |breaker| breaker.observe(&uid(0), Stand::Nothing, at(2)),
+        |breaker| breaker.forget(&uid(0)),
+        |breaker| breaker.let_pass(&uid(0)),
+    ];
+    for end in ends {
+        let mut breaker = open();
+        end(&mut breaker);
+        assert_eq!(breaker.evaluate(20, at(2)), Some(Transition::Closed), "nothing is left to hold");
+    }
+    assert_eq!(open().evaluate(100, at(2)), Some(Transition::Closed));
+    let mut breaker = open();
+    breaker.observe(&uid(5), Stand::Untold, at(2));
+    breaker.observe(&uid(0), Stand::Calm, at(2));
+    assert_eq!(breaker.evaluate(20, at(2)), Some(Transition::Closed), "an object that came later was never held");
+}
+
+#[test]
 fn the_deleted_count_no_more() {
     let mut breaker = breaker(20, 10);
     assert!(breaker.evaluate(20, at(2)).is_some());
@@ -276,6 +327,8 @@ fn the_deleted_count_no_more() {
 enum Event {
     /// The object has this verdict now.
     Judged(usize, Stand),
+    /// The external system is down, so all objects become Unknown.
+    Outage,
     /// A new version of the target has this limit.
     Edited(u8),
     /// A person asks for a retry of the object.
@@ -290,6 +343,7 @@ fn event() -> impl Strategy<Value = Event> {
     let stand = prop_oneof![3 => Just(Stand::Incident), 1 => Just(Stand::Calm), 1 => Just(Stand::Untold)];
     prop_oneof![
         8 => (0..OBJECTS, stand).prop_map(|(number, stand)| Event::Judged(number, stand)),
+        1 => Just(Event::Outage),
         2 => (1..=100_u8).prop_map(Event::Edited),
         1 => (0..OBJECTS).prop_map(Event::Retried),
         1 => Just(Event::Restarted),
@@ -301,31 +355,46 @@ proptest! {
     #[test]
     fn nothing_else_lets_a_held_incident_pass(events in proptest::collection::vec(event(), 1..200)) {
         let (mut breaker, mut limit) = (breaker(OBJECTS, 0), 20);
-        let mut stands = [Stand::Calm; OBJECTS];
+        // The last verdict of each object, and what its conditions say.
+        let (mut stands, mut seen) = ([Stand::Calm; OBJECTS], [Stand::Calm; OBJECTS]);
+        // Objects without a verdict since the last restart.
+        let mut unseen = HashSet::new();
         for event in events {
             let is_held = |number: &usize| stands[*number] == Stand::Incident && breaker.holds(&uid(*number));
             let held: Vec<usize> = (0..OBJECTS).filter(is_held).collect();
             let opened_at = breaker.open_counts().map(|counts| counts.limit);
             match event {
                 Event::Judged(number, stand) => {
-                    // An object that is Unknown keeps its state, also over a restart.
+                    seen[number] = stand;
                     if stand != Stand::Untold {
                         stands[number] = stand;
+                        unseen.remove(&number);
                     }
                     breaker.observe(&uid(number), stand, at(2));
+                }
+                Event::Outage => {
+                    seen = [Stand::Untold; OBJECTS];
+                    (0..OBJECTS).for_each(|number| breaker.observe(&uid(number), Stand::Untold, at(2)));
                 }
                 Event::Edited(edited) => limit = edited,
                 Event::Retried(number) => breaker.let_pass(&uid(number)),
                 Event::Restarted => {
+                    let is_unknown = |number: &usize| seen[*number] == Stand::Untold;
+                    if !breaker.is_open() {
+                        // Nothing is held, so what is Unknown begins anew.
+                        (0..OBJECTS).filter(is_unknown).for_each(|number| stands[number] = Stand::Calm);
+                    }
                     breaker = breaker.open_counts().map(Breaker::left_open).unwrap_or_default();
-                    (0..OBJECTS).for_each(|number| breaker.observe(&uid(number), stands[number], at(2)));
+                    (0..OBJECTS).for_each(|number| breaker.observe(&uid(number), seen[number], at(2)));
+                    unseen.extend((0..OBJECTS).filter(is_unknown));
                 }
             }
             breaker.evaluate(limit, at(2));
             let passed = |number: &&usize| stands[**number] == Stand::Incident && !breaker.holds(&uid(**number));
             let passed: Vec<usize> = held.iter().filter(passed).copied().collect();
             let is_raised = opened_at.is_some_and(|opened_at| limit > opened_at);
-            let is_past = is_raised && usize::from(limit) * OBJECTS > held.len() * 100 || limit == NEVER;
+            let drifted = held.iter().filter(|number| !unseen.contains(number)).count();
+            let is_past = is_raised && usize::from(limit) * OBJECTS > drifted * 100 || limit == NEVER;
             let is_allowed = match event {
                 Event::Judged(_, Stand::Calm) => true,
                 Event::Retried(retried) if passed.iter().all(|number| *number == retried) => true,

@@ -194,6 +194,16 @@ fn a_list_is_sent_once_all_its_items_are() {
 }
 
 #[test]
+fn the_first_write_of_an_update_in_doubt_is_sent_again() {
+    let none = NotedSecrets::default();
+    let update = updating(&none, &["a", "b"]);
+    assert_eq!(update.noted_by(&[Does::Answer(doubt())]), [after(&none, "", "a")]);
+    let adopting = Correcting { claims: true, ..update };
+    let adopted = after(&none, "", "");
+    assert_eq!(adopting.noted_by(&[Does::Answer(doubt())]), [adopted, after(&none, "", "a")]);
+}
+
+#[test]
 fn a_replaced_resource_has_nothing_of_the_former_one() {
     let old = noted("2");
     let replace = Correcting { action: Action::Replace, deletion: 1, ..updating(&old, &["", "a", "b"]) };

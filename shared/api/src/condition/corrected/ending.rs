@@ -1,13 +1,19 @@
 //! The ending of a `driftCorrected` message:
 //! `[scope 3f2a9c71, secrets password@9f31c2d4, replaced, exists 3f2a9c71d04b58e6, creating 7-3f2a9c71-2]`.
 //!
-//! Any text in another format is not an ending.
+//! Any text in another format is not an ending. Older records have marks without names, `secrets 9f31c2d4`. These are
+//! dropped, because they belong to no certain secret.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::condition::text::spells;
 use crate::condition::{DesiredHash, NotedSecrets, UnseenCreate};
 use crate::identity::ScopeId;
+use crate::short_hash::parse_short_hash;
+
+/// The beginning of the part with the secrets, which follows the scope.
+const SECRETS: &str = ", secrets ";
 
 /// The machine-readable ending. Empty parts are omitted.
 #[derive(Default)]
@@ -40,6 +46,7 @@ impl Ending {
     }
 
     fn parse(text: &str) -> Option<Self> {
+        let text = &*nameless_marks(text).map_or(Cow::Borrowed(text), |part| text.replacen(part, "", 1).into());
         let mut ending = Self::default();
         for part in text.strip_prefix(" [")?.strip_suffix(']')?.split(", ") {
             match part.split_once(' ') {
@@ -53,6 +60,15 @@ impl Ending {
         }
         spells(text, &ending).then_some(ending)
     }
+}
+
+/// Returns the part with marks without names.
+fn nameless_marks(text: &str) -> Option<&str> {
+    let (_, marks) = text.split_once(SECRETS)?;
+    let end = marks.find([',', ']'])?;
+    let are_bare = marks[..end].split(' ').all(|mark| parse_short_hash(mark).is_some());
+    let start = text.len() - marks.len() - SECRETS.len();
+    are_bare.then(|| &text[start..start + SECRETS.len() + end])
 }
 
 impl fmt::Display for Ending {

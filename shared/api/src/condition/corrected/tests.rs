@@ -208,6 +208,28 @@ fn secrets_that_were_sent_stand_at_the_end() {
 }
 
 #[test]
+fn marks_without_names_are_dropped() {
+    let record = |secrets, replaced| {
+        let claim = Some(Claim::Owns(name("x", Some("s"))));
+        CorrectionStatus { secrets, replaced, ..status(7, claim, "updated") }
+    };
+    let mut moved = NotedSecrets::default();
+    moved.take_part("moved", "password");
+    for (ending, expected) in [
+        ("secrets 9f31c2d4", record(NotedSecrets::default(), false)),
+        ("secrets 1c8f0158 9f31c2d4, replaced", record(NotedSecrets::default(), true)),
+        ("secrets 9f31c2d4, moved password", record(moved, false)),
+    ] {
+        let message = format!("correction 7, owns \"x\": updated [scope 043a7187, {ending}]");
+        assert_eq!(CorrectionStatus::parse(&message), expected, "{ending}");
+    }
+    for ending in ["secrets ", "secrets 9f31c2d4 ", "secrets 9f31c2d4 a@9f31c2d4", "secrets 9F31C2D4"] {
+        let text = format!("updated [scope 043a7187, {ending}]");
+        assert_eq!(CorrectionStatus::parse(&format!("owns \"x\": {text}")), status(0, owns("x"), &text), "{ending}");
+    }
+}
+
+#[test]
 fn a_claim_holds_in_its_own_scope() {
     let (here, elsewhere) = (ScopeId::of("here"), ScopeId::of("elsewhere"));
     let resource = |scope| ResourceName { scope, identity: "x".into() };

@@ -1,11 +1,14 @@
 use super::*;
 use crate::client::fake_api::{Sent, answering, refuse, reply};
-use crate::kinds::{locate_writable_kind, resolve_kind};
+use crate::kinds::{find_kind, locate_writable_kind, resolve_kind};
+use crate::process::clock;
 use axum::body::Body;
 use axum::http::Response;
 use base64::Engine as _;
+use drift_language::Target;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::time::Duration;
 
 /// A cluster that serves v1alpha1 and v1 of Stack, which v1alpha1 knows without `spec.extra`.
 #[derive(Clone, Copy)]
@@ -18,9 +21,12 @@ struct Cluster {
     component: &'static str,
     /// The conversion strategy, or the status of the refusal to read the definition.
     definition: Result<&'static str, u16>,
+    /// The version whose schema is not published. Empty if all are.
+    unpublished: &'static str,
 }
 
-const LOSSY: Cluster = Cluster { hashed: "v1", is_covered: false, component: "com.pulumi", definition: Ok("None") };
+const LOSSY: Cluster =
+    Cluster { hashed: "v1", is_covered: false, component: "com.pulumi", definition: Ok("None"), unpublished: "" };
 
 fn schema(has_extra: bool) -> Value {
     let text = json!({"type": "string"});
@@ -69,6 +75,9 @@ impl Cluster {
             .map(|version| json!({"groupVersion": format!("pulumi.com/{version}"), "version": version}));
         let group = json!({"kind": "APIGroup", "name": "pulumi.com", "versions": versions});
         match (sent.uri.as_str(), self.definition) {
+            (path, _) if path.strip_prefix("/openapi/v3/apis/pulumi.com/") == Some(self.unpublished) => {
+                refuse(404, "NotFound", "404 page not found")
+            }
             ("/apis/pulumi.com", _) => reply(200, &group),
             ("/apis/pulumi.com/v1" | "/apis/pulumi.com/v1alpha1", _) => reply(200, &self.resources()),
             ("/openapi/v3/apis/pulumi.com/v1", _) => reply(200, &self.document("v1")),
@@ -81,6 +90,13 @@ impl Cluster {
     fn client(self) -> (kube::Client, crate::client::fake_api::Log) {
         answering(move |sent| self.answer(sent))
     }
+}
+
+fn target(version: &str) -> Target {
+    drift_language::fixtures::target(&format!(
+        "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+         pulumi.com/{version}, kind: Stack}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: 1}}}}}}}}"
+    ))
 }
 
 const LOST: &str =
@@ -133,12 +149,6 @@ async fn the_stored_version_needs_no_further_request() {
 
 #[tokio::test]
 async fn a_target_of_a_lossy_version_is_refused() {
-    let target = |version: &str| {
-        drift_language::fixtures::target(&format!(
-            "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
-             pulumi.com/{version}, kind: Stack}}, identity: x, read: {{http: {{url: 'https://h/x'}}}}, compare: {{desired: {{a: 1}}}}}}}}"
-        ))
-    };
     let (client, _) = LOSSY.client();
     let refused = resolve_kind(&client, &target("v1alpha1")).await.map(|kind| kind.resource.api_version);
     assert_eq!(refused, Err(KindError::Unsuitable(vec![format!("{LOST}: write apiVersion pulumi.com/v1")])));
@@ -166,4 +176,25 @@ async fn a_write_that_needs_no_version_avoids_a_lossy_one() {
         };
         assert!(is_so, "{found:?} instead of {expected:?}");
     }
+}
+
+#[tokio::test]
+async fn a_kind_with_an_unpublished_schema_is_not_gone() {
+    for unpublished in ["v1alpha1", "v1"] {
+        let (client, _) = Cluster { unpublished, ..LOSSY }.client();
+        let noted = ["pulumi.com/v1alpha1"].into_iter();
+        let found = locate_writable_kind(&client, "pulumi.com", "Stack", noted).await;
+        assert!(matches!(&found, Err(KindError::Unavailable(error)) if error.contains(unpublished)), "{found:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_schema_of_the_stored_version_is_awaited_silently() {
+    let begun = clock::now();
+    let (client, _) = answering(move |sent| {
+        let is_published = clock::now() - begun >= Duration::from_millis(2500);
+        Cluster { is_covered: true, unpublished: if is_published { "" } else { "v1" }, ..LOSSY }.answer(sent)
+    });
+    let kind = find_kind(&client, &target("v1alpha1"), |error| panic!("reported {error}")).await;
+    assert_eq!(kind.resource.api_version, "pulumi.com/v1alpha1");
 }

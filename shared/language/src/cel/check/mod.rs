@@ -10,6 +10,7 @@ pub(super) mod site;
 pub(super) mod trace;
 pub(super) mod variables;
 
+pub(crate) mod answer_part;
 mod answers;
 pub(crate) mod chain;
 pub(crate) mod declared_names;

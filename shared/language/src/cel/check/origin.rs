@@ -1,115 +1,134 @@
-//! The parts of an answer that the value of an expression contains.
+//! The parts of answers, and the secrets, that the value of an expression contains.
 //!
 //! A write whose body is made of a look-up sends back what the look-up gave. This module follows a field of the answer
-//! through an expression: it is carried, left out, or set to something else.
+//! through an expression: it is carried, left out, or set to something else. It finds the fields that hold a secret in
+//! the same way.
 
-/// The fate of a field of an answer in the value of an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fate {
-    /// The value has nothing of it, or something else in its place.
-    Absent,
-    /// The value has the resource without the field.
-    LeftOut,
-    /// The value has the field as the answer gave it.
-    Carried,
-}
+use crate::cel::check::answer_part::{AN_ITEM, AnswerPart, selected};
+use crate::cel::check::variables::STEPS;
 
-/// The origin of a value: the parts of answers in it.
+/// The origin of a value: the parts of answers and the secrets in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nothing of an answer.
+    /// Nothing of an answer, and no secret.
     Elsewhere,
     /// All answers.
     Steps,
-    /// One answer.
-    Answer,
+    /// The answer to the step that this expression names.
+    Answer(String),
     /// A text or bytes with the whole answer.
     Whole,
-    /// The body of an answer, or the field at this path. The items of a list count as bodies of their own.
-    Body(Vec<String>),
+    /// The body of an answer, or a field of it. The items of a list count as bodies of their own.
+    Body(AnswerPart),
     /// The item of a step's list.
     Item,
+    /// All secrets.
+    Secrets,
+    /// The secret of this name, or a text with it.
+    Secret(String),
     /// A field of a value.
     Field(Box<Self>, String),
     /// A map without these keys.
     Without(Box<Self>, Vec<String>),
     /// Two maps as one.
     Merged { base: Box<Self>, over: Box<Self>, is_deep: bool },
-    /// A map with these keys. `None` is a key that is not known here or may be missing.
-    Map(Vec<(Option<String>, Self)>),
+    /// The entries of a map.
+    Map(Vec<Entry>),
     /// One of these, or a value with all of them.
     Among(Vec<Self>),
 }
 
-/// A field of an answer within a value.
-struct Found {
-    /// Its place in the value. `None` if the value is no map.
+/// An entry of a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// `None` if it is not known here.
+    pub(super) key: Option<String>,
+    /// True if the map may lack the entry.
+    pub(super) is_optional: bool,
+    pub(super) value: Origin,
+}
+
+/// The subject of a search in a value.
+#[derive(Clone, Copy)]
+enum Sought<'s> {
+    /// The field of an answer at this path in its body.
+    Field(&'s [String]),
+    /// The secret of this name.
+    Secret(&'s str),
+}
+
+/// A place in a value that has the subject of a search.
+pub(crate) struct Found {
+    /// `None` if the place is not known.
     place: Option<Vec<String>>,
-    is_left_out: bool,
+    /// The part of an answer that the value takes, and the path of the field in it: empty if the part is the field.
+    /// `None` if the value takes a whole answer.
+    pub(crate) part: Option<(AnswerPart, Vec<String>)>,
+    /// True if the value has the map around that place, without the field.
+    pub(crate) is_left_out: bool,
 }
 
 impl Origin {
-    /// Returns the fate of a field, given by its path in the body of an answer. `items` is the origin of a step's list.
-    pub(crate) fn fate(&self, field: &[String], items: &Self) -> Fate {
-        let found = self.find(field, items);
-        let fates = found.iter().map(|found| if found.is_left_out { Fate::LeftOut } else { Fate::Carried });
-        fates.max().unwrap_or(Fate::Absent)
+    /// Returns where a value has a field, given by its path in the body of an answer. `items` is the origin of the items
+    /// of a step's list.
+    pub(crate) fn find_field(&self, field: &[String], items: &Self) -> Vec<Found> {
+        self.find(Sought::Field(field), items)
     }
 
-    /// Returns true if the value is this field, or a part of it.
-    pub(crate) fn is_field(&self, field: &[String]) -> bool {
-        matches!(self, Self::Body(path) if path.starts_with(field))
+    /// Returns the paths of the fields that hold a secret.
+    pub(crate) fn fields_with(&self, secret: &str) -> Vec<Vec<String>> {
+        let found = self.find(Sought::Secret(secret), &Self::Item).into_iter();
+        found.filter(|found| !found.is_left_out).filter_map(|found| found.place).collect()
     }
 
-    fn find(&self, field: &[String], items: &Self) -> Vec<Found> {
-        let somewhere = || vec![Found { place: None, is_left_out: false }];
-        match self {
-            Self::Elsewhere => Vec::new(),
-            Self::Steps | Self::Answer | Self::Whole => somewhere(),
-            Self::Body(path) if path.starts_with(field) => somewhere(),
-            Self::Body(path) => match field.strip_prefix(path.as_slice()) {
-                Some(below) => vec![Found { place: Some(below.to_vec()), is_left_out: false }],
+    fn find(&self, sought: Sought<'_>, items: &Self) -> Vec<Found> {
+        match (self, sought) {
+            (Self::Steps | Self::Answer(_) | Self::Whole, Sought::Field(_)) => vec![Found::at(None, None)],
+            (Self::Body(part), Sought::Field(field)) if part.path.starts_with(field) => {
+                vec![Found::at(None, Some((part.clone(), Vec::new())))]
+            }
+            (Self::Body(part), Sought::Field(field)) => match field.strip_prefix(part.path.as_slice()) {
+                Some(below) => vec![Found::at(Some(below.to_vec()), Some((part.clone(), below.to_vec())))],
                 None => Vec::new(),
             },
-            Self::Item if *items == Self::Item => Vec::new(),
-            Self::Item => items.find(field, &Self::Item),
-            Self::Field(value, name) => {
-                value.find(field, items).into_iter().filter_map(|found| found.below(name)).collect()
+            (Self::Secret(name), Sought::Secret(secret)) if name == secret => vec![Found::at(Some(Vec::new()), None)],
+            (Self::Item, _) if *items != Self::Item => items.find(sought, &Self::Item),
+            (Self::Field(value, name), _) => {
+                value.find(sought, items).into_iter().filter_map(|found| found.below(name)).collect()
             }
-            Self::Without(value, keys) => {
+            (Self::Without(value, keys), _) => {
                 let drops = |place: &Vec<String>| place.first().is_some_and(|first| keys.contains(first));
-                let mut found = value.find(field, items);
+                let mut found = value.find(sought, items);
                 found.iter_mut().for_each(|found| found.is_left_out |= found.place.as_ref().is_some_and(drops));
                 found
             }
-            Self::Merged { base, over, is_deep } => {
-                let kept = base.find(field, items).into_iter().filter_map(|found| found.under(over, *is_deep));
-                kept.chain(over.find(field, items)).collect()
+            (Self::Merged { base, over, is_deep }, _) => {
+                let kept = base.find(sought, items).into_iter().filter_map(|found| found.under(over, *is_deep));
+                kept.chain(over.find(sought, items)).collect()
             }
-            Self::Map(entries) => {
-                let within = |(key, value): &(Option<String>, Self)| {
-                    let key = key.clone();
-                    value
-                        .find(field, items)
-                        .into_iter()
-                        .map(move |found| found.above(key.as_deref()))
-                        .collect::<Vec<_>>()
+            (Self::Map(entries), _) => {
+                let within = |entry: &Entry| {
+                    let key = entry.key.clone();
+                    let found = entry.value.find(sought, items).into_iter();
+                    found.map(move |found| found.above(key.as_deref())).collect::<Vec<_>>()
                 };
                 entries.iter().flat_map(within).collect()
             }
-            Self::Among(values) => values.iter().flat_map(|value| value.find(field, items)).collect(),
+            (Self::Among(values), _) => values.iter().flat_map(|value| value.find(sought, items)).collect(),
+            _ => Vec::new(),
         }
     }
 
     pub(super) fn field(self, name: &str) -> Self {
         match self {
-            Self::Steps => Self::Answer,
-            Self::Answer => match name {
-                "body" => Self::Body(Vec::new()),
+            Self::Steps => Self::Answer(selected(STEPS, name)),
+            Self::Answer(answer) => match name {
+                "body" => Self::Body(AnswerPart::new(selected(&answer, name))),
                 "text" | "raw" => Self::Whole,
                 _ => Self::Elsewhere,
             },
-            Self::Body(path) => Self::Body(path.into_iter().chain([name.to_owned()]).collect()),
+            Self::Body(part) => Self::Body(part.field(name)),
+            Self::Secrets => Self::Secret(name.to_owned()),
             Self::Elsewhere => Self::Elsewhere,
             value => Self::Field(Box::new(value), name.to_owned()),
         }
@@ -118,9 +137,9 @@ impl Origin {
     /// Returns the origin of an item of a list, or of the value at a key that is not known here.
     pub(crate) fn item(self) -> Self {
         match self {
-            Self::Steps => Self::Answer,
-            Self::Answer => Self::Whole,
-            Self::Body(_) => Self::Body(Vec::new()),
+            Self::Steps => Self::Answer(format!("{STEPS}{AN_ITEM}")),
+            Self::Answer(_) => Self::Whole,
+            Self::Body(part) => Self::Body(part.item()),
             value => value,
         }
     }
@@ -128,10 +147,17 @@ impl Origin {
     /// Returns the number of its parts.
     pub(super) fn size(&self) -> usize {
         match self {
-            Self::Elsewhere | Self::Steps | Self::Answer | Self::Whole | Self::Body(_) | Self::Item => 1,
+            Self::Elsewhere
+            | Self::Steps
+            | Self::Answer(_)
+            | Self::Whole
+            | Self::Body(_)
+            | Self::Item
+            | Self::Secrets
+            | Self::Secret(_) => 1,
             Self::Field(value, _) | Self::Without(value, _) => 1 + value.size(),
             Self::Merged { base, over, .. } => 1 + base.size() + over.size(),
-            Self::Map(entries) => 1 + entries.iter().map(|(_, value)| value.size()).sum::<usize>(),
+            Self::Map(entries) => 1 + entries.iter().map(|entry| entry.value.size()).sum::<usize>(),
             Self::Among(values) => 1 + values.iter().map(Self::size).sum::<usize>(),
         }
     }
@@ -139,7 +165,10 @@ impl Origin {
     /// Returns the value at a key that a map certainly has.
     fn value_at(&self, key: &str) -> Option<&Self> {
         match self {
-            Self::Map(entries) => entries.iter().find(|(name, _)| name.as_deref() == Some(key)).map(|(_, value)| value),
+            Self::Map(entries) => {
+                let is_it = |entry: &&Entry| !entry.is_optional && entry.key.as_deref() == Some(key);
+                entries.iter().find(is_it).map(|entry| &entry.value)
+            }
             Self::Merged { base, over, .. } => over.value_at(key).or_else(|| base.value_at(key)),
             Self::Without(value, keys) if !keys.iter().any(|dropped| dropped == key) => value.value_at(key),
             _ => None,
@@ -148,14 +177,23 @@ impl Origin {
 }
 
 impl Found {
-    fn below(self, name: &str) -> Option<Self> {
-        match self.place {
-            Some(mut place) if !place.is_empty() => {
-                let first = place.remove(0);
-                (first == name).then_some(Self { place: Some(place), ..self })
-            }
-            _ => Some(self),
+    fn at(place: Option<Vec<String>>, part: Option<(AnswerPart, Vec<String>)>) -> Self {
+        Self { place, part, is_left_out: false }
+    }
+
+    /// Returns the place in a field of the value. `None` if it is not in that field.
+    fn below(mut self, name: &str) -> Option<Self> {
+        let Some((first, rest)) = self.place.as_ref().and_then(|place| place.split_first()) else { return Some(self) };
+        if first != name {
+            return None;
         }
+        let rest = rest.to_vec();
+        // Without a map around it, the field of the value is one of the part.
+        self.part = self.part.map(|(part, below)| match below.len() > rest.len() {
+            true => (part.field(name), rest.clone()),
+            false => (part, below),
+        });
+        Some(Self { place: Some(rest), ..self })
     }
 
     fn above(self, key: Option<&str>) -> Self {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, operators};
 
+use crate::cel::check::answer_part::AnswerPart;
 use crate::cel::check::chain::text;
-use crate::cel::check::origin::Origin;
-use crate::cel::check::variables::{ITEM, STEPS};
+use crate::cel::check::origin::{Entry, Origin};
+use crate::cel::check::variables::{ITEM, SECRETS, STEPS};
 
 /// Maximum parts of the origin of a local name. Names that use each other twice double it each time. An origin with
 /// more parts counts as the whole answer. Real expressions have fewer than ten.
@@ -54,6 +55,7 @@ impl Tracer {
                 (Some(origin), _) => origin.clone(),
                 (None, STEPS) => Origin::Steps,
                 (None, ITEM) => Origin::Item,
+                (None, SECRETS) => Origin::Secrets,
                 _ => Origin::Elsewhere,
             },
             Expr::Select(select) if select.test => Origin::Elsewhere,
@@ -61,10 +63,11 @@ impl Tracer {
             Expr::List(list) => among(list.elements.iter().map(|element| self.trace(element)).collect()),
             Expr::Map(map) => {
                 let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
-                    EntryExpr::MapEntry(entry) => {
-                        let key = text(&entry.key).filter(|_| !entry.optional).map(str::to_owned);
-                        Some((key, self.trace(&entry.value)))
-                    }
+                    EntryExpr::MapEntry(entry) => Some(Entry {
+                        key: text(&entry.key).map(str::to_owned),
+                        is_optional: entry.optional,
+                        value: self.trace(&entry.value),
+                    }),
                     EntryExpr::StructField(_) => None,
                 });
                 Origin::Map(entries.collect())
@@ -105,7 +108,7 @@ impl Tracer {
                 let parts = call.target.as_deref().into_iter().chain(&call.args);
                 match among(parts.map(|part| self.trace(part)).collect()) {
                     // `json.parse(steps.look.text)`
-                    Origin::Whole if name == "parse" => Origin::Body(Vec::new()),
+                    Origin::Whole if name == "parse" => Origin::Body(AnswerPart::new("json.parse(…)")),
                     origin => origin,
                 }
             }

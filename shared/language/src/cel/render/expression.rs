@@ -15,7 +15,7 @@ use crate::cel::check::origin::Origin;
 use crate::cel::check::rewrite::depth;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::trace::origin_of;
-use crate::cel::check::variables::{Bound, ITEM, SELF, STEPS, Variables};
+use crate::cel::check::variables::{Bound, ITEM, SECRETS, SELF, STEPS, Variables};
 use crate::cel::evaluation::constants::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
 use crate::cel::evaluation::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
 use crate::cel::evaluation::cost::Cost;
@@ -34,7 +34,7 @@ pub struct Expression {
     pub(super) names: BTreeSet<String>,
     pub(super) fields: FieldPaths,
     pub(super) variables: BTreeSet<Cow<'static, str>>,
-    /// The parts of answers to earlier steps in its value. Boxed: few expressions read any.
+    /// The parts of answers to earlier steps, and the secrets, in its value. Boxed: few expressions read any.
     pub(super) origin: Option<Box<Origin>>,
 }
 
@@ -89,8 +89,8 @@ impl Expression {
             Form::Cel(expression, stack)
         });
         let (names, fields, variables) = (checked.names, checked.fields, checked.variables);
-        let reads_answers = [STEPS, ITEM].iter().any(|variable| variables.contains(*variable));
-        let origin = reads_answers.then(|| Box::new(origin));
+        let is_needed = [STEPS, ITEM, SECRETS].iter().any(|variable| variables.contains(*variable));
+        let origin = is_needed.then(|| Box::new(origin));
         Ok((mark, Self { site: site.clone(), form, names, fields, variables, origin }))
     }
 

@@ -19,14 +19,15 @@ impl Expression {
         self.names.iter().map(String::as_str)
     }
 
-    /// Returns the parts of answers in its value. `None` if it reads no answer to an earlier step and no item.
+    /// Returns the parts of answers and the secrets in its value. `None` if it reads no answer to an earlier step, no
+    /// item and no secret.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         self.origin.as_deref()
     }
 
-    /// Returns the name of a secret that it reads.
-    pub(crate) fn secret(&self) -> Option<&str> {
-        self.variables.iter().find_map(|variable| variable.strip_prefix(SECRETS)?.strip_prefix('.'))
+    /// Returns the names of the secrets that it reads.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.variables.iter().filter_map(|variable| variable.strip_prefix(SECRETS)?.strip_prefix('.'))
     }
 
     /// Returns the fields that it selects on a variable, if it does nothing else.
