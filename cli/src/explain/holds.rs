@@ -199,6 +199,10 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
             "a replacement was accepted and the same fields differ (AttemptsExhausted): nothing until an edit, or a new value of the \
              annotation {RETRY_REQUESTED_ANNOTATION}; write desired as the external system shows it, or add a rule to compare"
         )),
+        Some(current) if note.reason == Some(CorrectedReason::CreationInDoubt) && current.reason.is_absence() => held.push(format!(
+            "the last create may have made a resource that the read does not find (CreationInDoubt): look in the external system, and \
+             correct the read, delete what is there, or set a new value of the annotation {RETRY_REQUESTED_ANNOTATION} to create again"
+        )),
         Some(current) if current.tag.unhealed >= target.correct.limits.attempts => held.push(format!(
             "{} corrections in a row changed nothing (AttemptsExhausted): one try an hour, or at once by a new value of the annotation \
              {RETRY_REQUESTED_ANNOTATION}",

@@ -95,12 +95,13 @@ impl ObjectRequest {
                     Some(
                         CorrectedReason::AttemptsExhausted
                             | CorrectedReason::CorrectionFailed
+                            | CorrectedReason::CreationInDoubt
                             | CorrectedReason::DeletionUnclear
                     )
                 ) =>
             {
                 Some(
-                    "a retry hastens what AttemptsExhausted, AbsenceContradicted, DeletionUnclear or an open breaker holds, or what could not be sent, and nothing else",
+                    "a retry hastens what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker holds, or what could not be sent, and nothing else",
                 )
             }
             Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,

@@ -479,7 +479,7 @@ pub(crate) fn bump(object: &mut Value) {
     object["metadata"]["resourceVersion"] = json!((version + 1).to_string());
 }
 
-/// Describes a patch in one line, without the scope of a claim in the target's own scope.
+/// Describes a patch in one line, without the ending of a claim in the target's own scope.
 fn describe(patch: &Value) -> String {
     let write = patch.as_array().unwrap().iter().rfind(|operation| operation["op"] != "test").unwrap();
     let operation = write["op"].as_str().unwrap();
@@ -487,8 +487,9 @@ fn describe(patch: &Value) -> String {
     match (path.contains("finalizers"), write["value"]["reason"].as_str()) {
         (true, _) => format!("{operation} finalizer"),
         (false, Some(reason)) => {
-            let ending = format!(" [scope {}]", ScopeId::of(SCOPE));
-            format!("note {reason} {}", write["value"]["message"].as_str().unwrap().trim_end_matches(&ending))
+            let (ending, message) =
+                (format!(" [scope {}", ScopeId::of(SCOPE)), write["value"]["message"].as_str().unwrap());
+            format!("note {reason} {}", message.split_once(&ending).map_or(message, |(text, _)| text))
         }
         (false, None) => format!("{operation} note"),
     }

@@ -117,6 +117,10 @@ impl SystemRequests for HttpRequests<'_> {
 
 fn doubt(target: &str, host: &str, failure: &HttpFailure) -> Doubt {
     match failure {
+        HttpFailure::NotConnected(cause) => {
+            tracing::warn!(target, host, "a correction was not sent: {cause}");
+            Doubt::NotConnected
+        }
         HttpFailure::Unreachable(cause) => {
             tracing::warn!(target, host, "a correction got no answer: {cause}");
             Doubt::NoAnswer

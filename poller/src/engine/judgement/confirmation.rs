@@ -168,6 +168,24 @@ mod tests {
     }
 
     #[test]
+    fn absence_after_a_create_lasts_until_it_would_show() {
+        let basis = Basis { created: true, ..basis(5) };
+        let new = |seconds, current| NewFinding {
+            create_shows_within: Duration::from_secs(30),
+            at: Moment::from_start(Duration::from_secs(seconds)),
+            ..look(&Finding::Absent, &basis, current)
+        };
+        let mut confirmation = Confirmation::default();
+        let believed: Vec<_> = [0, 1, 3, 7, 15, 29]
+            .map(|seconds| confirmation.count(&new(seconds, None), &CONFIRM) == Belief::Confirmed)
+            .into();
+        assert_eq!(believed, [false; 6]);
+        assert_eq!(confirmation.count(&new(30, None), &CONFIRM), Belief::Confirmed);
+        let known = current(NotCreated, 5);
+        assert_eq!(Confirmation::default().count(&new(0, Some(&known)), &CONFIRM), Belief::Confirmed);
+    }
+
+    #[test]
     fn each_finding_needs_its_number_of_polls() {
         let (differs, absent, failed) =
             (Finding::Differs(Drift::default()), Finding::Absent, Finding::from(PollTimedOut));

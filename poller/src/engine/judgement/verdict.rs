@@ -222,6 +222,35 @@ mod tests {
     }
 
     #[test]
+    fn a_create_is_unfound_until_a_poll_finds_it() {
+        let created = Basis { created: true, ..basis(3, 5) };
+        let verdict = |finding: &Finding, current: Option<&CurrentVerdict>, known| {
+            reach_verdict(finding, &created, current, &known)
+        };
+        let said = |verdict: Verdict| CurrentVerdict { reason: verdict.reason, tag: verdict.tag, generation: Some(3) };
+        let timed_out = Finding::Failed(Failure::of(PollTimedOut));
+        let nothing = Known::default();
+        let before = current(NotCreated, 3, corrected(4, 2));
+        let absent = verdict(&Finding::Absent, Some(&before), nothing);
+        assert!(absent.tag.unfound && absent.tag.unhealed == 2, "it counts as no correction in vain: {absent:?}");
+        let absent = said(absent);
+        assert!(verdict(&Finding::Absent, Some(&absent), nothing).tag.unfound);
+        assert!(verdict(&timed_out, Some(&absent), nothing).tag.unfound);
+        for present in [Finding::InSync, Finding::Differs("x".into())] {
+            let found = verdict(&present, Some(&absent), nothing);
+            assert!(!found.tag.unfound);
+            let unknown = said(verdict(&timed_out, Some(&said(found.clone())), nothing));
+            for current in [said(found), unknown] {
+                assert!(!verdict(&Finding::Absent, Some(&current), nothing).tag.unfound, "{current:?}");
+            }
+        }
+        let remembered = Known { found_at: Some(5), ..nothing };
+        assert!(!verdict(&Finding::Absent, None, remembered).tag.unfound, "another writer removed the condition");
+        assert!(verdict(&Finding::Absent, None, Known { found_at: Some(4), ..nothing }).tag.unfound);
+        assert!(!reach_verdict(&Finding::Absent, &basis(3, 5), None, &nothing).tag.unfound, "no create to find");
+    }
+
+    #[test]
     fn unhealed_counts_verified_corrections_in_a_row() {
         let unhealed = |basis: Basis, current: Option<CurrentVerdict>| {
             reach_verdict(&Finding::Absent, &basis, current.as_ref(), &Known::default()).tag.unhealed

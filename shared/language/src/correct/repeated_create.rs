@@ -56,3 +56,61 @@ impl Target {
         self.correct.settle.max(timeout.unwrap_or(STEP_TIMEOUT)).max(CREATE_SHOWS_WITHIN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::target;
+
+    fn of_http(read: &str, create: &str) -> Target {
+        target(&format!(
+            "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: \
+             g/v1, kind: K}}\n  identity: \"${{self.metadata.name}}\"\n  base: https://h\n  read: {{http: {{{read}}}}}\n  \
+             compare: {{desired: {{a: 1}}}}\n  correct: {{mode: Correct, http: {{create: [{create}]}}}}\n"
+        ))
+    }
+
+    #[test]
+    fn only_a_post_without_key_makes_a_second_resource() {
+        use RepeatedCreate::{Duplicates, Harmless, Keyed};
+        let name = "/x/${self.metadata.name}";
+        let (put, post) = (format!("{{method: PUT, url: \"{name}\"}}"), "{method: POST, url: /x".to_owned());
+        for (create, expected) in [
+            (put.clone(), Harmless),
+            (format!("{post}}}"), Duplicates),
+            (format!("{post}, idempotent: true}}"), Keyed),
+            (format!("{put}, {post}, idempotent: true}}"), Keyed),
+            (format!("{post}, idempotent: true}}, {post}}}"), Duplicates),
+            (format!("{post}, reads: true, name: a}}, {put}"), Harmless),
+        ] {
+            assert_eq!(of_http(&format!("url: \"{name}\""), &create).repeated_create(), expected, "{create}");
+        }
+    }
+
+    #[test]
+    fn a_read_by_a_stored_id_finds_no_lost_resource() {
+        let post = "{method: POST, url: /x, store: {externalId: \"${response.body.id}\"}}";
+        let look_up = "{name: a, method: GET, url: /x, store: {externalId: \"${response.body.id}\"}}";
+        let by_id = "url: \"/x/${self.status.externalId}\", absentUntil: \"${has(self.status.externalId)}\"";
+        let waiting = "url: \"/x/${self.metadata.name}\", absentUntil: \"${has(self.status.externalId)}\"";
+        for (read, create, expected) in [
+            ("url: \"/x/${self.metadata.name}\"", post.to_owned(), true),
+            ("url: \"/x/${self.status.zone}\"", post.to_owned(), true),
+            (by_id, post.to_owned(), false),
+            (waiting, post.to_owned(), false),
+            (by_id, format!("{look_up}, {post}"), true),
+        ] {
+            assert_eq!(of_http(read, &create).read_finds_created(), expected, "{read} {create}");
+        }
+    }
+
+    #[test]
+    fn absence_lasts_as_long_as_the_slowest_of_read_and_create() {
+        let within =
+            |create: &str| of_http("url: \"/x/${self.metadata.name}\"", create).create_shows_within().as_secs();
+        assert_eq!(within("{method: POST, url: /x}"), 30);
+        assert_eq!(within("{method: POST, url: /x, timeout: 5m}"), 300);
+        assert_eq!(within("{method: POST, url: /x, idempotent: true}"), 0);
+        assert_eq!(within("{method: PUT, url: \"/x/${self.metadata.name}\"}"), 0);
+    }
+}

@@ -88,7 +88,7 @@ impl HttpSender {
     /// host. Sends nothing.
     ///
     /// # Errors
-    /// [`HttpFailure::CredentialUnavailable`] if they do not; [`HttpFailure::Unreachable`] if no client can be built;
+    /// [`HttpFailure::CredentialUnavailable`] if they do not; [`HttpFailure::NotConnected`] if no client can be built;
     /// [`HttpFailure::AddressRefused`] if the host is an address that must not be dialled.
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         let secrets = self.shared.secrets.load();

@@ -34,6 +34,8 @@ pub enum Next {
     HourlyTry,
     /// Nothing: one more replacement would be in vain.
     AttemptsExhausted,
+    /// Nothing, or one create after an hour: nobody knows if the last one made the resource.
+    CreationInDoubt,
     /// The approval of a person.
     AwaitingApproval,
     /// A correction.
@@ -97,6 +99,7 @@ impl Next {
             Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
             _ if current.tag.correction != note.correction => Self::Verification,
             _ if current.replaces_in_vain(&note) => Self::AttemptsExhausted,
+            Some(CorrectedReason::CreationInDoubt) => Self::CreationInDoubt,
             _ if awaits_approval(target, object) => Self::AwaitingApproval,
             _ if current.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
             _ => Self::Correction,
@@ -132,6 +135,10 @@ impl Next {
             Self::AttemptsExhausted => {
                 "a replacement was accepted and the same fields differ: no further try until an edit or a retry request"
             }
+            Self::CreationInDoubt => {
+                "the last create may have made a resource that the read does not find: look in the external system, and correct \
+                 the read, delete what is there, or request a retry"
+            }
             Self::AwaitingApproval => {
                 "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it"
             }
@@ -157,6 +164,7 @@ impl Next {
             Self::Verification => "Verification",
             Self::HourlyTry => "HourlyTry",
             Self::AttemptsExhausted => "AttemptsExhausted",
+            Self::CreationInDoubt => "CreationInDoubt",
             Self::AwaitingApproval => "AwaitingApproval",
             Self::Correction => "Correction",
             Self::Unknown => "Unknown",

@@ -245,7 +245,7 @@ impl<'r> HttpRequests<'r> {
 /// Converts a failed request to a failure.
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
-        HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::NotConnected(_) | HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
         HttpFailure::TokenUnavailable(_) | HttpFailure::TokenPaused { .. } => Failure::with(
             ObservedReason::ExternalUnreachable,
             "there is no token, since the token server does not give one",

@@ -161,7 +161,7 @@ impl TokenSource {
     pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
         let reply = match answer {
             Ok(reply) => reply,
-            Err(HttpFailure::Unreachable(cause)) => {
+            Err(HttpFailure::NotConnected(cause) | HttpFailure::Unreachable(cause)) => {
                 return Fetched::unavailable(&format!("no connection to the token server: {cause}"));
             }
             Err(failure) => return Fetched::Failed(failure, None),

@@ -14,7 +14,11 @@ use drift_api::secrets::labelled_secrets::CredentialError;
 /// The reason for a missing reply. Contains no header, body, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpFailure {
-    /// DNS, connect, TLS, reset: no part of a response came. The text is fixed and contains no name, address or number.
+    /// DNS, connect or TLS failed, or the server states that it did not look at the request: certainly nothing was done.
+    /// The text is fixed and contains no name, address or number.
+    #[error("no connection: {0}")]
+    NotConnected(String),
+    /// The connection broke, and no part of a response came. The text is fixed as above.
     #[error("no connection: {0}")]
     Unreachable(String),
     /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
@@ -53,7 +57,9 @@ impl HttpFailure {
         if causes(error).any(|cause| cause.is::<AddressRefused>()) {
             return Self::AddressRefused { host };
         }
-        Self::Unreachable(describe(error).to_owned())
+        let text = describe(error).to_owned();
+        let is_unsent = error.is_connect() || error.is_dns() || error.is_builder() || was_not_looked_at(error);
+        if is_unsent { Self::NotConnected(text) } else { Self::Unreachable(text) }
     }
 }
 

@@ -70,5 +70,5 @@ async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<
 }
 
 fn unreachable(text: &str) -> Option<HttpFailure> {
-    Some(HttpFailure::Unreachable(text.to_owned()))
+    Some(HttpFailure::NotConnected(text.to_owned()))
 }

@@ -206,7 +206,7 @@ impl ClientKey {
             (ClientError::Certificate, _, Some(name)) => {
                 format!("Secret {name} keys {CERTIFICATE}, {PRIVATE_KEY}: {error}")
             }
-            _ => return HttpFailure::Unreachable(error.to_string()),
+            _ => return HttpFailure::NotConnected(error.to_string()),
         };
         HttpFailure::CredentialUnavailable(text)
     }
