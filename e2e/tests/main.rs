@@ -23,6 +23,7 @@ mod crowded;
 mod deep_objects;
 mod deletion;
 mod destinations;
+mod doubtful_creates;
 mod ending;
 mod for_each;
 mod healing;

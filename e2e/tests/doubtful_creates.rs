@@ -1,0 +1,191 @@
+//! Creates whose result is unknown, at a server that knows no idempotency key: what it made is counted.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use drift_api::names;
+use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
+use drift_e2e::wait::{self, Seen};
+use drift_e2e::world::{Target, World, describe, message};
+use serde_json::{Value, json};
+
+/// Time after which a repeated create would have been sent several times.
+const SOME_PAUSES: Duration = Duration::from_secs(12);
+
+/// Time within which a create in doubt is judged: absence must last for 30 s, and polls are 3 s apart.
+const JUDGED_WITHIN: Duration = Duration::from_secs(90);
+
+/// A collection in which each POST makes another item.
+struct Keyless {
+    outside: Outside,
+    made: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Keyless {
+    /// Starts it. `answer` is the answer to a POST that made this item, the first of which has the number 1.
+    async fn start(world: &World, answer: impl Fn(usize, &Value) -> Answer + Send + Sync + 'static) -> Result<Self> {
+        let outside = world.start_outside().await?;
+        let made = Arc::<Mutex<Vec<Value>>>::default();
+        let items = made.clone();
+        outside.choose(move |request: &Request| {
+            let mut items = items.lock().ok()?;
+            if request.method == "POST" {
+                let mut item = request.json().ok()?;
+                item["id"] = json!(format!("i-{}", items.len() + 1));
+                items.push(item.clone());
+                return Some(answer(items.len(), &item));
+            }
+            let wanted = request.path.rsplit('/').next()?;
+            if request.method == "DELETE" {
+                items.retain(|item| item["id"] != wanted);
+                return Some(Answer::status(204));
+            }
+            let found = items.iter().find(|item| item["id"] == wanted || item["name"] == wanted);
+            Some(found.map_or(Answer::json(404, &json!({})), |item| Answer::json(200, item)))
+        });
+        Ok(Self { outside, made })
+    }
+
+    fn count(&self) -> usize {
+        self.made.lock().map_or(0, |made| made.len())
+    }
+
+    /// Returns a target that reads by name, or by an id that it stores.
+    fn target(&self, world: &World, by_id: bool) -> Result<Target> {
+        let body = json!({"name": "${self.metadata.name}", "upstream": "${self.spec.upstream}"});
+        let mut create = json!({"method": "POST", "url": "/items", "body": body});
+        let (mut read, mut delete) = (
+            json!({"url": "/items/${self.metadata.name}"}),
+            json!({"method": "DELETE", "url": "/items/${self.metadata.name}"}),
+        );
+        if by_id {
+            create["store"] = json!({"externalId": "${response.body.id}"});
+            read = json!({"url": "/items/${self.status.externalId}", "absentUntil": "${has(self.status.externalId)}"});
+            delete = json!({"method": "DELETE", "url": "/items/${self.status.externalId}",
+                "when": "${has(self.status.externalId)}"});
+        }
+        Ok(Target::shipped(world, self.outside.url())?
+            .with("/spec/identity", json!("${self.metadata.name}"))
+            .with("/spec/confirm", json!({"absent": 1}))
+            .with("/spec/read", json!({"http": read}))
+            .with("/spec/compare", json!({"desired": {"upstream": "${self.spec.upstream}"}}))
+            .with("/spec/correct/http", json!({"create": [create], "delete": [delete]})))
+    }
+}
+
+async fn wait_for_doubt(world: &World) -> Result<Value> {
+    wait::until("the create to be in doubt", JUDGED_WITHIN, async || {
+        let object = world.proxy("web").await?.unwrap_or_default();
+        let is_so = describe(&object, names::DRIFT_CORRECTED) == "False/CreationInDoubt";
+        Ok(if is_so { Seen::Met(object) } else { Seen::Instead(object["status"].to_string()) })
+    })
+    .await
+}
+
+async fn wait_until_in_sync(world: &World) -> Result<Value> {
+    wait::until("the object to be in sync", JUDGED_WITHIN, async || {
+        let object = world.proxy("web").await?.unwrap_or_default();
+        let is_so = describe(&object, names::DRIFT_OBSERVED) == "False/InSync";
+        Ok(if is_so { Seen::Met(object) } else { Seen::Instead(object["status"].to_string()) })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_slow_answer_makes_one_resource() -> Result<()> {
+    World::run("slow-create", async |world| {
+        let server = Keyless::start(world, |_, item| Answer::json(201, item).after(Duration::from_secs(15))).await?;
+        world.apply_target(&server.target(world, false)?).await?;
+        world.start_both().await?;
+        world.create_some_proxy("web").await?;
+        wait_until_in_sync(world).await?;
+        ensure!(server.count() == 1, "made {}", server.count());
+        world.shows(Shown::new(
+            Group::Corrections,
+            "A create is answered after its deadline",
+            "a server without idempotency keys makes the resource and answers after 15 s; the deadline is 10 s",
+            "a poll finds the resource, and nothing is created again",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_id_that_was_lost_needs_a_person() -> Result<()> {
+    World::run("lost-id", async |world| {
+        let server = Keyless::start(world, |number, item| match number {
+            1 => Answer::status(502),
+            _ => Answer::json(201, item),
+        })
+        .await?;
+        world.apply_target(&server.target(world, true)?).await?;
+        world.start_poller().await?;
+        let controller = world.start_controller().await?;
+        world.create_some_proxy("web").await?;
+        let object = wait_for_doubt(world).await?;
+        let told = message(&object, names::DRIFT_CORRECTED);
+        ensure!(told.contains("1 create was sent") && told.contains("up to 1 may exist"), "{told}");
+
+        controller.kill().await?;
+        world.start_controller().await?;
+        world.patch_proxy("web", json!({"spec": {"upstream": "127.0.0.1:3"}})).await?;
+        wait::throughout("no second create", SOME_PAUSES, async || {
+            Ok(if server.count() == 1 { Seen::Met(()) } else { Seen::Instead(server.count().to_string()) })
+        })
+        .await?;
+        wait_for_doubt(world).await?;
+
+        let retry = json!({names::RETRY_REQUESTED_ANNOTATION: "now"});
+        world.patch_proxy("web", json!({"metadata": {"annotations": retry}})).await?;
+        let healed = wait_until_in_sync(world).await?;
+        ensure!(healed["status"]["externalId"] == "i-2" && server.count() == 2, "{healed}");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "A gateway answers 502 after the effect, and the read needs the id",
+            "a server without idempotency keys; the controller is killed, and the object is edited meanwhile",
+            "CreationInDoubt with the number of creates, and no second create until a person asks for it",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_deletion_waits_for_the_id_of_a_lost_create() -> Result<()> {
+    World::run("deleted-in-doubt", async |world| {
+        let server = Keyless::start(world, |_, _| Answer::status(502)).await?;
+        world.apply_target(&server.target(world, true)?).await?;
+        world.start_both().await?;
+        world.create_some_proxy("web").await?;
+        wait_for_doubt(world).await?;
+        world.delete_proxy("web").await?;
+        world.wait_for_note("web", "False", "DeletionUnclear").await?;
+        wait::throughout("the object to stay", SOME_PAUSES, async || {
+            let object = world.proxy("web").await?;
+            Ok(if object.is_some() && server.count() == 1 {
+                Seen::Met(())
+            } else {
+                Seen::Instead(format!("{object:?}"))
+            })
+        })
+        .await?;
+        // A person writes the id.
+        world.patch_proxy_status("web", json!({"status": {"externalId": "i-1"}})).await?;
+        world.wait_until_gone("web").await?;
+        ensure!(server.count() == 0, "the resource is deleted");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "An object is deleted while its create is in doubt",
+            "the answer of the create was lost, and the read and the steps of delete need the id in it",
+            "DeletionUnclear; the resource is deleted once a person writes the id into the status",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}
