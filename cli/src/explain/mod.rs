@@ -41,7 +41,7 @@ use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
-use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
+use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use holds::{Leases, holds};
 use invalid_answer::describe;
 use polling::{Polled, outside, poll};
@@ -253,7 +253,7 @@ fn judge(
 ) -> Verdict {
     let basis = Basis { moved: 0, ..Basis::of(object, rendered.desired_hash) };
     let creates = target.correct.mode.corrects() && target.correct.actions().create;
-    reach_verdict(finding, &Basis { contradicted: basis.contradicted && creates, ..basis }, current, false)
+    reach_verdict(finding, &Basis { contradicted: basis.contradicted && creates, ..basis }, current, &Known::default())
 }
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
