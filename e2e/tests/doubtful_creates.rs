@@ -9,6 +9,7 @@ use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, message};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 /// Time after which a repeated create would have been sent several times.
@@ -75,6 +76,34 @@ impl Keyless {
     }
 }
 
+/// Adds a field for the id to the world's kind, and lets the controller store it.
+async fn keep_ids(world: &World) -> Result<()> {
+    let path = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/externalId";
+    let patch = json!([{"op": "add", "path": path, "value": {"type": "string"}}]);
+    let definitions = world.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)?;
+    let patch = Patch::<()>::Json(serde_json::from_value(patch)?);
+    definitions.patch(&format!("proxies.{}", world.group()), &PatchParams::default(), &patch).await?;
+    let (name, namespace) = (format!("{}-ids", world.programs_namespace()), world.objects_namespace());
+    let account =
+        json!({"kind": "ServiceAccount", "name": "drift-controller", "namespace": world.programs_namespace()});
+    for document in [
+        json!({"kind": "Role", "metadata": {"name": name, "namespace": namespace},
+            "rules": [{"apiGroups": [world.group()], "resources": ["proxies/status"], "verbs": ["store"]}]}),
+        json!({"kind": "RoleBinding", "metadata": {"name": name, "namespace": namespace}, "subjects": [account],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}}),
+    ] {
+        let mut document = document;
+        document["apiVersion"] = json!("rbac.authorization.k8s.io/v1");
+        world.apply(&document).await?;
+    }
+    let schema = format!("/openapi/v3/apis/{}/v1", world.group());
+    wait::until("the field to be published", wait::DEADLINE, async || {
+        let text = world.client().request_text(http::Request::get(&schema).body(Vec::new())?).await?;
+        Ok(if text.contains("\"externalId\"") { Seen::Met(()) } else { Seen::Instead(text) })
+    })
+    .await
+}
+
 async fn wait_for_doubt(world: &World) -> Result<Value> {
     wait::until("the create to be in doubt", JUDGED_WITHIN, async || {
         let object = world.proxy("web").await?.unwrap_or_default();
@@ -122,6 +151,7 @@ async fn an_id_that_was_lost_needs_a_person() -> Result<()> {
             _ => Answer::json(201, item),
         })
         .await?;
+        keep_ids(world).await?;
         world.apply_target(&server.target(world, true)?).await?;
         world.start_poller().await?;
         let controller = world.start_controller().await?;
@@ -159,6 +189,7 @@ async fn an_id_that_was_lost_needs_a_person() -> Result<()> {
 async fn a_deletion_waits_for_the_id_of_a_lost_create() -> Result<()> {
     World::run("deleted-in-doubt", async |world| {
         let server = Keyless::start(world, |_, _| Answer::status(502)).await?;
+        keep_ids(world).await?;
         world.apply_target(&server.target(world, true)?).await?;
         world.start_both().await?;
         world.create_some_proxy("web").await?;
