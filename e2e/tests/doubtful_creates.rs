@@ -68,6 +68,7 @@ impl Keyless {
                 "when": "${has(self.status.externalId)}"});
         }
         Ok(Target::shipped(world, self.outside.url())?
+            .with("/spec/base", json!(self.outside.url()))
             .with("/spec/identity", json!("${self.metadata.name}"))
             .with("/spec/confirm", json!({"absent": 1}))
             .with("/spec/read", json!({"http": read}))
@@ -169,7 +170,9 @@ async fn an_id_that_was_lost_needs_a_person() -> Result<()> {
         .await?;
         wait_for_doubt(world).await?;
 
-        let retry = json!({names::RETRY_REQUESTED_ANNOTATION: "now"});
+        // Perhaps nobody leads yet.
+        let retry =
+            json!({names::RETRY_REQUESTED_ANNOTATION: (jiff::Timestamp::now() + Duration::from_secs(1)).to_string()});
         world.patch_proxy("web", json!({"metadata": {"annotations": retry}})).await?;
         let healed = wait_until_in_sync(world).await?;
         ensure!(healed["status"]["externalId"] == "i-2" && server.count() == 2, "{healed}");

@@ -81,7 +81,7 @@ impl ObjectMemory {
     /// wrote, so that another writer cannot erase it.
     #[must_use]
     pub fn of(object: &LeanObject, now: Moment) -> Self {
-        let mut memory = Self::new(now, object.retry_requested());
+        let mut memory = Self::new(now, object.retry_requested().filter(|request| !is_unanswered(object, request)));
         memory.adopt_status(object);
         memory
     }
@@ -279,6 +279,14 @@ impl ObjectMemory {
             self.delay.note_edit(now);
         }
     }
+}
+
+/// Returns true if a request for a retry was written after the record of a create in doubt. Each such create is recorded
+/// before it is sent, which changes the status of the condition, so that no process answers a request a second time.
+fn is_unanswered(object: &LeanObject, request: &str) -> bool {
+    let recorded = object.conditions.corrected().map(|record| &record.last_transition_time);
+    let is_in_doubt = object.conditions.correction_status().reason == Some(CorrectedReason::CreationInDoubt);
+    is_in_doubt && recorded.is_some_and(|recorded| TransitionTime::from(request).is_later_than(recorded))
 }
 
 /// Returns true if another writer must have removed the written status. A status with a higher correction number is

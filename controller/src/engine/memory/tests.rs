@@ -8,6 +8,22 @@ fn doubtful(retry_after: Option<u64>) -> Outcome {
 }
 
 #[test]
+fn a_request_after_a_create_in_doubt_outlives_its_process() {
+    use crate::engine::fixtures::{Scene, owns};
+    for (reason, request, expected) in [
+        (CorrectedReason::CreationInDoubt, "2026-01-01T00:00:01Z", true),
+        (CorrectedReason::CreationInDoubt, "2026-01-01T00:00:00Z", false),
+        (CorrectedReason::CreationInDoubt, "monday", false),
+        (CorrectedReason::AttemptsExhausted, "2026-01-01T00:00:01Z", false),
+    ] {
+        let scene = Scene::new().corrected(reason, 8, owns("db"));
+        let scene = scene.with(|scene| scene.object.asked.get_or_insert_default().retry = Some(request.into()));
+        let memory = ObjectMemory::of(&scene.object, Moment::START);
+        assert_eq!(memory.retry_is_requested(Some(request)), expected, "{reason} {request}");
+    }
+}
+
+#[test]
 fn a_war_backs_off_by_its_last_ten_minutes() {
     let mut memory = ObjectMemory::new(at(0), None);
     let mut now = at(0);
