@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 /// Deadline of a request. A request is only a loopback round trip, so a hang is a bug that must show.
 const REQUEST_WITHIN: Duration = Duration::from_secs(20);
 
-/// Maximum idle time of a reused connection: half of toxiproxy's own limit, because a request fails on a connection
-/// that the server is closing.
-const IDLE_AT_MOST: Duration = Duration::from_secs(30);
+/// Maximum idle time of a reused connection: half of toxiproxy's own limit and a third of the API server's, because a
+/// request fails on a connection that the server is closing.
+pub(crate) const IDLE_AT_MOST: Duration = Duration::from_secs(30);
 
 /// Chooses the TLS implementation for the whole process. The first call counts.
 ///

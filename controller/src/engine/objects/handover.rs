@@ -1,4 +1,4 @@
-//! What the objects of a target leave to its next version.
+//! State of the objects of a target that its next version takes over.
 
 use std::collections::HashMap;
 

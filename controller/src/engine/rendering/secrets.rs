@@ -152,17 +152,21 @@ pub fn own_versions(target: &Target, own: &LabelledSecrets) -> OwnVersions {
 /// Returns the current versions of all secrets of an object.
 #[must_use]
 pub fn declared_marks(target: &Target, object: &LeanObject, known: AvailableSecrets<'_>) -> SecretMarks {
-    target
-        .secrets
-        .iter()
-        .filter_map(|secret| Some((secret.name.clone(), Some(mark_of(secret, object, known)?))))
-        .collect()
+    marks_of(target.secrets.iter(), object, known)
 }
 
-fn mark_of(secret: &DeclaredSecret, object: &LeanObject, known: AvailableSecrets<'_>) -> Option<SecretMark> {
-    let FoundSecret { called, secret: labelled, key } = find(secret, object, known).ok()?;
-    labelled.text(&called, key).ok()?;
-    Some(SecretMark::of(&secret.name, key, labelled.version()))
+/// Returns the current versions of these secrets. One that cannot be used is left out.
+fn marks_of<'t>(
+    secrets: impl Iterator<Item = &'t DeclaredSecret>,
+    object: &LeanObject,
+    known: AvailableSecrets<'_>,
+) -> SecretMarks {
+    let mark = |secret: &DeclaredSecret| {
+        let FoundSecret { called, secret: labelled, key } = find(secret, object, known).ok()?;
+        labelled.text(&called, key).ok()?;
+        Some((secret.name.clone(), Some(SecretMark::of(&secret.name, key, labelled.version()))))
+    };
+    secrets.filter_map(mark).collect()
 }
 
 /// Returns the current versions of the object's write-only secrets; `None` if the API server refuses to list the
@@ -175,8 +179,7 @@ pub fn watched_marks(target: &Target, object: &LeanObject, known: AvailableSecre
     if known.beside.are_refused() && target.secrets.iter().filter(is_watched).any(is_beside) {
         return None;
     }
-    let mark = |secret: &DeclaredSecret| Some((secret.name.clone(), Some(mark_of(secret, object, known)?)));
-    Some(target.secrets.iter().filter(is_watched).filter_map(mark).collect())
+    Some(marks_of(target.secrets.iter().filter(is_watched), object, known))
 }
 
 struct FoundSecret<'s> {

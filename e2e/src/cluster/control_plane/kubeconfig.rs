@@ -6,9 +6,15 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
+use kube::client::ConfigExt as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
+use tower::{BoxError, ServiceBuilder};
+
+use crate::http_client;
 
 /// The API server's address, its authority, and an identity.
 #[derive(Clone)]
@@ -40,11 +46,22 @@ impl Access {
     }
 
     /// Returns a client with this identity, bound to the calling runtime.
+    ///
+    /// kube's default client reuses a connection that was idle for up to 90 s. After the same 90 s the API server closes
+    /// it, so a create could fail.
     pub async fn client(&self) -> Result<Client> {
-        crate::http_client::choose_tls();
+        http_client::choose_tls();
         let kubeconfig = Kubeconfig::from_yaml(&self.document()?.to_string())?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok(Client::try_from(config)?)
+        let connections = legacy::Builder::new(TokioExecutor::new())
+            .pool_idle_timeout(http_client::IDLE_AT_MOST)
+            .build(config.rustls_https_connector()?);
+        let service = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer()?)
+            .map_err(BoxError::from)
+            .service(connections);
+        Ok(Client::new(service, config.default_namespace))
     }
 
     /// Returns the kubeconfig as JSON, which is valid YAML.

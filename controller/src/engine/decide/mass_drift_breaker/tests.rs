@@ -351,7 +351,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever happens, a held incident passes only by the end of the drift, a limit past it, or its own retry.
+    /// In any order of events, a held incident passes only by the end of the drift, a limit past it, or its own retry.
     #[test]
     fn nothing_else_lets_a_held_incident_pass(events in proptest::collection::vec(event(), 1..200)) {
         let (mut breaker, mut limit) = (breaker(OBJECTS, 0), 20);
