@@ -16,7 +16,7 @@ use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::observation::Observation;
-use drift_poller::engine::judgement::verdict::{Basis, reach_verdict};
+use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::rows::observe_one;
 use drift_poller::run::page::unnamed::UnnamedEntries;
@@ -176,7 +176,8 @@ fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &
     let subject = Subject { credentials: Some(credentials), ..Subject::from(&object) };
     let found = compare(target, subject, observation.clone());
     let lean = LeanObject::prune(&object, &target.poll_fields);
-    let verdict = reach_verdict(&found.finding, &Basis::of(&lean, None), None, true);
+    let known = Known { in_sync: true, found_at: None };
+    let verdict = reach_verdict(&found.finding, &Basis::of(&lean, None), None, &known);
     let shown = match &observation {
         Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
         _ => Shown::Absent,
